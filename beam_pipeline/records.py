@@ -1,0 +1,152 @@
+"""The values that flow through the pipeline: references and annotations, never payload bytes.
+
+A source yields `Record`s, `Rejected`s for what it cannot use, and, where the layout declares
+its classes, one `DeclaredClasses` a class feature. All three may be mixed in one PCollection.
+"""
+
+import dataclasses
+import pickle
+from collections.abc import Iterable, Mapping
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FileRef:
+    """A byte range of a file.
+
+    Attributes:
+        path: Absolute path or URL that Beam's FileSystems opens.
+        offset: First byte of the range.
+        length: Bytes in the range; None means up to the end of the file.
+        sha256: Hex digest of the range's bytes, once inspected.
+    """
+
+    path: str
+    offset: int = 0
+    length: int | None = None
+    sha256: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """One picture; a source gives `file` alone, Inspect fills in the rest.
+
+    Attributes:
+        file: The encoded picture.
+        format: "jpeg" or "png": the encoding in which it will be stored.
+        width: Pixels, of the upright picture as stored.
+        height: Pixels, of the upright picture as stored.
+        channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.
+        conversions: Why the stored bytes differ from the file's, such as "orientation";
+            empty when the file's own bytes are stored.
+    """
+
+    file: FileRef
+    format: str = ""
+    width: int = 0
+    height: int = 0
+    channels: int = 0
+    conversions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClassLabel:
+    """A class by its name; its number is known once all names are."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Boxes:
+    """The bounding boxes of one picture, n ≥ 0 of them.
+
+    A source states what the annotation says; Inspect turns it into format "rel_xyxy",
+    clipped, in the frame of the stored picture.
+
+    Attributes:
+        coordinates: n rows of four numbers, in `format`.
+        format: One of `boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
+            pixels, or the same with the prefix "rel_" in fractions of the picture.
+        labels: n class names; empty when the boxes have no classes.
+        attributes: More facts of each box, n values a name: "difficult", "is_crowd"
+            (ints), "area" (float, pixels²), ….
+        keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
+            the unit of `format`; empty when there are none.
+        image_size: (width, height) in pixels that the annotation states, if it does.
+    """
+
+    coordinates: tuple[tuple[float, float, float, float], ...]
+    format: str = "xyxy"
+    labels: tuple[str, ...] = ()
+    attributes: Mapping[str, tuple[int | float | str, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    keypoints: tuple[tuple[float, ...], ...] = ()
+    image_size: tuple[int, int] | None = None
+
+
+Scalar = int | float | str | bytes
+Value = Image | ClassLabel | Boxes | Scalar
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One example before it is written.
+
+    Attributes:
+        key: Unique in the data set and stable from run to run: the path relative to the
+            input, with forward slashes, or what the layout has instead. It decides the
+            record's place, and becomes `image/filename`.
+        features: Values by feature name. The names "image", "label" (a ClassLabel) and
+            "boxes" are the usual ones; every other name is a column of the user's.
+        split: The split that the layout states; None leaves it to `--split`.
+        group: Records of one group share a split; None means the content's sha256.
+        source: Where the record was described, for messages: "labels.csv:12". Default: key.
+        source_id: `image/source_id`; default: key.
+    """
+
+    key: str
+    features: Mapping[str, Value]
+    split: str | None = None
+    group: str | None = None
+    source: str = ""
+    source_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """Something of the input that does not become an example.
+
+    Attributes:
+        source: The record's source, or the file's path relative to the input.
+        reason: A short constant phrase, counted in metadata.json: "truncated image".
+        detail: What exactly was found, with the values.
+        bad: Whether it counts towards `--max-bad-fraction`. Files that were never meant
+            as data (a README among the images) and dropped duplicates do not.
+    """
+
+    source: str
+    reason: str
+    detail: str
+    bad: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredClasses:
+    """The classes that a layout declares for a feature, by the layout's own number."""
+
+    feature: str
+    names: Mapping[int, str]
+
+
+Element = Record | Rejected | DeclaredClasses
+
+
+def pack(elements: Iterable["Element"]) -> bytes:
+    """One batch as bytes: Beam's own coders cost more, element by element (docs/design.md)."""
+    return pickle.dumps(list(elements), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpack(batch: bytes) -> list[Element]:
+    """The elements that `pack` packed."""
+    elements: list[Element] = pickle.loads(batch)
+    return elements

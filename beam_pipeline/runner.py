@@ -1,0 +1,36 @@
+"""Which runner runs the job, and what must be set for it to lose nothing."""
+
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.runners.runner import PipelineRunner
+
+from beam_pipeline.errors import ConfigError
+
+_LOCAL_RUNNERS = (None, "DirectRunner", "FnApiRunner")
+
+
+def is_local(options: PipelineOptions) -> bool:
+    """Whether `options` run the job in this process (or in worker processes that it starts)."""
+    return options.view_as(StandardOptions).runner in _LOCAL_RUNNERS
+
+
+def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
+    """The local runner made safe, or None where `options` name another one.
+
+    The local runner is Beam's FnApiRunner: DirectRunner would try Prism first, which wants
+    a download. A timer thread in its data plane races with the writer's buffer and loses
+    records without a word; without time limit there is no timer (docs/design.md).
+
+    Raises:
+        ConfigError: `options` ask for multi_threading, which loses records whatever is set.
+    """
+    if not is_local(options):
+        return None
+    if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
+        raise ConfigError(
+            "--direct_running_mode=multi_threading loses records without an error in Beam's "
+            "local runner; use multi_processing, or leave it out: threads inside the stages "
+            "already use the cores"
+        )
+    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
+    return FnApiRunner()

@@ -1,0 +1,160 @@
+"""Files by path, local or remote: everything goes through Beam's FileSystems.
+
+Local paths take the short way through the standard library: opening 50,000 small files
+with FileSystems costs three times what `open` does.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import FileRef
+
+# What operating systems leave in folders; never data, so not even rejected.
+_LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file that exists.
+
+    Attributes:
+        path: Absolute path or URL.
+        relative: The path below the listed root, with forward slashes.
+        size: Bytes.
+    """
+
+    path: str
+    relative: str
+    size: int
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` has a scheme, such as gs:// or s3://."""
+    return FileSystems.get_scheme(path) is not None
+
+
+def absolute(path: str) -> str:
+    """`path` as workers with another working directory can open it."""
+    return path if is_remote(path) else os.path.abspath(path)  # keeps links
+
+
+def join(base: str, *parts: str) -> str:
+    """`parts` below `base`; an absolute part stands alone, as with os.path.join."""
+    for part in parts:
+        if is_remote(part) or part.startswith("/"):
+            base = part
+        else:
+            base = FileSystems.join(base, part) if is_remote(base) else os.path.join(base, part)
+    return base if is_remote(base) else os.path.normpath(base)
+
+
+def exists(path: str) -> bool:
+    """Whether a file or local folder is there."""
+    if not is_remote(path):
+        return os.path.exists(path)
+    return bool(FileSystems.exists(path))
+
+
+def is_directory(path: str) -> bool:
+    """Whether `path` is a local folder, or a remote prefix with anything below it."""
+    if not is_remote(path):
+        return os.path.isdir(path)
+    limited = FileSystems.match([join(path, "*")], limits=[1])
+    return bool(limited[0].metadata_list) or any(True for _ in list_files(path))
+
+
+def list_files(root: str) -> Iterator[StoredFile]:
+    """Every file below `root`, but hidden ones and what operating systems leave behind.
+
+    Links to files and folders are followed; the order is the file system's own.
+
+    Raises:
+        FileNotFoundError: `root` is not a local folder.
+    """
+    if is_remote(root):
+        return _list_remote(root.rstrip("/"))
+    if not os.path.isdir(root):
+        raise FileNotFoundError(f"{root} is not a folder")
+    return _list_local(root, "", frozenset({os.path.realpath(root)}))
+
+
+def _is_litter(name: str) -> bool:
+    return name.startswith(".") or name in _LITTER
+
+
+def _list_local(folder: str, prefix: str, ancestors: frozenset[str]) -> Iterator[StoredFile]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if _is_litter(entry.name):
+                continue
+            if entry.is_dir():
+                real = os.path.realpath(entry.path)
+                if real not in ancestors:  # a link back up would never end
+                    yield from _list_local(entry.path, f"{prefix}{entry.name}/", ancestors | {real})
+            elif entry.is_file():
+                yield StoredFile(
+                    path=entry.path, relative=prefix + entry.name, size=entry.stat().st_size
+                )
+
+
+def _list_remote(root: str) -> Iterator[StoredFile]:
+    for match in FileSystems.match([f"{root}/**"]):
+        for metadata in match.metadata_list:
+            relative = metadata.path[len(root) + 1 :]
+            if relative and not any(map(_is_litter, relative.split("/"))):
+                yield StoredFile(path=metadata.path, relative=relative, size=metadata.size_in_bytes)
+
+
+def read_bytes(file: FileRef) -> bytes:
+    """The bytes that `file` refers to.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file", or "truncated file" where the
+            file ends before the range does.
+    """
+    try:
+        if is_remote(file.path):
+            with FileSystems.open(
+                file.path, compression_type=CompressionTypes.UNCOMPRESSED
+            ) as handle:
+                data = _read_range(handle, file)
+        else:
+            with open(file.path, "rb", buffering=0) as handle:
+                data = _read_range(handle, file)
+    except FileNotFoundError as error:
+        raise RecordError("missing file", file.path) from error
+    except (OSError, BeamIOError) as error:
+        if is_remote(file.path) and not exists(file.path):
+            raise RecordError("missing file", file.path) from error
+        raise RecordError("unreadable file", f"{file.path}: {error}") from error
+    if file.length is not None and len(data) != file.length:
+        raise RecordError(
+            "truncated file",
+            f"{file.path} ends {file.length - len(data)} bytes before byte "
+            f"{file.offset + file.length}",
+        )
+    return data
+
+
+def _read_range(handle, file: FileRef) -> bytes:  # type: ignore[no-untyped-def]
+    if file.offset:
+        handle.seek(file.offset)
+    return bytes(handle.read() if file.length is None else handle.read(file.length))
+
+
+def read_text(path: str) -> str:
+    """A UTF-8 text file, with or without a byte order mark.
+
+    Raises:
+        RecordError: "missing file", "unreadable file", or "not UTF-8".
+    """
+    data = read_bytes(FileRef(path=path))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecordError("not UTF-8", f"{path}: {error}") from error
