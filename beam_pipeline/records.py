@@ -102,6 +102,8 @@ class Record:
         group: Records of one group share a split; None means the content's sha256.
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
+        notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
+        num_bytes: Once inspected: about how many bytes the record takes in a shard.
     """
 
     key: str
@@ -110,6 +112,8 @@ class Record:
     group: str | None = None
     source: str = ""
     source_id: str = ""
+    notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    num_bytes: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
