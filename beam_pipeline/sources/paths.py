@@ -1,0 +1,99 @@
+"""What the names of files and folders mean, in any layout."""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError
+
+# A suffix says what a file was meant to be; its content is Inspect's to judge.
+IMAGE_SUFFIXES = frozenset(
+    {"jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff"}
+    | {"ppm", "pgm", "pbm", "pnm", "jp2", "avif", "heic", "heif"}
+)
+
+_SPLIT_NAME = re.compile(
+    r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
+    r"([-_ ]?(\d{4}|set|split|data|images))?",
+    re.IGNORECASE,
+)
+
+# Some hundreds of paths an element: crossing a shuffle costs per element (docs/design.md).
+PATHS_PER_BATCH = 256
+
+_T = TypeVar("_T")
+
+
+def suffix(path: str) -> str:
+    """What follows the last dot of the file's name, in lower case, or ""."""
+    return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path else ""
+
+
+def stem(path: str) -> str:
+    """The file's name without folders and suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def folder(path: str) -> str:
+    """The folder of `path`, or "" at the top."""
+    return path.rpartition("/")[0]
+
+
+def parents(path: str) -> Iterator[str]:
+    """The folders above `path`, from its own up to "", the top."""
+    while path:
+        path = folder(path)
+        yield path
+
+
+def split_at(path: str, name: str) -> tuple[str, str] | None:
+    """The folders of `path` before and after the last one called `name`, in any case; or None."""
+    parts = folder(path).split("/")
+    for at in reversed(range(len(parts))):
+        if parts[at].lower() == name:
+            return "/".join(parts[:at]), "/".join(parts[at + 1 :])
+    return None
+
+
+def has_image_suffix(path: str) -> bool:
+    """Whether the file's name ends as an image's does."""
+    return path.rpartition(".")[2].lower() in IMAGE_SUFFIXES
+
+
+def is_split_name(name: str) -> bool:
+    """Whether a folder or list of this name holds a split: "train", "Val", "test2017", …."""
+    return _SPLIT_NAME.fullmatch(name) is not None
+
+
+def split_of(relative: str) -> str | None:
+    """The outermost folder of `relative` with a split's name, as it is written."""
+    return next(filter(is_split_name, relative.split("/")[:-1]), None)
+
+
+def below(root: str, relative: str) -> str:
+    """The path of `relative`, which has forward slashes, below `root`."""
+    return f"{root.rstrip('/')}/{relative}"
+
+
+def input_folder(root: str) -> str:
+    """`root` as every worker can list it.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
+    path = storage.absolute(root)
+    if storage.is_directory(path):
+        return path.rstrip("/") or "/"
+    if storage.exists(path):
+        raise ConfigError(f"the input {root!r} is a file; this layout wants its folder")
+    raise ConfigError(f"the input {root!r} does not exist (looked at {path})")
+
+
+def in_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    """`items` in lists that are worth an element each."""
+    iterator = iter(items)
+    while batch := list(itertools.islice(iterator, PATHS_PER_BATCH)):
+        yield batch

@@ -1,0 +1,112 @@
+"""One Pascal VOC annotation file: XML to boxes.
+
+Source of the format: the VOC2012 development kit,
+http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html.
+"""
+
+import math
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Boxes
+
+_ATTRIBUTES = ("difficult", "truncated", "occluded")
+
+
+def parse_xml(data: bytes) -> Element:
+    """The root of an annotation's XML.
+
+    Raises:
+        RecordError: "malformed annotation": not well-formed, or with entities of its own.
+    """
+    try:
+        element: Element = fromstring(data)
+    except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
+        raise RecordError("malformed annotation", f"not usable as XML: {error}") from error
+    if element.tag != "annotation":
+        raise RecordError(
+            "malformed annotation", f"the root element is <{element.tag}>, not <annotation>"
+        )
+    return element
+
+
+def parse_annotation(data: bytes) -> Boxes:
+    """The boxes of one VOC annotation: "xyxy" in pixels, as it states them.
+
+    Raises:
+        RecordError: "malformed annotation", with the object's number (from 1) and value.
+    """
+    annotation = parse_xml(data)
+    coordinates, labels = [], []
+    attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
+    for number, item in enumerate(annotation.findall("object"), start=1):
+        name = (item.findtext("name") or "").strip()
+        where = f"object {number}" + (f" ({name})" if name else "")
+        if not name:
+            raise RecordError("malformed annotation", f"{where} has no <name>")
+        labels.append(name)
+        coordinates.append(_corners(item.find("bndbox"), where))
+        for attribute, values in attributes.items():
+            values.append(_whole_number(item.findtext(attribute), attribute, where))
+    return Boxes(
+        coordinates=tuple(coordinates),
+        format="xyxy",
+        labels=tuple(labels),
+        attributes={name: tuple(values) for name, values in attributes.items()},
+        image_size=_stated_size(annotation.find("size")),
+    )
+
+
+def _corners(box: Element | None, where: str) -> tuple[float, float, float, float]:
+    if box is None:
+        raise RecordError("malformed annotation", f"{where} has no <bndbox>")
+    xmin, ymin, xmax, ymax = (
+        _coordinate(box.findtext(side), side, where) for side in ("xmin", "ymin", "xmax", "ymax")
+    )
+    return xmin, ymin, xmax, ymax
+
+
+def _coordinate(text: str | None, side: str, where: str) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        found = "is missing" if text is None else f"is {text!r}, not a number"
+        raise RecordError("malformed annotation", f"{where}: <{side}> {found}")
+    return value
+
+
+def _whole_number(text: str | None, attribute: str, where: str) -> int:
+    if text is None or not text.strip():
+        return 0
+    try:
+        return int(text)
+    except ValueError:
+        raise RecordError(
+            "malformed annotation", f"{where}: <{attribute}> is {text!r}, not a whole number"
+        ) from None
+
+
+def _stated_size(size: Element | None) -> tuple[int, int] | None:
+    """(width, height) where both are stated and positive; many tools write 0, or nothing."""
+    if size is None:
+        return None
+    try:
+        width, height = int(size.findtext("width") or 0), int(size.findtext("height") or 0)
+    except ValueError:
+        return None
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def named_image(data: bytes) -> str:
+    """The file name that the annotation gives to its image, without folders, or "".
+
+    Raises:
+        RecordError: "malformed annotation".
+    """
+    name = (parse_xml(data).findtext("filename") or "").strip()
+    return name.replace("\\", "/").rpartition("/")[2]
