@@ -1,0 +1,197 @@
+"""Ultralytics' data.yaml: where the splits of a YOLO data set lie, and what its classes are called.
+
+Source of the format: https://docs.ultralytics.com/datasets/detect/#ultralytics-yolo-format.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.sources.paths import below, folder
+
+_SPLIT_KEYS = ("train", "val", "valid", "validation", "test", "minival")
+_YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
+NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class YoloConfig:
+    """What a YOLO data set says of itself.
+
+    Attributes:
+        root: The folder that keys are relative to.
+        names: Class names by number; None where nothing names them.
+        splits: For each split the absolute paths of its folders and lists (.txt) of images;
+            None where the folders' names tell the splits.
+        bases: Where else the paths in lists may start from: the data set's `path`.
+        keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given.
+        source: The file that says so, for messages; or "".
+    """
+
+    root: str
+    names: dict[int, str] | None = None
+    splits: dict[str, tuple[str, ...]] | None = None
+    bases: tuple[str, ...] = ()
+    keypoint_shape: tuple[int, int] | None = None
+    source: str = ""
+
+
+def find_config(root: str) -> YoloConfig:
+    """The description of the YOLO data set in folder `root`, or described by the YAML file `root`.
+
+    In a folder: its data.yaml or dataset.yaml, or the only YAML file that has `names`; else class
+    names from classes.txt or obj.names, a name a line, and no splits.
+
+    Raises:
+        ConfigError: The description is unusable: what was found, and where it was looked for.
+    """
+    if root.endswith((".yaml", ".yml")):
+        return read_data_yaml(root)
+    files = storage.list_dir(root)
+    if (path := find_data_yaml(root, files)) is not None:
+        return read_data_yaml(path)
+    for name in NAME_LISTS:
+        if name in files:
+            lines = [line.strip() for line in _read(below(root, name)).splitlines()]
+            names = [line for line in lines if line]
+            return YoloConfig(
+                root=root, names=class_names(names, "", name), source=below(root, name)
+            )
+    return YoloConfig(root=root)
+
+
+def find_data_yaml(root: str, files: list[str]) -> str | None:
+    """The path of the data.yaml among the `files` of folder `root`."""
+    for name in _YAML_NAMES:
+        if name in files:
+            return below(root, name)
+    paths = [below(root, name) for name in files if name.endswith((".yaml", ".yml"))]
+    paths = [path for path in paths if "names" in _load(path)]
+    if len(paths) > 1:
+        raise ConfigError(
+            f"{root} has several YOLO descriptions: {', '.join(paths)}; give one of them as input"
+        )
+    return paths[0] if paths else None
+
+
+def read_data_yaml(path: str) -> YoloConfig:
+    """The YOLO data set that the YAML file `path` describes.
+
+    `path` and the splits may be written for another machine, or as Roboflow does
+    (`../train/images`): where a path does not exist as it stands, what remains of it without its
+    first folders is looked for below the YAML file's own folder.
+
+    Raises:
+        ConfigError: Not a YAML mapping, no split in it, a folder that does not exist, or classes
+            without names.
+    """
+    values = _load(path)
+    if not values:
+        raise ConfigError(
+            f"{path} is no YAML mapping; a YOLO data.yaml has train:, val: and names:"
+        )
+    root = folder(path)
+    bases = [root]
+    if base := _text(values.get("path")):
+        bases = [found for found in candidates(base, [root]) if storage.is_directory(found)][:1]
+        bases.append(root)
+    splits = {}
+    for key in _SPLIT_KEYS:
+        entries = values.get(key)
+        entries = entries if isinstance(entries, list) else [entries]
+        if entries := [entry for entry in map(_text, entries) if entry]:
+            splits[key] = tuple(_resolve(entry, bases, path, key) for entry in entries)
+    for one, other in ((a, b) for a in splits for b in splits if a < b):
+        if splits[one] == splits[other]:
+            raise ConfigError(
+                f"{path}: {one} and {other} are the same ({', '.join(splits[one])}); remove one, "
+                "or its pictures would be in both"
+            )
+    return YoloConfig(
+        root=root,
+        names=class_names(values.get("names"), _text(values.get("nc")), path),
+        splits=splits or None,
+        bases=tuple(bases),
+        keypoint_shape=_keypoint_shape(values.get("kpt_shape"), path),
+        source=path,
+    )
+
+
+def candidates(written: str, bases: list[str]) -> Iterator[str]:
+    """Where a path of a data.yaml may be, most likely first; `bases` end with the YAML's folder."""
+    written = written.replace("\\", "/")
+    for base in bases:
+        yield storage.join(base, written)
+    parts = [part for part in written.split("/") if part not in ("", ".", "..")]
+    for start in range(len(parts)):
+        yield below(bases[-1], "/".join(parts[start:]))
+
+
+def _resolve(written: str, bases: list[str], source: str, key: str) -> str:
+    tried = list(dict.fromkeys(candidates(written, bases)))
+    for path in tried:
+        if storage.exists(path) if path.endswith(".txt") else storage.is_directory(path):
+            return path
+    raise ConfigError(
+        f"{source}: {key}: {written!r} does not exist; tried {', '.join(tried)}; "
+        f"mend the path, or remove {key}: if there is no such split"
+    )
+
+
+def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
+    """Class names by number from a list, or a mapping from numbers; numbers alone name themselves.
+
+    Raises:
+        ConfigError: A number that is none, a name twice, or another count than stated (`nc`).
+    """
+    if not names:
+        return {number: str(number) for number in range(int(count))} if count.isdecimal() else None
+    if not isinstance(names, dict | list):
+        raise ConfigError(f"{source}: names is {names!r}; give a list, or a mapping from numbers")
+    pairs = names.items() if isinstance(names, dict) else enumerate(names)
+    try:
+        named = {int(number): str(name) for number, name in pairs}
+    except ValueError as error:
+        raise ConfigError(f"{source}: names: the keys are no class numbers ({error})") from None
+    if count and count != str(len(named)):
+        raise ConfigError(f"{source}: nc is {count} but names has {len(named)} classes; mend one")
+    twice = sorted({name for name in named.values() if list(named.values()).count(name) > 1})
+    if twice:
+        raise ConfigError(f"{source}: names has {twice[0]!r} twice; give every class its own name")
+    return named
+
+
+def _keypoint_shape(shape: Any, source: str) -> tuple[int, int] | None:
+    if not shape:
+        return None
+    try:
+        count, size = map(int, shape)
+    except (TypeError, ValueError):
+        count = size = 0
+    if count < 1 or size not in (2, 3):
+        raise ConfigError(f"{source}: kpt_shape is {shape!r}; it is [keypoints, 2 or 3]")
+    return count, size
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value not in ("null", "~") else ""
+
+
+def _read(path: str) -> str:
+    try:
+        return storage.read_text(path)
+    except RecordError as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+
+
+def _load(path: str) -> dict[str, Any]:
+    """The file's mapping; every scalar stays text, or a class `no` would become False."""
+    try:
+        values = yaml.load(_read(path), Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from error
+    return values if isinstance(values, dict) else {}

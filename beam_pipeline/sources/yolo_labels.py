@@ -1,0 +1,129 @@
+"""One YOLO label file: a line a box, in fractions of the picture.
+
+Source of the format: https://docs.ultralytics.com/datasets/ (detect, segment and pose).
+"""
+
+import math
+from collections.abc import Collection, Sequence
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Boxes
+
+Corners = tuple[float, float, float, float]
+
+# A box may reach out of its picture, but a number beyond this is no fraction of anything.
+_MAX_FRACTION = 2.0
+
+
+def parse_labels(
+    text: str,
+    *,
+    names: dict[int, str] | None = None,
+    keypoint_shape: tuple[int, int] | None = None,
+) -> Boxes:
+    """The boxes of one label file.
+
+    A line is `class center_x center_y width height`, then, where there is a `keypoint_shape`,
+    x and y of each keypoint and, if it has 3 numbers, its visibility. A keypoint of 2 numbers
+    counts as visible (2), and as not labelled (0) at 0, 0. A line of 7, 9, … numbers is
+    `class x1 y1 x2 y2 …`: a polygon, of which the bounding box is kept. Equal lines are kept.
+
+    Args:
+        text: The file's lines, perhaps none.
+        names: The class names by number; None takes the number itself for the name.
+        keypoint_shape: (keypoints, numbers a keypoint: 2 or 3).
+
+    Returns:
+        Boxes in "rel_center_xywh" as written; in "rel_xyxy" where there is a polygon.
+
+    Raises:
+        RecordError: "malformed annotation", with the line's number (from 1).
+    """
+    labels: list[str] = []
+    centers: list[Corners] = []
+    polygons: dict[int, Corners] = {}
+    keypoints: list[tuple[float, ...]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not (fields := line.split()):
+            continue
+        try:
+            labels.append(_class_name(fields[0], names))
+            values = [_fraction(field) for field in fields[1:]]
+            if keypoint_shape:
+                keypoints.append(_keypoints(fields[5:], keypoint_shape))
+                values = values[:4]
+            elif len(values) >= 6 and len(values) % 2 == 0:
+                polygons[len(centers)] = _around(values)
+                values = [0.0] * 4
+            if len(values) != 4:
+                raise ValueError(
+                    f"{len(fields)} numbers; a box has 5 (class, centre x, centre y, width, "
+                    "height), a polygon 7, 9, …"
+                )
+        except ValueError as error:
+            raise RecordError("malformed annotation", f"line {number}: {error}") from None
+        centers.append((values[0], values[1], values[2], values[3]))
+    return Boxes(
+        coordinates=_corners(centers, polygons) if polygons else tuple(centers),
+        format="rel_xyxy" if polygons else "rel_center_xywh",
+        labels=tuple(labels),
+        keypoints=tuple(keypoints),
+    )
+
+
+def _class_name(field: str, names: dict[int, str] | None) -> str:
+    index = _number(field)
+    if index < 0 or index != int(index):
+        raise ValueError(f"class {field!r} is not a number from 0")
+    if names is None:
+        return str(int(index))
+    if int(index) not in names:
+        raise ValueError(f"class {field} is not among the {_range(names)} that are named")
+    return names[int(index)]
+
+
+def _range(names: Collection[int]) -> str:
+    return f"{len(names)} classes ({min(names)} to {max(names)})" if names else "0 classes"
+
+
+def _number(field: str) -> float:
+    try:
+        value = float(field)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{field!r} is not a number")
+    return value
+
+
+def _fraction(field: str) -> float:
+    value = _number(field)
+    if abs(value) > _MAX_FRACTION:
+        raise ValueError(f"{field} is no fraction of the picture; is it in pixels?")
+    return value
+
+
+def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ...]:
+    count, size = shape
+    if len(fields) != count * size:
+        raise ValueError(
+            f"{len(fields)} numbers after the box, where kpt_shape [{count}, {size}] "
+            f"makes {count * size}"
+        )
+    values = [_number(field) for field in fields]
+    if size == 3:
+        return tuple(values)
+    points = zip(values[::2], values[1::2], strict=True)
+    return tuple(value for x, y in points for value in (x, y, 2.0 if (x, y) != (0, 0) else 0.0))
+
+
+def _around(values: Sequence[float]) -> Corners:
+    xs, ys = values[::2], values[1::2]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _corners(centers: Sequence[Corners], polygons: dict[int, Corners]) -> tuple[Corners, ...]:
+    return tuple(
+        polygons.get(at, (x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        for at, (x, y, width, height) in enumerate(centers)
+    )
