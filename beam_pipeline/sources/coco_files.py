@@ -1,0 +1,152 @@
+"""Which files of a folder are COCO's, which split each is, and where its pictures lie."""
+
+import dataclasses
+import re
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.paths import is_split_name, stem
+from beam_pipeline.sources.references import locate, name_of, parent
+
+_ROBOFLOW = "_annotations.coco.json"
+# The first kind that is there is read; the others describe the same pictures otherwise.
+_KINDS = (_ROBOFLOW, "instances", "person_keypoints")
+_NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CocoFile:
+    """One JSON file of annotations.
+
+    Attributes:
+        path: Absolute path or URL.
+        relative: The path relative to the input, for messages.
+        split: The split that its name or its folder states.
+        root: Keys are paths below it.
+        image_folders: Where its pictures may be, likeliest first.
+    """
+
+    path: str
+    relative: str
+    split: str | None
+    root: str
+    image_folders: tuple[str, ...]
+
+
+def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], list[Rejected]]:
+    """The annotation files of a COCO data set, and those left aside with the reason.
+
+    Args:
+        path: One JSON file, or a folder with `annotations/instances_<split>.json`,
+            Roboflow's `<split>/_annotations.coco.json`, or other JSON files.
+        image_root: Where the pictures are, if not in one of the usual places.
+
+    Raises:
+        ConfigError: There is no such file or folder, or no COCO file in it.
+    """
+    path = storage.absolute(path).rstrip("/")
+    pictures = storage.absolute(image_root).rstrip("/") if image_root else None
+    if not storage.is_directory(path):
+        if not storage.exists(path):
+            raise ConfigError(f"the COCO input {path} does not exist")
+        base = _base(path)
+        relative = path.removeprefix(f"{base}/")
+        return [_coco_file(base, relative, pictures)], []
+
+    candidates = sorted(_json_files(path))
+    chosen = _choose(candidates)
+    if not chosen:
+        raise ConfigError(
+            f"no COCO annotations in {path}: looked for annotations/instances_<split>.json, "
+            f"<split>/{_ROBOFLOW} and *.json, found {candidates[:5] or 'no JSON file'}; "
+            "give the JSON file itself"
+        )
+    left_aside = [
+        Rejected(
+            source=relative,
+            reason="not an instances file",
+            detail=f"not read beside {chosen[0]}; give the file itself to read it",
+            bad=False,
+        )
+        for relative in candidates
+        if relative not in chosen
+    ]
+    return [_coco_file(path, relative, pictures) for relative in chosen], left_aside
+
+
+def _json_files(root: str) -> list[str]:
+    """JSON files in `annotations/` if there, else in the root or one folder below it."""
+    annotations = storage.join(root, "annotations")
+    if storage.is_directory(annotations):
+        found = [
+            f"annotations/{file.relative}"
+            for file in storage.list_files(annotations)
+            if file.relative.endswith(".json") and "/" not in file.relative
+        ]
+        if found:
+            return found
+    return [
+        file.relative
+        for file in storage.list_files(root)
+        if file.relative.endswith(".json") and file.relative.count("/") <= 1
+    ]
+
+
+def _choose(candidates: list[str]) -> list[str]:
+    for kind in _KINDS:
+        if chosen := [file for file in candidates if name_of(file).startswith(kind)]:
+            return chosen
+    return [file for file in candidates if not name_of(file).startswith(_NO_BOXES)]
+
+
+def _base(path: str) -> str:
+    """The data set's folder when a JSON file is given directly."""
+    folder = parent(path)
+    return parent(folder) if name_of(folder).lower() == "annotations" else folder
+
+
+def split_of_file(relative: str) -> str | None:
+    """The split of an annotation file: "train" of instances_train2017.json, or its folder's.
+
+    The name's first word that names a split counts, without its year.
+    """
+    for word in re.split(r"[_\-.]", stem(relative)):
+        if is_split_name(word):
+            return re.sub(r"\d{4}$", "", word)
+    folder = name_of(parent(relative)) if "/" in relative else ""
+    if folder and (is_split_name(folder) or name_of(relative) == _ROBOFLOW):
+        return folder
+    return None
+
+
+def _coco_file(root: str, relative: str, pictures: str | None) -> CocoFile:
+    path = storage.join(root, relative)
+    split = split_of_file(relative)
+    if split is None and name_of(path) == _ROBOFLOW and is_split_name(name_of(parent(path))):
+        split = name_of(parent(path))  # given directly
+    image_set = re.sub(r"^(instances|person_keypoints)_", "", stem(relative))
+    bases = [pictures] if pictures else [_base(path), parent(path)]
+    folders = []
+    for base in bases:
+        for name in filter(None, (image_set, split)):
+            folders += [storage.join(base, name), storage.join(base, "images", name)]
+        folders += [storage.join(base, "images"), base]
+    return CocoFile(
+        path=path,
+        relative=relative,
+        split=split,
+        root=pictures or root,
+        image_folders=tuple(dict.fromkeys(folders)),
+    )
+
+
+def image_folder(file: CocoFile, names: list[str]) -> str:
+    """The first of the file's folders that has one of the pictures `names`.
+
+    Where none has, the first folder that exists: its pictures are then found missing.
+    """
+    for folder in file.image_folders:
+        if any(storage.exists(locate(name, folder=folder, root="")[1]) for name in names):
+            return folder
+    return next(filter(storage.is_directory, file.image_folders), file.image_folders[-1])

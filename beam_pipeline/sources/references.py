@@ -1,0 +1,38 @@
+"""From the name of a picture in an annotation file to the picture."""
+
+import posixpath
+
+from beam_pipeline import storage
+
+
+def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
+    """The key and the path of the picture that an annotation file calls `name`.
+
+    Args:
+        name: Relative to `folder`, or absolute, or remote. Backslashes are Windows's slashes.
+        folder: Absolute path or URL.
+        root: Absolute path or URL of the input; the key is the path below it. A picture
+            outside of it keeps the stated name as its key.
+    """
+    name = name.strip().replace("\\", "/")
+    path = storage.join(folder, name)
+    if storage.is_remote(path):
+        scheme, _, rest = path.partition("://")
+        path = f"{scheme}://{posixpath.normpath(rest)}"
+    prefix = root.rstrip("/") + "/"
+    if path.startswith(prefix):
+        return path[len(prefix) :], path
+    return (name if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+def parent(path: str) -> str:
+    """The folder that holds `path`, local or remote; "/" and a bucket hold themselves."""
+    head, _, tail = path.rstrip("/").rpartition("/")
+    if head.endswith(":/"):
+        return path  # gs://bucket
+    return head if head or not tail else "/"
+
+
+def name_of(path: str) -> str:
+    """The last part of `path`, local or remote."""
+    return path.rstrip("/").rpartition("/")[2]
