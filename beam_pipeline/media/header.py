@@ -1,0 +1,94 @@
+"""What the first bytes of a picture's file say, and the checks that need no pixels."""
+
+import dataclasses
+import struct
+
+from beam_pipeline.errors import RecordError
+
+# Reasons of `Rejected`, counted in metadata.json.
+EMPTY = "empty file"
+NOT_AN_IMAGE = "not an image"
+TRUNCATED = "truncated image"
+DAMAGED = "damaged image"
+TOO_LARGE = "image too large"
+UNSUPPORTED = "unsupported image"
+
+# TensorFlow decodes fewer than 2^29 bytes a picture: 178,956,970 pixels of RGB
+# (tensorflow/core/kernels/image/decode_image_op.cc).
+DECODER_MAX_PIXELS = (2**29 - 1) // 3
+# The longest side that libjpeg and libpng take, whoever calls them.
+MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000}
+
+_ORIENTATION_TAG = 0x0112
+_SHORT = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """One picture as its file describes it.
+
+    Attributes:
+        format: "jpeg", "png", "gif", …: the encoding, whatever the file's name says.
+        width: Pixels, as in the file, before the orientation is applied.
+        height: Pixels, likewise.
+        mode: Pillow's name for the pixels: "L", "RGB", "CMYK", "P", "I;16", ….
+        channels: What a decoder that is not told otherwise makes of it, 1 to 4.
+        bits: Bits a sample, 16 or fewer.
+        color_key: Whether one colour, or entries of the palette, are transparent.
+        orientation: EXIF's 1..8; 1 is upright.
+        animated: Whether there are more frames or pages than the first.
+        adobe: Whether the JPEG bears Adobe's marker, hence holds its CMYK inverted.
+        icc_profile: The colour profile of a JPEG; empty when there is none.
+    """
+
+    format: str
+    width: int
+    height: int
+    mode: str
+    channels: int
+    bits: int = 8
+    color_key: bool = False
+    orientation: int = 1
+    animated: bool = False
+    adobe: bool = False
+    icc_profile: bytes = b""
+
+
+def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
+    """Refuses a picture by the size its header states, before a pixel is decoded.
+
+    Raises:
+        RecordError: "damaged image" without pixels, "image too large" above `max_pixels`.
+    """
+    if width <= 0 or height <= 0:
+        raise RecordError(DAMAGED, f"{image_format}: a size of {width}x{height} pixels")
+    if width * height > max_pixels:
+        raise RecordError(
+            TOO_LARGE,
+            f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
+            f"{max_pixels:,} allowed; shrink the picture beforehand or allow more",
+        )
+
+
+def exif_orientation(exif: bytes) -> int:
+    """The orientation that EXIF data states, 1..8; 1 when it states none that is valid.
+
+    Written out, since Pillow's reader parses every tag and warns about broken ones.
+
+    Args:
+        exif: A TIFF structure, with or without the leading "Exif\\0\\0" (TIFF 6.0, section 2).
+    """
+    tiff = exif.removeprefix(b"Exif\0\0")
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(bytes(tiff[:4]))
+    if order is None:
+        return 1
+    try:
+        (directory,) = struct.unpack_from(f"{order}I", tiff, 4)
+        (entries,) = struct.unpack_from(f"{order}H", tiff, directory)
+        for entry in range(directory + 2, directory + 2 + 12 * entries, 12):
+            tag, kind, count, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
+            if tag == _ORIENTATION_TAG:
+                return value if (kind, count) == (_SHORT, 1) and 1 <= value <= 8 else 1
+    except struct.error:  # cut short
+        return 1
+    return 1

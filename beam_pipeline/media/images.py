@@ -1,0 +1,252 @@
+"""What becomes of a picture: checked in `inspect_image`, stored by `encode_image`.
+
+The rules, in the order in which they are applied:
+
+1. The format is told by the magic bytes, never by the file's name.
+2. JPEG and PNG are stored as they are, byte for byte, since all readers agree about those: grey,
+   palette, alpha, 1, 2, 4 and 16 bits too. TensorFlow's `decode_image(channels=3)` drops alpha and
+   the low byte of 16 bits.
+3. Every other format that Pillow reads (BMP, GIF, WebP, TIFF, …) becomes PNG, lossless in its mode:
+   16-bit grey stays 16-bit; Pillow reads 16-bit colour as 8-bit. 32-bit and floating point
+   pixels are "unsupported image".
+4. A CMYK or YCCK JPEG becomes an RGB JPEG (a CMYK TIFF an RGB PNG) by the plain formula that
+   decoders use, Adobe's inversion minded; its colour profile is not applied, and is dropped.
+5. Of an animated GIF, WebP, AVIF or PNG, and of a TIFF of several pages, the first frame becomes a
+   PNG. A JPEG with more pictures behind the first (MPO) is stored as it is.
+6. A picture whose EXIF orientation is not 1 is turned upright and encoded again in its format.
+   XMP is not asked.
+7. `max_side` and `size` resize (Lanczos), after a palette became colours and 1 bit became 8.
+8. `format` converts. For JPEG, transparent pixels are laid onto white, and 16 bits keep the
+   high byte.
+
+What is encoded again keeps its colour profile and loses all other metadata; the same bytes come
+out each time with the same Pillow. `ImageFacts.conversions` names each rule that changed
+something; when it is empty the file's own bytes are stored.
+"""
+
+import dataclasses
+from typing import Literal
+
+from PIL import Image
+
+from beam_pipeline import records
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.media import jpeg, other_formats, pixels, png
+from beam_pipeline.media.header import (
+    DECODER_MAX_PIXELS,
+    EMPTY,
+    MAX_SIDE,
+    TOO_LARGE,
+    Header,
+)
+
+_CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+# What photographs take, about, where the source's own size says nothing.
+_JPEG_BYTES_PER_PIXEL = 0.4
+_PNG_BYTES_PER_SAMPLE = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageOptions:
+    """How pictures are stored.
+
+    Attributes:
+        max_side: Longest side in pixels; longer ones are shrunk, keeping the aspect. Nothing is
+            enlarged.
+        size: (width, height) in pixels of every picture, stretched where the aspect differs.
+        format: "keep", "jpeg" or "png".
+        jpeg_quality: 1 to 100, of what is encoded as JPEG (with 4:2:0 subsampling).
+        max_pixels: Width times height that a header may state; more is refused before decoding.
+
+    Raises:
+        ConfigError: A value is out of range, or `size` and `max_side` are both given.
+    """
+
+    max_side: int | None = None
+    size: tuple[int, int] | None = None
+    format: Literal["keep", "jpeg", "png"] = "keep"
+    jpeg_quality: int = 95
+    max_pixels: int = DECODER_MAX_PIXELS
+
+    def __post_init__(self) -> None:
+        longest = MAX_SIDE["jpeg"]
+        if self.max_side is not None and not 1 <= self.max_side <= longest:
+            raise ConfigError(f"image max side {self.max_side}: give 1 to {longest} pixels")
+        if self.size is not None:
+            if self.max_side is not None:
+                raise ConfigError("image size and image max side exclude each other; give one")
+            if len(self.size) != 2 or not all(1 <= side <= longest for side in self.size):
+                raise ConfigError(f"image size {self.size}: give width and height, 1 to {longest}")
+            if self.size[0] * self.size[1] > DECODER_MAX_PIXELS:
+                raise ConfigError(
+                    f"image size {self.size}: TensorFlow decodes {DECODER_MAX_PIXELS:,} pixels at "
+                    "most; give a smaller size"
+                )
+        if self.format not in ("keep", "jpeg", "png"):
+            raise ConfigError(f"image format {self.format!r}: give keep, jpeg or png")
+        if not 1 <= self.jpeg_quality <= 100:
+            raise ConfigError(f"JPEG quality {self.jpeg_quality}: give 1 to 100")
+        if self.max_pixels < 1:
+            raise ConfigError(f"image max pixels {self.max_pixels}: give 1 or more")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFacts:
+    """What `inspect_image` found, and what will be stored.
+
+    Attributes:
+        format: "jpeg" or "png": the stored encoding.
+        width: Pixels, stored, upright.
+        height: Pixels, stored, upright.
+        channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
+        conversions: Why the picture is encoded again: "orientation", "animated", "cmyk", "palette",
+            "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
+        source_size: (width, height) as in the file, before the orientation.
+        orientation: EXIF's 1..8.
+        estimated_bytes: What the stored picture will take: exact when the file's own bytes are
+            stored, else a rough guess.
+    """
+
+    format: str
+    width: int
+    height: int
+    channels: int
+    conversions: tuple[str, ...]
+    source_size: tuple[int, int]
+    orientation: int
+    estimated_bytes: int
+
+
+def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
+    """Checks the whole of an encoded picture and decides how it is stored.
+
+    What passes, TensorFlow's `decode_image` decodes, once stored, to the size stated. It may look
+    wrong all the same: damage that libjpeg merely warns about passes (`media/jpeg.py`).
+
+    Raises:
+        RecordError: "empty file", "not an image", "truncated image", "damaged image",
+            "image too large" or "unsupported image".
+    """
+    header = _read(data, options.max_pixels)
+    stored_format = _stored_format(header, options)
+    upright = (header.width, header.height)
+    if header.orientation >= 5:
+        upright = (header.height, header.width)
+    width, height = _stored_size(upright, options)
+    resized = (width, height) != upright
+    if max(width, height) > MAX_SIDE[stored_format] or width * height > DECODER_MAX_PIXELS:
+        raise RecordError(
+            TOO_LARGE,
+            f"{width}x{height} pixels are more than decoders take of a {stored_format.upper()} "
+            f"({MAX_SIDE[stored_format]:,} a side, {DECODER_MAX_PIXELS:,} in all); shrink it",
+        )
+    conversions = _conversions(header, stored_format, resized)
+    channels = header.channels
+    estimated_bytes = len(data)
+    if conversions:
+        if header.format == "png":  # Pillow may see what the format's check does not
+            other_formats.decode(data, "png")
+        mode = pixels.stored_mode(header, stored_format, resized)
+        channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
+        area = width * height
+        if header.format == stored_format:
+            estimated_bytes = len(data) * area // (upright[0] * upright[1])
+        elif stored_format == "jpeg":
+            estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
+        else:
+            estimated_bytes = int(area * channels * _PNG_BYTES_PER_SAMPLE)
+    return ImageFacts(
+        format=stored_format,
+        width=width,
+        height=height,
+        channels=channels,
+        conversions=conversions,
+        source_size=(header.width, header.height),
+        orientation=header.orientation,
+        estimated_bytes=max(1, estimated_bytes),
+    )
+
+
+def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
+    """The bytes to store for an inspected picture: `data` itself when nothing is converted.
+
+    Args:
+        data: The picture's file, as it was inspected.
+        image: What `inspect_image` decided: format, size and conversions.
+        options: The same options.
+
+    Raises:
+        RecordError: `data` is not what was inspected.
+    """
+    if not image.conversions:
+        return data
+    header = _read_again(data, options.max_pixels)
+    size = (image.width, image.height)
+    if header.format == "jpeg":
+        picture = jpeg.decode(data, header, size if header.orientation < 5 else size[::-1])
+    else:
+        picture = other_formats.decode(data, header.format)
+    resized = "resized" in image.conversions
+    picture = pixels.to_mode(picture, pixels.stored_mode(header, image.format, resized))
+    if header.format != "tiff":  # Pillow has turned a TIFF already
+        picture = pixels.upright(picture, header.orientation)
+    if picture.size != size:
+        picture = picture.resize(size, Image.Resampling.LANCZOS)
+    return pixels.encode(picture, image.format, options.jpeg_quality)
+
+
+def _read(data: bytes, max_pixels: int) -> Header:
+    if not data:
+        raise RecordError(EMPTY, "the file has no bytes")
+    image_format = other_formats.sniff(data)
+    if image_format == "jpeg":
+        return jpeg.inspect(data, max_pixels)
+    if image_format == "png":
+        return png.inspect(data, max_pixels)
+    return other_formats.inspect(data, image_format, max_pixels)
+
+
+def _read_again(data: bytes, max_pixels: int) -> Header:
+    """The header of a picture that is going to be decoded anyway."""
+    if other_formats.sniff(data) == "jpeg":
+        return jpeg.read_header(data, max_pixels)
+    return _read(data, max_pixels)
+
+
+def _stored_format(header: Header, options: ImageOptions) -> str:
+    if options.format != "keep":
+        return options.format
+    return "jpeg" if header.format == "jpeg" else "png"
+
+
+def _stored_size(size: tuple[int, int], options: ImageOptions) -> tuple[int, int]:
+    if options.size is not None:
+        return options.size
+    if options.max_side is None or max(size) <= options.max_side:
+        return size
+    scale = options.max_side / max(size)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _conversions(header: Header, stored_format: str, resized: bool) -> tuple[str, ...]:
+    """What makes it necessary to encode again; and if anything does, what is lost by it."""
+    reasons = []
+    if header.orientation != 1:
+        reasons.append("orientation")
+    if header.animated:
+        reasons.append("animated")
+    if header.mode == "CMYK":
+        reasons.append("cmyk")
+    if header.format != stored_format:
+        reasons.append(f"format {header.format}")
+    if resized:
+        reasons.append("resized")
+    if reasons:
+        mode = pixels.stored_mode(header, stored_format, resized)
+        if header.mode == "P" and mode != "P":
+            reasons.append("palette")
+        if (header.color_key or header.mode in ("LA", "RGBA")) and stored_format == "jpeg":
+            reasons.append("alpha")
+        if header.bits == 16 and mode != "I;16":
+            reasons.append("16-bit")
+    return tuple(reasons)

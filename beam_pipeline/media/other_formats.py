@@ -1,0 +1,155 @@
+"""Which format a picture has by its magic bytes, and all that is read through Pillow's plugins."""
+
+import io
+import re
+
+from PIL import Image, ImageFile
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.header import (
+    DAMAGED,
+    NOT_AN_IMAGE,
+    TOO_LARGE,
+    TRUNCATED,
+    UNSUPPORTED,
+    Header,
+    check_size,
+    exif_orientation,
+)
+
+# Formats by the bytes they begin with. Those without magic bytes (TGA, …) would take noise
+# for pictures, and those that start other programs (EPS, WMF) have no place here.
+_MAGIC = (
+    ("jpeg", rb"\xff\xd8\xff"),
+    ("png", rb"\x89PNG\r\n\x1a\n"),
+    ("gif", rb"GIF8[79]a"),
+    ("webp", rb"RIFF....WEBP"),
+    ("tiff", rb"II[*+]\0|MM\0[*+]"),
+    ("bmp", rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0"),
+    ("ppm", rb"P[1-6fF]\s"),
+    ("jpeg2000", rb"\0\0\0\x0cjP  \r\n|\xff\x4f\xff\x51"),
+    ("avif", rb"....ftypavi[fs]"),
+    ("ico", rb"\0\0\1\0[^\0]\0"),
+    ("qoi", rb"qoif"),
+    ("dds", rb"DDS \x7c\0\0\0"),
+    ("psd", rb"8BPS\0\1"),
+    ("sgi", rb"\x01\xda[\0\1][\1\2]"),
+)
+_MAGIC_REGEX = re.compile(
+    b"|".join(b"(?P<%s>%s)" % (name.encode(), magic) for name, magic in _MAGIC), re.DOTALL
+)
+_UNREADABLE_MAGIC = (
+    ("HEIC", re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL)),
+    ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ")),
+    ("SVG", re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]")),
+    ("EPS", re.compile(rb"%!PS-Adobe")),
+)
+
+_CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4, "CMYK": 4, "P": 3}
+_PLAIN_MODES = {
+    "RGBX": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "PA": "RGBA", "La": "LA",
+    "RGBa": "RGBA", "I;16B": "I;16", "I;16L": "I;16", "I;16N": "I;16",
+}  # fmt: skip
+
+
+def sniff(data: bytes) -> str:
+    """The format of `data` by its magic bytes alone: "jpeg", "png", "gif", ….
+
+    Raises:
+        RecordError: "not an image"; "unsupported image" for pictures that Pillow cannot read.
+    """
+    if match := _MAGIC_REGEX.match(data):
+        return str(match.lastgroup)
+    for name, magic in _UNREADABLE_MAGIC:
+        if magic.match(data):
+            raise RecordError(UNSUPPORTED, f"{name} cannot be read here; convert it to PNG or JPEG")
+    raise RecordError(NOT_AN_IMAGE, f"{len(data):,} bytes that begin with {data[:12]!r}")
+
+
+def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
+    """Checks a picture that is neither JPEG nor PNG, and decodes its first frame.
+
+    Raises:
+        RecordError: "not an image", "truncated image", "damaged image", "image too large" or
+            "unsupported image".
+    """
+    image = _open(data, image_format)
+    width, height = image.size
+    check_size(image_format.upper(), width, height, max_pixels)
+    orientation = _orientation(image, image_format)
+    if image_format == "tiff" and orientation >= 5:
+        width, height = height, width  # Pillow states the upright size of a TIFF
+    animated = bool(getattr(image, "is_animated", False))
+    mode = _load(image, image_format).mode
+    color_key = "transparency" in image.info
+    return Header(
+        format=image_format,
+        width=width,
+        height=height,
+        mode=mode,
+        channels=_CHANNELS[mode] + (mode == "P" and color_key),
+        bits=16 if mode == "I;16" else 8,
+        color_key=color_key,
+        orientation=orientation,
+        animated=animated,
+    )
+
+
+def decode(data: bytes, image_format: str) -> Image.Image:
+    """The pixels of an inspected picture's first frame.
+
+    A TIFF comes upright already; every other format comes as stored in the file.
+
+    Raises:
+        RecordError: What Pillow finds wrong with the picture.
+    """
+    return _load(_open(data, image_format), image_format)
+
+
+def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
+    """What `Image.open` does with one format, without its bomb check: ours has its own limit."""
+    plugin = image_format.upper()
+    if plugin not in Image.OPEN:
+        Image.init()
+    if plugin not in Image.OPEN:
+        raise RecordError(UNSUPPORTED, f"this Pillow is built without {plugin}")
+    factory, _ = Image.OPEN[plugin]
+    try:
+        return factory(io.BytesIO(data), b"")
+    except Exception as error:  # a broken file may raise anything from a plugin
+        raise _record_error(error, image_format) from error
+
+
+def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
+    """The first frame, in one of the modes that PNG or JPEG can hold (or CMYK)."""
+    try:
+        image.load()
+        if image.mode == "I" and image_format == "ppm":
+            return image.convert("I;16")  # what Pillow makes of 16 bits a sample
+        plain = _PLAIN_MODES.get(image.mode, image.mode)
+        loaded = image if plain == image.mode else image.convert(plain)
+    except Exception as error:  # likewise
+        raise _record_error(error, image_format) from error
+    if loaded.mode not in _CHANNELS:
+        raise RecordError(
+            UNSUPPORTED,
+            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; a picture has 1, 8 or "
+            "16 bits a sample: scale floating point and 32-bit pixels to one of these",
+        )
+    return loaded
+
+
+def _orientation(image: ImageFile.ImageFile, image_format: str) -> int:
+    if image_format == "tiff":
+        value = getattr(image, "tag_v2", {}).get(0x0112, 1)
+        return value if value in range(1, 9) else 1
+    return exif_orientation(image.info.get("exif") or b"")
+
+
+def _record_error(error: Exception, image_format: str) -> RecordError:
+    detail = f"{image_format.upper()}: {error or type(error).__name__}"
+    if isinstance(error, Image.DecompressionBombError):
+        return RecordError(TOO_LARGE, detail)
+    if isinstance(error, EOFError) or "truncated" in str(error).lower():
+        return RecordError(TRUNCATED, detail)
+    return RecordError(DAMAGED, detail)

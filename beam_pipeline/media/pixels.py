@@ -1,0 +1,77 @@
+"""Pixels in memory: which mode is stored, and the way there from what was decoded."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from beam_pipeline.media.header import Header
+
+# What turns the stored pixels upright, by EXIF orientation.
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
+    """Pillow's mode of the pixels that are encoded again."""
+    mode = "RGB" if header.mode == "CMYK" else header.mode
+    if stored_format == "jpeg":
+        return "L" if mode in ("1", "L", "LA", "I;16") else "RGB"
+    if not resized:
+        return mode
+    if mode == "1":
+        mode = "L"
+    if header.color_key:
+        return {"L": "LA", "RGB": "RGBA", "P": "RGBA"}.get(mode, mode)
+    return "RGB" if mode == "P" else mode
+
+
+def upright(image: Image.Image, orientation: int) -> Image.Image:
+    """`image` as a viewer shows it, turned or mirrored by EXIF's `orientation`."""
+    return image if orientation == 1 else image.transpose(_UPRIGHT[orientation])
+
+
+def to_mode(image: Image.Image, mode: str) -> Image.Image:
+    """`image` in `mode`; transparent pixels are laid onto white where `mode` has no alpha."""
+    if image.mode == mode:
+        return image
+    if image.mode == "I;16":
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    transparent = image.mode in ("LA", "RGBA") or "transparency" in image.info
+    if transparent and mode in ("L", "RGB"):
+        pixels = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        converted = Image.alpha_composite(white, pixels).convert(mode)
+    else:
+        converted = image.convert(mode)
+    if image.mode != "CMYK" and "icc_profile" in image.info:
+        converted.info["icc_profile"] = image.info["icc_profile"]
+    else:
+        converted.info.pop("icc_profile", None)
+    return converted
+
+
+def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:
+    """`image` as "jpeg" (4:2:0) or "png", with its colour profile and no other metadata.
+
+    The same bytes each time with the same Pillow.
+    """
+    profile = image.info.get("icc_profile")
+    color_key = image.info.get("transparency")
+    bare = image.copy()
+    bare.info = {}  # else the encoders help themselves
+    if color_key is not None and bare.mode in ("1", "L", "P", "RGB", "I;16"):
+        bare.info["transparency"] = color_key
+    buffer = io.BytesIO()
+    if image_format == "jpeg":
+        bare.save(buffer, "JPEG", quality=jpeg_quality, subsampling="4:2:0", icc_profile=profile)
+    else:
+        bare.save(buffer, "PNG", icc_profile=profile)
+    return buffer.getvalue()

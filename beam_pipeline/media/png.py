@@ -1,0 +1,150 @@
+"""PNG: every chunk, every checksum and every byte of pixel data, without making the pixels.
+
+Pillow lets pass what libpng, hence TensorFlow, refuses: wrong checksums of the pixel data, a
+missing or cut end chunk, too few rows, a missing palette, critical chunks that it does not know.
+So the format is checked here, by the specification (https://www.w3.org/TR/png-3/).
+"""
+
+import struct
+import zlib
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.header import (
+    DAMAGED,
+    TRUNCATED,
+    UNSUPPORTED,
+    Header,
+    check_size,
+    exif_orientation,
+)
+
+_SIGNATURE_BYTES = 8
+_CHUNK = struct.Struct(">I4s")
+_IHDR = struct.Struct(">IIBBBBB")
+_CRITICAL = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
+_GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
+# By colour type: samples a pixel, and the bits that a sample may have.
+_SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
+_BITS = {
+    _GREY: (1, 2, 4, 8, 16),
+    _RGB: (8, 16),
+    _PALETTE: (1, 2, 4, 8),
+    _GREY_ALPHA: (8, 16),
+    _RGBA: (8, 16),
+}
+_MODES = {_RGB: "RGB", _PALETTE: "P", _GREY_ALPHA: "LA", _RGBA: "RGBA"}
+_GREY_MODES = {1: "1", 16: "I;16"}
+# Adam7: (first column, first row, column step, row step) of each pass.
+_INTERLACED = (
+    (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)  # fmt: skip
+_AT_ONCE = (0, 0, 1, 1)
+
+
+def inspect(data: bytes, max_pixels: int) -> Header:
+    """Checks a whole PNG.
+
+    Raises:
+        RecordError: "truncated image", "damaged image", "image too large" or
+            "unsupported image".
+    """
+    chunks, pixel_data = _read_chunks(data)
+    width, height, bits, color, compression, filtering, interlace = _read_ihdr(chunks)
+    check_size("PNG", width, height, max_pixels)
+    if bits not in _BITS.get(color, ()) or compression or filtering or interlace > 1:
+        raise RecordError(
+            DAMAGED, f"PNG: {bits} bits of colour type {color}, interlace {interlace}"
+        )
+    color_key = b"tRNS" in chunks and color in (_GREY, _RGB, _PALETTE)
+    if color == _PALETTE and not 3 <= len(chunks.get(b"PLTE", b"")) <= 768:
+        raise RecordError(DAMAGED, "PNG: the palette is missing or of a wrong size")
+    _check_pixels(pixel_data, width, height, bits * _SAMPLES[color], interlace == 1)
+    return Header(
+        format="png",
+        width=width,
+        height=height,
+        mode=_GREY_MODES.get(bits, "L") if color == _GREY else _MODES[color],
+        channels=3 + color_key if color == _PALETTE else _SAMPLES[color],
+        bits=bits,
+        color_key=color_key,
+        orientation=exif_orientation(chunks.get(b"eXIf", b"")),
+        animated=int.from_bytes(chunks.get(b"acTL", b"")[:4], "big") > 1,
+    )
+
+
+def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
+    """The first chunk of each kind that matters here, and the pixel data of all IDAT chunks."""
+    wanted = (b"IHDR", b"PLTE", b"tRNS", b"eXIf", b"acTL")
+    chunks: dict[bytes, bytes] = {}
+    pixel_data: list[memoryview] = []
+    view = memoryview(data)
+    position = _SIGNATURE_BYTES
+    previous = b""
+    while position + 12 <= len(data):
+        length, kind = _CHUNK.unpack_from(data, position)
+        end = position + 12 + length
+        if end > len(data):
+            break
+        if zlib.crc32(view[position + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
+            raise RecordError(
+                DAMAGED, f"PNG: wrong checksum of chunk {kind!r} at byte {position:,}"
+            )
+        body = view[position + 8 : end - 4]
+        if kind == b"IEND":
+            return chunks, b"".join(pixel_data)
+        if not chunks and kind != b"IHDR":
+            raise RecordError(
+                UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"PNG: it begins with chunk {kind!r}"
+            )
+        if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
+            raise RecordError(UNSUPPORTED, f"PNG: critical chunk {kind!r}, which no reader knows")
+        if kind == b"IDAT":
+            if pixel_data and previous != b"IDAT":
+                raise RecordError(DAMAGED, f"PNG: pixel data interrupted by chunk {previous!r}")
+            pixel_data.append(body)
+        elif kind in (b"IHDR", b"PLTE") and (kind in chunks or pixel_data):
+            raise RecordError(DAMAGED, f"PNG: chunk {kind!r} twice, or after the pixel data")
+        elif kind in wanted:
+            chunks.setdefault(kind, bytes(body))
+        previous = kind
+        position = end
+    raise RecordError(TRUNCATED, f"PNG: no end chunk; the file ends after {len(data):,} bytes")
+
+
+def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int, int]:
+    ihdr = chunks.get(b"IHDR", b"")
+    if len(ihdr) != _IHDR.size:
+        raise RecordError(DAMAGED, f"PNG: a header of {len(ihdr)} bytes")
+    fields: tuple[int, int, int, int, int, int, int] = _IHDR.unpack(ihdr)
+    return fields
+
+
+def _check_pixels(
+    pixel_data: bytes, width: int, height: int, pixel_bits: int, interlaced: bool
+) -> None:
+    """Inflates the pixel data, and checks its length, its checksum and every row's filter."""
+    passes = []  # rows, bytes a row with the filter's byte
+    for column, row, column_step, row_step in _INTERLACED if interlaced else (_AT_ONCE,):
+        columns = -(-(width - column) // column_step)
+        rows = -(-(height - row) // row_step)
+        if columns > 0 and rows > 0:
+            passes.append((rows, 1 + -(-columns * pixel_bits // 8)))
+    expected = sum(rows * row_bytes for rows, row_bytes in passes)
+    inflater = zlib.decompressobj()
+    try:
+        pixels = inflater.decompress(pixel_data, expected)
+        while not inflater.eof and inflater.decompress(inflater.unconsumed_tail, 1 << 20):
+            pass  # libpng tolerates more than is needed
+    except zlib.error as error:
+        raise RecordError(DAMAGED, f"PNG: pixel data: {error}") from error
+    if len(pixels) < expected or not inflater.eof:
+        raise RecordError(
+            DAMAGED, f"PNG: {len(pixels):,} of {expected:,} bytes of pixel data, or no end to it"
+        )
+    start = 0
+    for rows, row_bytes in passes:
+        end = start + rows * row_bytes
+        if max(pixels[start:end:row_bytes]) > 4:
+            raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
+        start = end
