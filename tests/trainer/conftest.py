@@ -1,0 +1,169 @@
+"""Datasets that TensorFlow itself writes, and two logical CPUs before it starts."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+# Only possible before TensorFlow looks at its devices; tests with one replica use the first.
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+
+COLORS = {"blue": (40, 60, 200), "green": (50, 190, 60), "red": (200, 40, 50)}
+
+IMAGE = {
+    "name": "image",
+    "kind": "image",
+    "dtype": "uint8",
+    "shape": [None, None, 3],
+    "key": "image/encoded",
+    "format": "png",
+}
+LABEL = {
+    "name": "label",
+    "kind": "class_label",
+    "dtype": "int64",
+    "shape": [],
+    "key": "image/class/label",
+    "classes": list(COLORS),
+}
+BOXES = {
+    "name": "boxes",
+    "kind": "boxes",
+    "dtype": "float32",
+    "shape": [None, 4],
+    "key": "image/object",
+    "classes": ["cat", "dog"],
+    "label_offset": 1,
+    "attributes": {"difficult": "int64", "area": "float32"},
+}
+
+Values = Mapping[str, Any]
+
+
+def example(values: Values) -> bytes:
+    """A serialized tf.train.Example; the type of each list is that of its values."""
+    features = {}
+    for key, value in values.items():
+        items = value if isinstance(value, list) else [value]
+        if all(isinstance(item, bytes) for item in items) and items:
+            features[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=items))
+        elif all(isinstance(item, int | np.integer) for item in items) and items:
+            features[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=items))
+        elif items:
+            features[key] = tf.train.Feature(float_list=tf.train.FloatList(value=items))
+        else:
+            features[key] = tf.train.Feature()
+    return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+
+
+def write_records(file: Path, records: Iterable[Values], compression: str = "") -> None:
+    """Writes a TFRecord file."""
+    with tf.io.TFRecordWriter(str(file), options=compression) as writer:
+        for record in records:
+            writer.write(example(record))
+
+
+def write_dataset(
+    directory: Path,
+    features: list[dict[str, Any]],
+    splits: Mapping[str, list[Values]],
+    *,
+    num_shards: int = 2,
+    compression: str = "",
+) -> Path:
+    """Writes shards and metadata.json as the format says."""
+    directory.mkdir(parents=True)
+    described = {}
+    for split, records in splits.items():
+        shards = []
+        for shard in range(num_shards):
+            name = f"tiny-{split}.tfrecord-{shard:05d}-of-{num_shards:05d}"
+            write_records(directory / name, records[shard::num_shards], compression)
+            content = (directory / name).read_bytes()
+            shards.append(
+                {
+                    "file": name,
+                    "num_records": len(records[shard::num_shards]),
+                    "num_bytes": len(content),
+                    "sha256": hashlib.sha256(content).hexdigest(),
+                }
+            )
+        described[split] = {
+            "num_records": len(records),
+            "num_bytes": sum(shard["num_bytes"] for shard in shards),
+            "shards": shards,
+        }
+    metadata = {
+        "format_version": 1,
+        "name": "tiny",
+        "version": directory.name,
+        "features": features,
+        "splits": described,
+        "classes": next((feature["classes"] for feature in features if "classes" in feature), []),
+        "fingerprint": "f" * 8,
+    }
+    (directory / "metadata.json").write_text(json.dumps(metadata))
+    return directory
+
+
+def png(pixels: Any) -> bytes:
+    """A PNG of uint8 [height, width, channels]."""
+    return bytes(tf.io.encode_png(np.asarray(pixels, np.uint8)).numpy())
+
+
+def colored_record(number: int, label: int, size: tuple[int, int] = (20, 24)) -> dict[str, Any]:
+    """A noisy picture in the color of its class; `number` tells records apart."""
+    noise = np.random.default_rng(number).integers(-40, 40, (*size, 3))
+    pixels = np.clip(np.array(list(COLORS.values())[label]) + noise, 0, 255)
+    return {"image/encoded": png(pixels), "image/class/label": label, "number": number}
+
+
+def colored_records(count: int, first: int = 0) -> list[dict[str, Any]]:
+    """Pictures of three classes in turn, numbered from `first`."""
+    return [colored_record(number, number % 3) for number in range(first, first + count)]
+
+
+@pytest.fixture(scope="session")
+def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset directory: 50 training, 13 validation and 7 test pictures in three colors."""
+    return write_dataset(
+        tmp_path_factory.mktemp("data") / "tiny" / "1.0.0",
+        [
+            IMAGE,
+            LABEL,
+            {"name": "number", "kind": "scalar", "dtype": "int64", "shape": [], "key": "number"},
+        ],
+        {
+            "train": colored_records(50),
+            "validation": colored_records(13, first=50),
+            "test": colored_records(7, first=63),
+        },
+        num_shards=3,
+    )
+
+
+@pytest.fixture(scope="session")
+def two_replicas() -> tf.distribute.Strategy:
+    from trainer.strategy import create_strategy, parse_devices
+
+    return create_strategy(parse_devices("cpu:2"))
+
+
+@pytest.fixture(scope="session")
+def one_replica() -> tf.distribute.Strategy:
+    from trainer.strategy import create_strategy, parse_devices
+
+    return create_strategy(parse_devices("cpu"))
+
+
+WriteDataset = Callable[..., Path]

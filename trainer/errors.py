@@ -1,0 +1,73 @@
+"""What can go wrong, as a tree; the commands turn each branch into an exit code.
+
+    TrainerError                 exit 1  the job failed
+    ├── ConfigError              exit 2  wrong usage; nothing was written
+    │   ├── UnknownNameError             a split, feature, task … that does not exist
+    │   ├── NotADatasetError             no finished dataset at the path
+    │   └── RunExistsError               the output holds a run already
+    ├── DatasetDamagedError      exit 3  a dataset is not what its metadata says
+    ├── CheckpointError                  a checkpoint does not hold this model
+    └── TrainingDivergedError            the loss is not a number any more
+
+Every message names the value, where it came from, and the remedy.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class TrainerError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = 1
+
+
+class ConfigError(TrainerError):
+    """An option or argument cannot be used; nothing was written."""
+
+    exit_code = 2
+
+
+class UnknownNameError(ConfigError):
+    """A name that does not exist; the message offers the near one and lists them all.
+
+    Args:
+        what: What was looked for, such as "split" or "feature".
+        name: The name that does not exist.
+        choices: The names that do.
+    """
+
+    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+        known = list(choices)
+        super().__init__(
+            f"there is no {what} {name!r}{did_you_mean(name, known)}; "
+            f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
+        )
+
+
+class NotADatasetError(ConfigError):
+    """The path holds no finished dataset."""
+
+
+class RunExistsError(ConfigError):
+    """The output directory holds a training run already."""
+
+
+class DatasetDamagedError(TrainerError):
+    """A dataset, or one of its files, is not what its metadata says."""
+
+    exit_code = 3
+
+
+class CheckpointError(TrainerError):
+    """A checkpoint cannot be read, or is of another model."""
+
+
+class TrainingDivergedError(TrainerError):
+    """The loss became infinite or not a number."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """` (did you mean 'train'?)` for the nearest choice, or nothing where none is near."""
+    near = difflib.get_close_matches(name, list(choices), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

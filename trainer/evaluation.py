@@ -1,0 +1,66 @@
+"""Loss and metrics over a whole split: every record counts exactly once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from trainer.errors import DatasetDamagedError
+from trainer.input_pipeline import with_mask
+from trainer.tasks.task import Task
+from trainer.training import example_sums, metric_names
+
+
+def evaluator(
+    task: Task,
+    model: keras.Model,
+    strategy: tf.distribute.Strategy,
+    batches: tf.data.Dataset,
+    batch_size: int,
+    num_records: int,
+) -> Callable[[], dict[str, float]]:
+    """A function that evaluates `model`, as it is when called, on `batches`.
+
+    The last batch is filled up and masked, so that each replica has work on it; `Model.fit`
+    and `Model.evaluate` fail there, or weigh what fills it up.
+
+    Args:
+        task: Loss and metrics.
+        model: Made in the strategy's scope.
+        strategy: The replicas.
+        batches: One pass of (inputs, target).
+        batch_size: Examples a global batch; a multiple of the number of replicas.
+        num_records: What `batches` must hold.
+
+    Returns:
+        The function; it returns the means over all examples by name, "loss" first, and
+        raises DatasetDamagedError when it did not see `num_records` of them.
+    """
+    distributed = strategy.experimental_distribute_dataset(with_mask(batches, batch_size))
+    names = metric_names(task)
+
+    def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
+        outputs = model(task.prepare(inputs), training=False)
+        sums = example_sums(task, task.loss(target, outputs), target, outputs, mask)
+        return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0)
+
+    @tf.function
+    def evaluate_step(batch: Any) -> Any:
+        by_replica = strategy.run(replica_step, args=batch)
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, by_replica, axis=None)
+
+    def evaluate() -> dict[str, float]:
+        totals = [0.0] * (len(names) + 1)
+        for batch in distributed:
+            added = evaluate_step(batch).numpy().tolist()
+            totals = [total + more for total, more in zip(totals, added, strict=True)]
+        *sums, count = totals
+        if count != num_records:
+            raise DatasetDamagedError(
+                f"evaluation saw {count:.0f} records, and the split has {num_records}; run "
+                "`python -m beam_pipeline verify` on the dataset"
+            )
+        return {name: value / count for name, value in zip(names, sums, strict=True)}
+
+    return evaluate

@@ -1,0 +1,166 @@
+"""What a record holds: the features of metadata.json, or declared by the caller."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from trainer.errors import ConfigError, UnknownNameError
+
+KINDS = (
+    "image",
+    "class_label",
+    "boxes",
+    "scalar",
+    "tensor",
+    "sequence",
+    "text",
+    "audio",
+    "bytes",
+)
+_DEFAULT_DTYPES = {
+    "image": "uint8",
+    "class_label": "int64",
+    "boxes": "float32",
+    "text": "string",
+    "audio": "float32",
+    "bytes": "bytes",
+}
+_DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
+    "image": (None, None, None),
+    "boxes": (None, 4),
+}
+# The ids of a label map, which boxes refer to, start at 1.
+_DEFAULT_LABEL_OFFSETS = {"boxes": 1}
+# Where the usual writers (TF Object Detection API, Model Garden) put these kinds.
+_STANDARD_KEYS = {
+    "image": "image/encoded",
+    "class_label": "image/class/label",
+    "boxes": "image/object",
+}
+
+Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One feature of a record.
+
+    Attributes:
+        name: The name in the trainer's batches.
+        kind: One of `KINDS`.
+        dtype: "uint8", "int64", "float32", "string" or "bytes".
+        shape: Sizes by axis, None where they vary from record to record.
+        key: The key in `tf.train.Example`; for boxes the prefix of the keys.
+        classes: Class names by number, empty where the feature has none.
+        format: Of an image: "jpeg", "png" or "mixed"; empty when not stated.
+        label_offset: What the stored class numbers start at; the trainer's start at 0.
+        attributes: Of boxes: further facts of each box, dtype by name.
+        keypoints: Of boxes: points a box, 0 for none.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int | None, ...] = ()
+    key: str
+    classes: tuple[str, ...] = ()
+    format: str = ""
+    label_offset: int = 0
+    attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    keypoints: int = 0
+
+
+def features_from_json(declared: Declaration) -> Mapping[str, Feature]:
+    """The features that `declared` states, by name and in its order.
+
+    Args:
+        declared: metadata.json's `features`: a list of `{"name", "kind", …}`; or the same
+            as a mapping from name to `{"kind", …}`. Without `key` the key is the name;
+            without `dtype` and `shape` they are the kind's usual ones.
+
+    Raises:
+        ConfigError: A declaration lacks something, or two have one name.
+        UnknownNameError: A kind that does not exist.
+    """
+    if isinstance(declared, Mapping):
+        entries = [{**entry, "name": name} for name, entry in declared.items()]
+    else:
+        entries = [dict(entry) for entry in declared]
+    features: dict[str, Feature] = {}
+    for entry in entries:
+        feature = _feature(entry)
+        if feature.name in features:
+            raise ConfigError(
+                f"two features have the name {feature.name!r}; give each its own name"
+            )
+        features[feature.name] = feature
+    return MappingProxyType(features)
+
+
+def _feature(entry: Mapping[str, Any]) -> Feature:
+    name, kind = entry.get("name"), entry.get("kind")
+    if not name or not kind:
+        raise ConfigError(
+            f"feature {dict(entry)!r} has no {'kind' if name else 'name'}; "
+            'declare it as {"name": "label", "kind": "class_label", …}'
+        )
+    if kind not in KINDS:
+        raise UnknownNameError(f"feature kind (of {name!r})", kind, KINDS)
+    dtype = entry.get("dtype") or _DEFAULT_DTYPES.get(kind)
+    if dtype is None:
+        raise ConfigError(
+            f'feature {name!r} of kind {kind!r} has no dtype; add "dtype": "int64", '
+            '"float32" or "bytes"'
+        )
+    shape = entry.get("shape")
+    if kind == "image" and shape is not None and len(shape) != 3:
+        raise ConfigError(
+            f"image feature {name!r} has shape {shape!r}; state [height, width, channels], "
+            "null where a size varies"
+        )
+    return Feature(
+        name=name,
+        kind=kind,
+        dtype=dtype,
+        shape=_DEFAULT_SHAPES.get(kind, ()) if shape is None else tuple(shape),
+        key=entry.get("key") or name,
+        classes=tuple(entry.get("classes") or ()),
+        format=entry.get("format") or "",
+        label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
+        attributes=MappingProxyType(dict(entry.get("attributes") or {})),
+        keypoints=entry.get("keypoints") or 0,
+    )
+
+
+def with_keys_of(
+    features: Mapping[str, Feature], record_keys: Collection[str]
+) -> Mapping[str, Feature]:
+    """`features` of files without metadata, with the keys that a record really has.
+
+    A feature whose key the record lacks takes the standard key of its kind
+    (image/encoded, image/class/label, image/object/…) where the record has that one.
+    """
+    return MappingProxyType(
+        {name: _with_key_of(feature, record_keys) for name, feature in features.items()}
+    )
+
+
+def _with_key_of(feature: Feature, record_keys: Collection[str]) -> Feature:
+    def is_present(key: str) -> bool:
+        return (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in record_keys
+
+    standard = _STANDARD_KEYS.get(feature.kind, feature.key)
+    if is_present(standard) and not is_present(feature.key):
+        return dataclasses.replace(feature, key=standard)
+    return feature
+
+
+def class_names(features: Iterable[Feature]) -> list[str]:
+    """The classes of the class label where there is one, else those of the boxes."""
+    listed = list(features)
+    for kind in ("class_label", "boxes"):
+        for feature in listed:
+            if feature.kind == kind and feature.classes:
+                return list(feature.classes)
+    return []

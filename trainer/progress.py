@@ -1,0 +1,54 @@
+"""What a person sees while a command works, all of it on stderr."""
+
+import sys
+import time
+from collections.abc import Mapping
+
+import tqdm
+
+_INTERVAL_S = 5.0
+
+
+class Progress:
+    """A bar on a terminal, a plain line every few seconds elsewhere; nothing when quiet."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._label = ""
+        self._done = 0
+        self._total = 0
+        self._last_line_s = 0.0
+        self._bar: tqdm.tqdm | None = None
+
+    def say(self, text: str) -> None:
+        """One line."""
+        if not self._quiet:
+            tqdm.tqdm.write(text, file=sys.stderr)
+
+    def start(self, label: str, total: int) -> None:
+        """Begins to count up to `total` steps."""
+        self._label, self._done, self._total = label, 0, total
+        self._last_line_s = time.monotonic()
+        if not self._quiet and sys.stderr.isatty():
+            self._bar = tqdm.tqdm(total=total, desc=label, unit="step", leave=False)
+
+    def advance(self, steps: int, values: Mapping[str, float]) -> None:
+        """Counts `steps` more, and shows the values so far."""
+        self._done += steps
+        if self._bar is not None:
+            self._bar.set_postfix_str(as_text(values), refresh=False)
+            self._bar.update(steps)
+        elif time.monotonic() - self._last_line_s >= _INTERVAL_S:
+            self._last_line_s = time.monotonic()
+            self.say(f"{self._label}: step {self._done}/{self._total}, {as_text(values)}")
+
+    def finish(self) -> None:
+        """Ends the count."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def as_text(values: Mapping[str, float]) -> str:
+    """`loss 0.6931, accuracy 0.5000`."""
+    return ", ".join(f"{name} {value:.4f}" for name, value in values.items())

@@ -1,0 +1,113 @@
+"""The directory of a training run: what is in it, and that a kill leaves it whole."""
+
+import csv
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from trainer.errors import ConfigError, RunExistsError
+
+Row = dict[str, float]
+
+
+class RunDirectory:
+    """The paths in RUN, and how they are written: each file is whole, or not there.
+
+    config.json    every option, and what identifies the data
+    history.csv    a row an epoch: epoch (from 1), loss, the metrics, val_…
+    checkpoints/   the last few, to resume from
+    logs/          TensorBoard's
+    best.keras     the model of the epoch with the least val_loss (loss without validation)
+    model.keras    the model at the end
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.config_file = self.path / "config.json"
+        self.history_file = self.path / "history.csv"
+        self.checkpoints = self.path / "checkpoints"
+        self.logs = self.path / "logs"
+        self.best_model = self.path / "best.keras"
+        self.model = self.path / "model.keras"
+
+    def holds_run(self) -> bool:
+        """Whether a run was begun here."""
+        return self.config_file.exists()
+
+    def check_free(self, *, resume: bool, overwrite: bool) -> None:
+        """Raises RunExistsError when a run is here and neither option says what to do with it."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ConfigError(f"--output {self.path} is a file; name a directory")
+        if self.holds_run() and not (resume or overwrite):
+            raise RunExistsError(
+                f"{self.path} holds a run already; go on with it by --resume, replace it by "
+                "--overwrite, or name another --output"
+            )
+
+    def clear(self) -> None:
+        """Removes what a run leaves, and nothing else."""
+        for file in (self.config_file, self.history_file, self.best_model, self.model):
+            file.unlink(missing_ok=True)
+        for directory in (self.checkpoints, self.logs):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Writes config.json: from now on this directory holds a run."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        _write_whole(self.config_file, json.dumps(config, indent=2) + "\n")
+
+    def read_config(self) -> dict[str, Any]:
+        """What `write_config` wrote.
+
+        Raises:
+            ConfigError: There is no run here.
+        """
+        if not self.holds_run():
+            raise ConfigError(f"{self.path} holds no run: it has no config.json; check --run")
+        config: dict[str, Any] = json.loads(self.config_file.read_text())
+        return config
+
+    def write_history(self, rows: Sequence[Row]) -> None:
+        """Writes history.csv."""
+        partial = _partial(self.history_file)
+        columns = dict.fromkeys(name for row in rows for name in row)
+        with partial.open("w", newline="") as handle:
+            writer = csv.DictWriter(handle, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        partial.replace(self.history_file)
+
+    def read_history(self, epochs_done: int) -> list[Row]:
+        """The rows of the first `epochs_done` epochs; none where there is no history."""
+        if not self.history_file.exists():
+            return []
+        with self.history_file.open(newline="") as handle:
+            rows = [
+                {
+                    name: int(value) if name == "epoch" else float(value)
+                    for name, value in row.items()
+                    if value
+                }
+                for row in csv.DictReader(handle)
+            ]
+        return rows[:epochs_done]
+
+    def save_model(self, model: keras.Model, file: Path) -> None:
+        """Saves the model without its optimizer, which only resuming needs."""
+        partial = file.with_name(f"partial-{file.name}")  # Keras goes by the suffix
+        model.save(partial, include_optimizer=False)
+        partial.replace(file)
+
+
+def _write_whole(file: Path, text: str) -> None:
+    partial = _partial(file)
+    partial.write_text(text)
+    partial.replace(file)
+
+
+def _partial(file: Path) -> Path:
+    return file.with_name(f"{file.name}.partial")

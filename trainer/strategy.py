@@ -1,0 +1,113 @@
+"""Devices by name to a `tf.distribute` strategy."""
+
+import dataclasses
+import re
+
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+
+_REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by number)"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """What `--devices` asks for.
+
+    Attributes:
+        kind: "auto", "cpu" or "gpu".
+        num_cpus: Logical CPU devices, each with a replica, when `kind` is "cpu".
+        gpus: GPU numbers when `kind` is "gpu"; none means all.
+    """
+
+    kind: str
+    num_cpus: int = 1
+    gpus: tuple[int, ...] = ()
+
+
+def parse_devices(text: str) -> Devices:
+    """The devices that `text` names: auto, cpu, cpu:N, gpu, gpu:0,1.
+
+    Raises:
+        ConfigError: `text` is none of these.
+    """
+    match = re.fullmatch(r"auto|(cpu)(?::(\d+))?|(gpu)(?::(\d+(?:,\d+)*))?", text.strip().lower())
+    if match is None:
+        raise ConfigError(f"devices {text!r} cannot be read; {_REMEDY}")
+    if match[1]:
+        count = int(match[2] or 1)
+        if count < 1:
+            raise ConfigError(f"devices {text!r} asks for no replica; {_REMEDY}")
+        return Devices(kind="cpu", num_cpus=count)
+    if match[3]:
+        gpus = tuple(int(number) for number in (match[4] or "").split(",") if number)
+        if len(set(gpus)) < len(gpus):
+            raise ConfigError(f"devices {text!r} names a GPU twice; name each once")
+        return Devices(kind="gpu", gpus=gpus)
+    return Devices(kind="auto")
+
+
+def create_strategy(devices: Devices) -> tf.distribute.MirroredStrategy:
+    """A MirroredStrategy with a replica on each of `devices`.
+
+    Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.
+    Call it before anything else of TensorFlow: several logical CPUs can only be made
+    before TensorFlow looks at its devices.
+
+    Raises:
+        ConfigError: A GPU that is not there, or TensorFlow has started with too few CPUs.
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    if devices.kind == "gpu" or (devices.kind == "auto" and gpus):
+        return _gpu_strategy([gpu.name for gpu in gpus], devices)
+    _make_logical_cpus(devices.num_cpus)
+    return tf.distribute.MirroredStrategy(
+        [f"/cpu:{number}" for number in range(devices.num_cpus)],
+        cross_device_ops=tf.distribute.ReductionToOneDevice(),
+    )
+
+
+def _gpu_strategy(present: list[str], devices: Devices) -> tf.distribute.MirroredStrategy:
+    wanted = devices.gpus or tuple(range(len(present)))
+    if not present or max(wanted) >= len(present):
+        there = ", ".join(map(str, range(len(present)))) or "none"
+        raise ConfigError(
+            f"devices ask for GPU {', '.join(map(str, wanted)) or '(any)'}, and TensorFlow sees "
+            f"{there}; name others, use cpu:N, or install tensorflow[and-cuda]"
+        )
+    for gpu in tf.config.list_physical_devices("GPU"):
+        try:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        except RuntimeError:
+            break  # TensorFlow has started: what it took is taken
+    operations = tf.distribute.NcclAllReduce() if len(wanted) > 1 else None
+    return tf.distribute.MirroredStrategy(
+        [f"/gpu:{number}" for number in wanted], cross_device_ops=operations
+    )
+
+
+def _make_logical_cpus(count: int) -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    configured = tf.config.get_logical_device_configuration(cpu) or [None]
+    if len(configured) >= count:
+        return
+    try:
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration() for _ in range(count)]
+        )
+    except RuntimeError as error:
+        raise ConfigError(
+            f"TensorFlow has started with {len(configured)} CPU device(s), and cpu:{count} needs "
+            f"{count}; create the strategy before any other use of TensorFlow in this process"
+        ) from error
+
+
+def check_global_batch(batch_size: int, num_replicas: int) -> None:
+    """Raises ConfigError unless every replica gets the same part of the global batch."""
+    if batch_size < 1 or batch_size % num_replicas:
+        below = batch_size - batch_size % num_replicas
+        nearest = [str(size) for size in (below, below + num_replicas) if size > 0]
+        raise ConfigError(
+            f"--batch-size {batch_size} is the global batch, and {num_replicas} replicas cannot "
+            f"share it evenly; use a multiple of {num_replicas}, such as {' or '.join(nearest)}"
+        )

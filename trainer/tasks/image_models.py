@@ -1,0 +1,133 @@
+"""Models from pictures to numbers: a small one, and those of `keras.applications`."""
+
+import difflib
+import importlib
+import inspect
+import math
+from typing import Any
+
+import keras
+import numpy as np
+
+from trainer.errors import ConfigError
+
+SMALL = "small"
+_WIDTHS = (32, 64, 128, 256)
+_GROUPS = 8
+
+
+def build(
+    name: str, *, input_shape: tuple[int, int, int], num_outputs: int, weights: str | None
+) -> keras.Model:
+    """A model from float32 images in 0..1 to `num_outputs` float32 logits.
+
+    Args:
+        name: "small", or a model of `keras.applications` such as "MobileNetV2". Their
+            batch normalisation is made to run over the whole global batch, and the
+            preprocessing that their weights expect is part of the model.
+        input_shape: (height, width, channels).
+        num_outputs: Logits.
+        weights: A file of weights for the part of a `keras.applications` model below its
+            head (`…_notop.h5`, or `.weights.h5`); None starts from random ones.
+
+    Raises:
+        ConfigError: No such model, a size that it cannot take, or weights that do not cover it.
+    """
+    if name == SMALL:
+        if weights is not None:
+            raise ConfigError(
+                "--weights is for the models of keras.applications; leave it out, or name one "
+                "by --model"
+            )
+        return small(input_shape, num_outputs)
+    return application(name, input_shape, num_outputs, weights)
+
+
+def small(input_shape: tuple[int, int, int], num_outputs: int) -> keras.Model:
+    """Four stages of convolution, group normalisation and pooling; 0.4 M parameters.
+
+    Meant for 32 to 128 pixels. Group normalisation looks at one picture at a time, so the
+    number of replicas changes nothing and small batches do no harm.
+    """
+    image = keras.Input(input_shape, name="image")
+    x = keras.layers.Rescaling(2.0, offset=-1.0)(image)
+    for width in _WIDTHS:
+        x = keras.layers.Conv2D(width, 3, padding="same", use_bias=False)(x)
+        x = keras.layers.GroupNormalization(_GROUPS)(x)
+        x = keras.layers.ReLU()(x)
+        x = keras.layers.MaxPooling2D(2, padding="same")(x)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    logits = keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)
+    return keras.Model(image, logits, name=SMALL)
+
+
+def application(
+    name: str, input_shape: tuple[int, int, int], num_outputs: int, weights: str | None
+) -> keras.Model:
+    """A model of `keras.applications` with average pooling and a new linear head."""
+    constructor = _constructor(name)
+    preprocess = importlib.import_module(constructor.__module__).preprocess_input
+    try:
+        backbone = constructor(
+            include_top=False, weights=None, input_shape=input_shape, pooling="avg"
+        )
+    except ValueError as error:
+        raise ConfigError(
+            f"--model {name} cannot take images of {input_shape[0]}x{input_shape[1]}: {error}"
+        ) from error
+    synchronize_batch_normalization(backbone)
+    if weights is not None:
+        _load_all(backbone, weights)
+    image = keras.Input(input_shape, name="image")
+    x = keras.layers.Rescaling(255.0)(image)
+    x = backbone(preprocess(x))
+    logits = keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)
+    return keras.Model(image, logits, name=name.lower())
+
+
+def _constructor(name: str) -> Any:
+    available = [
+        attribute
+        for attribute, value in vars(keras.applications).items()
+        if inspect.isfunction(value)
+    ]
+    if name in available:
+        return getattr(keras.applications, name)
+    near = difflib.get_close_matches(name.lower(), [each.lower() for each in available], n=1)
+    guess = next((each for each in available if near and each.lower() == near[0]), None)
+    raise ConfigError(
+        f"there is no model {name!r}" + (f" (did you mean {guess!r}?)" if guess else "") + "; use "
+        f"small, or a name of keras.applications: {', '.join(sorted(available))}"
+    )
+
+
+def synchronize_batch_normalization(model: keras.Model) -> None:
+    """Makes every BatchNormalization of `model` use the statistics of the global batch.
+
+    Plain ones normalise by each replica's own part, and their moving statistics then
+    differ by replica.
+    """
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = True
+
+
+def _load_all(backbone: keras.Model, path: str) -> None:
+    """Loads `path`, and fails unless every variable came from it."""
+    for variable in backbone.weights:
+        if variable.dtype.startswith("float"):
+            variable.assign(np.full(variable.shape, math.nan, dtype="float32"))
+    try:
+        backbone.load_weights(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"--weights {path} does not fit {backbone.name} without its head: {error}; give the "
+            "file whose name ends in notop.h5, or one saved by save_weights of the same model"
+        ) from error
+    missing = [each.path for each in backbone.weights if np.isnan(np.asarray(each)).any()]
+    if missing:
+        raise ConfigError(
+            f"--weights {path} covers {len(backbone.weights) - len(missing)} of "
+            f"{len(backbone.weights)} variables of {backbone.name}, and not {missing[0]}; give "
+            "weights of the same model"
+        )
