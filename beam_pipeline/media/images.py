@@ -43,7 +43,7 @@ from beam_pipeline.media.header import (
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 # What photographs take, about, where the source's own size says nothing.
 _JPEG_BYTES_PER_PIXEL = 0.4
-_PNG_BYTES_PER_SAMPLE = 0.5
+_PNG_COMPRESSION = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,8 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
         elif stored_format == "jpeg":
             estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
         else:
-            estimated_bytes = int(area * channels * _PNG_BYTES_PER_SAMPLE)
+            sample_bytes = 2 if mode == "I;16" else 1
+            estimated_bytes = int(area * channels * sample_bytes * _PNG_COMPRESSION)
     return ImageFacts(
         format=stored_format,
         width=width,
@@ -182,10 +183,8 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
         return data
     header = _read_again(data, options.max_pixels)
     size = (image.width, image.height)
-    if header.format == "jpeg":
-        picture = jpeg.decode(data, header, size if header.orientation < 5 else size[::-1])
-    else:
-        picture = other_formats.decode(data, header.format)
+    turned_size = size if header.orientation < 5 else size[::-1]
+    picture = _decode(data, header, at_least=turned_size)
     resized = "resized" in image.conversions
     picture = pixels.to_mode(picture, pixels.stored_mode(header, image.format, resized))
     if header.format != "tiff":  # Pillow has turned a TIFF already
@@ -193,6 +192,24 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
     if picture.size != size:
         picture = picture.resize(size, Image.Resampling.LANCZOS)
     return pixels.encode(picture, image.format, options.jpeg_quality)
+
+
+def decode_rgb(data: bytes) -> Image.Image:
+    """A stored picture to look at: 8-bit RGB, alpha laid onto white.
+
+    Raises:
+        RecordError: `data` is not a picture, or is damaged.
+    """
+    header = _read_again(data, DECODER_MAX_PIXELS)
+    picture = _decode(data, header, at_least=(header.width, header.height))
+    grey_or_rgb = pixels.stored_mode(header, "jpeg", resized=False)
+    return pixels.to_mode(picture, grey_or_rgb).convert("RGB")
+
+
+def _decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
+    if header.format == "jpeg":
+        return jpeg.decode(data, header, at_least)
+    return other_formats.decode(data, header.format)
 
 
 def _read(data: bytes, max_pixels: int) -> Header:

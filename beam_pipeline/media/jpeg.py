@@ -46,7 +46,7 @@ def inspect(data: bytes, max_pixels: int) -> Header:
     """
     header = read_header(data, max_pixels)
     # At 1/8 of the size all entropy data is read and only the inverse transform is spared:
-    # in 6,000 mutated files it found what a full decode finds, in a third of the time.
+    # in 6,000 mutated files it refused those that a full decode refuses, in a third of the time.
     mode = "CMYK" if header.mode == "CMYK" else "L"
     _decode(data, mode, mode, header, 8)
     return header
@@ -123,6 +123,8 @@ def read_header(data: bytes, max_pixels: int) -> Header:
                 f"JPEG: lossless or hierarchical coding (marker 0xff{marker:02x}), which few "
                 "decoders read; convert it to PNG",
             )
+    if data.endswith(b"\xff\xd9"):
+        raise RecordError(DAMAGED, "JPEG: a segment in its middle reaches past its end")
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
 
 
