@@ -124,14 +124,16 @@ def choose_lists(lists: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], 
         names = {stem(path).lower() for path in paths}
         for path in paths:
             name = stem(path)
-            if name.lower() == "trainval":
-                if not {"train", "val"} <= names:
-                    used[path] = (home, name)
-            elif is_split_name(name):
-                used[path] = (home, name)
-            else:
+            if not is_set_name(name):
                 unused.append(path)
+            elif name.lower() != "trainval" or not {"train", "val"} <= names:
+                used[path] = (home, name)
     return used, unused
+
+
+def is_set_name(name: str) -> bool:
+    """Whether a list of this name is one of a split."""
+    return is_split_name(name) or name.lower() == "trainval"
 
 
 def is_class_list(text: str) -> bool:

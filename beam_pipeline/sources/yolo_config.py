@@ -4,7 +4,8 @@ Source of the format: https://docs.ultralytics.com/datasets/detect/#ultralytics-
 """
 
 import dataclasses
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -15,6 +16,7 @@ from beam_pipeline.sources.paths import below, folder
 
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test", "minival")
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
+_YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
 NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
 
 
@@ -64,14 +66,18 @@ def find_config(root: str) -> YoloConfig:
     return YoloConfig(root=root)
 
 
-def find_data_yaml(root: str, files: list[str]) -> str | None:
-    """The path of the data.yaml among the `files` of folder `root`."""
-    for name in _YAML_NAMES:
-        if name in files:
-            return below(root, name)
-    paths = [below(root, name) for name in files if name.endswith((".yaml", ".yml"))]
-    paths = [path for path in paths if "names" in _load(path)]
-    if len(paths) > 1:
+def find_data_yaml(root: str, files: Sequence[str]) -> str | None:
+    """The path of the data.yaml among the `files` of folder `root`.
+
+    Raises:
+        ConfigError: Several files could be it.
+    """
+    paths = [
+        below(root, name)
+        for name in sorted(files, key=lambda name: (name not in _YAML_NAMES, name))
+        if name.endswith((".yaml", ".yml")) and _YOLO_KEY.search(_read(below(root, name)))
+    ]
+    if len(paths) > 1 and paths[0].rpartition("/")[2] not in _YAML_NAMES:
         raise ConfigError(
             f"{root} has several YOLO descriptions: {', '.join(paths)}; give one of them as input"
         )

@@ -4,7 +4,7 @@ Paths without "absolute" in their name are relative to the tree's origin, with f
 """
 
 import dataclasses
-import os
+import itertools
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -80,7 +80,9 @@ def list_yolo(
 
 def origin_of(config: YoloConfig) -> str:
     """The absolute folder that keys are relative to: the input's, if all splits lie below it."""
-    return "/".join(os.path.commonprefix([path.split("/") for path in listed_folders(config)]))
+    levels = zip(*(path.split("/") for path in listed_folders(config)), strict=False)
+    shared = itertools.takewhile(lambda names: len(set(names)) == 1, levels)
+    return "/".join(names[0] for names in shared)
 
 
 def listed_folders(config: YoloConfig) -> list[str]:

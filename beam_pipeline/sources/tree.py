@@ -1,0 +1,102 @@
+"""The top of a tree of files, looked at only as far as somebody asks."""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+
+from beam_pipeline import storage
+from beam_pipeline.sources.paths import below, folder
+
+# Enough to tell a layout; a thousand class folders need not all be opened for it.
+_MAX_DEPTH = 4
+_MAX_FOLDERS_PER_LEVEL = 40
+_LOOKED_AT_FIRST = frozenset(
+    {"annotations", "imagesets", "main", "jpegimages", "images", "labels", "train", "val", "test"}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """The names of what one folder holds, hidden ones excepted, sorted."""
+
+    folders: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{shown(self.folders, 'folder')} and {shown(self.files, 'file')}"
+
+
+class Tree:
+    """The folders below `root`; each is listed once, when it is looked at first.
+
+    A remote root is listed whole, once: object stores have no cheaper way.
+    """
+
+    def __init__(self, root: str):
+        self.root = root
+        self._listings = _list_remote(root) if storage.is_remote(root) else {}
+
+    def path(self, relative: str) -> str:
+        """The absolute path of what is at `relative`."""
+        return below(self.root, relative) if relative else self.root
+
+    def look(self, relative: str = "") -> Listing:
+        """What the folder at `relative` holds; nothing, if there is none."""
+        if relative not in self._listings:
+            self._listings[relative] = (
+                Listing() if storage.is_remote(self.root) else _list_local(self.path(relative))
+            )
+        return self._listings[relative]
+
+    def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
+        """The folder `top` and those below it, level by level: the first few of each level."""
+        level = [top]
+        for _ in range(_MAX_DEPTH + 1):
+            below_level = []
+            for relative in level:
+                listing = self.look(relative)
+                yield relative, listing
+                below_level += [joined(relative, name) for name in listing.folders]
+            below_level.sort(key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
+            level = below_level[:_MAX_FOLDERS_PER_LEVEL]
+
+
+def joined(relative: str, name: str) -> str:
+    """`name` in the folder `relative`, which may be "", the top."""
+    return f"{relative}/{name}" if relative else name
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _list_local(path: str) -> Listing:
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.name.startswith((".", "__MACOSX")):
+                    (folders if entry.is_dir() else files).append(entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return Listing()
+    return Listing(tuple(sorted(folders)), tuple(sorted(files)))
+
+
+def _list_remote(root: str) -> dict[str, Listing]:
+    held: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
+    for file in storage.list_files(root):
+        path = file.relative
+        held.setdefault(folder(path), (set(), set()))[1].add(_name(path))
+        while path := folder(path):
+            held.setdefault(folder(path), (set(), set()))[0].add(_name(path))
+    return {
+        path: Listing(tuple(sorted(folders)), tuple(sorted(files)))
+        for path, (folders, files) in held.items()
+    }
+
+
+def shown(names: Sequence[str], noun: str) -> str:
+    """The first few of the names: "6 files (a, b, c, d, …)"."""
+    few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+    return f"{len(names):,} {noun}{'s' if len(names) != 1 else ''}" + (f" ({few})" if few else "")
