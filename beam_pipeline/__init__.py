@@ -1,0 +1,45 @@
+"""Raw files to sharded TFRecords that describe themselves, with Apache Beam.
+
+    config = beam_pipeline.BuildConfig(input="photos", output="data")
+    info = beam_pipeline.build(config)
+
+Names are loaded when they are first used, so that `import beam_pipeline` costs nothing.
+"""
+
+import importlib
+from typing import Any
+
+_MODULES = {
+    "BuildConfig": "config",
+    "ImageOptions": "media.images",
+    "build": "pipeline",
+    "plan": "pipeline",
+    "WriteDataset": "pipeline",
+    "open_dataset": "dataset",
+    "DatasetInfo": "dataset",
+    "verify": "verification",
+    "Record": "records",
+    "FileRef": "records",
+    "Image": "records",
+    "ClassLabel": "records",
+    "Boxes": "records",
+    "Rejected": "records",
+    "DeclaredClasses": "records",
+    "ReadClassFolders": "sources",
+    "ReadCoco": "sources",
+    "ReadCsv": "sources",
+    "ReadJsonl": "sources",
+    "ReadVoc": "sources",
+    "ReadYolo": "sources",
+    "BeamTFRecordsError": "errors",
+    "ConfigError": "errors",
+    "DataError": "errors",
+}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,59 @@
+"""One PTransform a layout; each yields `Record | Rejected | DeclaredClasses`."""
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources import layout
+from beam_pipeline.sources.coco import ReadCoco
+from beam_pipeline.sources.folders import ReadClassFolders
+from beam_pipeline.sources.layout import Layout
+from beam_pipeline.sources.manifest import ReadCsv, ReadJsonl
+from beam_pipeline.sources.voc import ReadVoc
+from beam_pipeline.sources.yolo import ReadYolo
+
+__all__ = [
+    "ReadClassFolders",
+    "ReadCoco",
+    "ReadCsv",
+    "ReadJsonl",
+    "ReadVoc",
+    "ReadYolo",
+    "find_layout",
+    "source_of",
+]
+
+
+def find_layout(config: BuildConfig) -> Layout:
+    """The layout of the configured input: as named, or found by looking.
+
+    Raises:
+        ConfigError: There is no input, or it is not of the named or any known layout.
+    """
+    if not config.input:
+        raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
+    if config.layout == "auto":
+        return layout.detect(config.input)
+    return layout.resolve(config.input, config.layout)
+
+
+def source_of(config: BuildConfig, found: Layout) -> beam.PTransform:
+    """The transform that reads the configured input, whose layout was `found`."""
+    match found.name:
+        case "folders":
+            return ReadClassFolders(found.path)
+        case "voc":
+            return ReadVoc(found.path)
+        case "yolo":
+            return ReadYolo(found.path)
+        case "coco":
+            return ReadCoco(found.path, image_root=config.image_root or None)
+    read_manifest = {"csv": ReadCsv, "jsonl": ReadJsonl}[found.name]
+    return read_manifest(
+        found.path,
+        image_root=config.image_root or None,
+        image_column=config.image_column or None,
+        label_column=config.label_column or None,
+        split_column=config.split_column or None,
+        box_format=config.box_format or None,
+    )

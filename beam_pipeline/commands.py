@@ -1,0 +1,137 @@
+"""The commands: build, plan, verify, show."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_pipeline import summary
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset import open_dataset
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
+from beam_pipeline.options import Parser, add_build_options, beam_options, build_config
+from beam_pipeline.pipeline import build, plan
+from beam_pipeline.show import as_text, examples, write_images
+from beam_pipeline.sources import find_layout, source_of
+from beam_pipeline.verification import verify
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command that `arguments` name; returns its exit code."""
+    parser = _parser()
+    try:
+        args, unknown = parser.parse_known_args(arguments)
+        options = beam_options(unknown, args.parser)
+        if unknown and args.run not in (_build, _plan):
+            raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
+        args.run(args, options)
+    except BeamTFRecordsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; run the same command again to take up finished shards", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m beam_pipeline",
+        description="Raw files to sharded TFRecords that describe themselves.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    build_parser = commands.add_parser(
+        "build",
+        help="build a dataset",
+        description="Builds a dataset; stdout's last line is its directory. Options of Apache "
+        "Beam's own, such as --runner, pass through.",
+    )
+    add_build_options(build_parser)
+    build_parser.add_argument(
+        "--output", required=True, metavar="DATA_DIR", help="below which the dataset goes"
+    )
+    build_parser.set_defaults(run=_build, parser=build_parser)
+
+    plan_parser = commands.add_parser(
+        "plan",
+        help="what build would do; writes nothing",
+        description="Reads and checks everything, tells what build would do, and writes nothing.",
+    )
+    add_build_options(plan_parser)
+    plan_parser.add_argument("--output", default="", metavar="DATA_DIR", help="accepted, not used")
+    plan_parser.set_defaults(run=_plan, parser=plan_parser)
+
+    verify_parser = commands.add_parser(
+        "verify",
+        help="read everything back and check it",
+        description="Checks counts, checksums, hashes and every Example of a dataset.",
+    )
+    verify_parser.add_argument("dataset", help="the dataset's directory")
+    verify_parser.set_defaults(run=_verify, parser=verify_parser)
+
+    show_parser = commands.add_parser(
+        "show", help="print records", description="Prints the first records of a dataset."
+    )
+    show_parser.add_argument("dataset", help="the dataset's directory")
+    show_parser.add_argument("--split", help="of this split alone (default: of each)")
+    show_parser.add_argument(
+        "--limit", type=int, default=3, metavar="N", help="records (default: 3)"
+    )
+    show_parser.add_argument(
+        "--images", metavar="DIR", help="write pictures with boxes drawn there"
+    )
+    show_parser.set_defaults(run=_show, parser=show_parser)
+    return parser
+
+
+def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
+    config = build_config(args)
+    info = build(config, options, _source(config))
+    print(summary.of_dataset(info), file=sys.stderr)
+    print(info.directory)
+
+
+def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
+    config = build_config(args)
+    made = plan(config, options, _source(config))
+    print(summary.of_plan(made))
+    if made.problem:
+        raise made.problem
+
+
+def _source(config: BuildConfig) -> beam.PTransform:
+    """The source of the configured input; says on stderr what was found."""
+    layout = find_layout(config)
+    print(f"found {layout.found}", file=sys.stderr)
+    return source_of(config, layout)
+
+
+def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
+    info = open_dataset(args.dataset)
+    problems = verify(info)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise DatasetDamagedError(
+            f"{info.directory} does not verify: {len(problems)} problems; build it again, or "
+            "restore the files named above"
+        )
+    shards = sum(map(len, info.splits.values()))
+    records = sum(map(info.num_records, info.splits))
+    print(f"{records} records in {shards} shards of {len(info.splits)} splits: all well")
+
+
+def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
+    info = open_dataset(args.dataset)
+    if args.split and args.split not in info.splits:
+        raise ConfigError(f"there is no split {args.split!r}; there are {', '.join(info.splits)}")
+    if args.images:
+        shown = write_images(info, args.split, args.limit, Path(args.images))
+    else:
+        shown = ((name, each, None) for name, each in examples(info, args.split, args.limit))
+    for name, example, path in shown:
+        print(f"--- {name}{f', drawn in {path}' if path else ''}\n{as_text(example)}")

@@ -1,0 +1,171 @@
+"""Every option of a build, checked once."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline import storage
+from beam_pipeline.boxes import FORMATS as BOX_FORMATS
+from beam_pipeline.boxes import POLICIES as BOX_POLICIES
+from beam_pipeline.boxes import Policy
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.images import ImageOptions
+
+LAYOUTS = ("auto", "folders", "coco", "voc", "yolo", "csv", "jsonl")
+COMPRESSIONS = ("none", "gzip")
+DUPLICATE_POLICIES = ("keep", "drop", "error")
+
+# Where the data lies, how fast it is read and whether an old data set may go: these
+# change no byte of the result, so they are no part of the fingerprint.
+_NOT_CONTENT = frozenset({"input", "output", "image_root", "overwrite", "threads"})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildConfig:
+    """What to build, from what, to where.
+
+    Attributes:
+        input: The folder or annotation file to read; empty for a source of the user's own.
+        output: DATA_DIR; the data set's directory is `<output>/<name>/<version>`.
+        name: The data set's name: letters, digits and underscores. Default: the input's.
+        version: Three numbers: "1.0.0".
+        layout: One of LAYOUTS; "auto" finds out by looking.
+        split: Fraction by split name, for records whose layout states no split.
+        group_by: Records alike in this share a split: a column's name, or the number of a
+            level of the record's key (1: the first folder). Default: the content.
+        seed: Salt of the hashes that decide split and order.
+        num_shards: Shards of every split, or by split name.
+        target_shard_bytes: Bytes a shard aims at, where num_shards does not say.
+        compression: One of COMPRESSIONS.
+        overwrite: Whether a finished data set in the output is replaced.
+        duplicates: One of DUPLICATE_POLICIES, for records of equal content.
+        max_bad_fraction: Above this fraction of rejected records the build fails.
+        box_policy: What becomes of boxes that reach outside the picture.
+        box_format: The format of boxes in a manifest.
+        classes: The class names in order, where the layout declares none.
+        image: How pictures are checked and stored.
+        image_root: The folder that a manifest's or a COCO file's paths start from.
+        image_column, label_column, split_column: A manifest's columns, by their names.
+        threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
+    """
+
+    input: str = ""
+    output: str = ""
+    name: str = ""
+    version: str = "1.0.0"
+    layout: str = "auto"
+    split: Mapping[str, float] = dataclasses.field(default_factory=lambda: {"train": 1.0})
+    group_by: str = ""
+    seed: int = 0
+    num_shards: int | Mapping[str, int] | None = None
+    target_shard_bytes: int = 128 << 20
+    compression: str = "none"
+    overwrite: bool = False
+    duplicates: str = "keep"
+    max_bad_fraction: float = 0.0
+    box_policy: Policy = "clip"
+    box_format: str = ""
+    classes: tuple[str, ...] = ()
+    image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    image_root: str = ""
+    image_column: str = ""
+    label_column: str = ""
+    split_column: str = ""
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        for path in ("input", "output", "image_root"):
+            if value := getattr(self, path):
+                object.__setattr__(self, path, storage.absolute(os.fspath(value)))
+        if not self.name:
+            object.__setattr__(self, "name", default_name(self.input))
+        _check(
+            re.fullmatch(r"[A-Za-z]\w*", self.name, re.ASCII) is not None,
+            f"--name {self.name!r}",
+            "start with a letter, then letters, digits and underscores, as TFDS wants it",
+        )
+        _check(
+            re.fullmatch(r"\d+\.\d+\.\d+", self.version) is not None,
+            f"--version {self.version!r}",
+            "give three numbers, such as 1.0.0",
+        )
+        for option, value, choices in (
+            ("--layout", self.layout, LAYOUTS),
+            ("--compression", self.compression, COMPRESSIONS),
+            ("--duplicates", self.duplicates, DUPLICATE_POLICIES),
+            ("--box-policy", self.box_policy, BOX_POLICIES),
+            ("--box-format", self.box_format, ("", *BOX_FORMATS)),
+        ):
+            _check(value in choices, f"{option} {value!r}", f"choose from {', '.join(choices)}")
+        _check(
+            0 <= self.max_bad_fraction <= 1,
+            f"--max-bad-fraction {self.max_bad_fraction}",
+            "give a fraction from 0 to 1",
+        )
+        _check(
+            self.target_shard_bytes > 0,
+            f"--target-shard-bytes {self.target_shard_bytes}",
+            "give a positive size, such as 128MiB",
+        )
+        _check(self.threads >= 0, f"--threads {self.threads}", "give 0 (choose) or more")
+        self._check_split()
+        self._check_num_shards()
+
+    def _check_split(self) -> None:
+        shown = ",".join(f"{name}={fraction:g}" for name, fraction in self.split.items())
+        _check(
+            bool(self.split) and all(re.fullmatch(r"\w+", name) for name in self.split),
+            f"--split {shown}",
+            "name splits with letters, digits and underscores, such as train=0.9,test=0.1",
+        )
+        _check(
+            all(fraction > 0 for fraction in self.split.values())
+            and abs(sum(self.split.values()) - 1) < 1e-6,
+            f"--split {shown}",
+            "make the fractions positive and their sum 1",
+        )
+
+    def _check_num_shards(self) -> None:
+        counts = self.num_shards
+        if counts is None:
+            return
+        for count in counts.values() if isinstance(counts, Mapping) else (counts,):
+            _check(
+                1 <= count <= 99_999,
+                f"--num-shards {count}",
+                "give at least 1 and at most 99999 (file names have five digits)",
+            )
+
+    @property
+    def dataset_dir(self) -> str:
+        """The data set's directory."""
+        return storage.join(self.output, self.name, self.version)
+
+    def content(self) -> dict[str, Any]:
+        """The options that decide what the files hold, as JSON has them."""
+        options = dataclasses.asdict(self)
+        kept = {name: value for name, value in options.items() if name not in _NOT_CONTENT}
+        normalised: dict[str, Any] = json.loads(json.dumps(kept))
+        return normalised
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest of `content`: equal for builds that ask for the same thing."""
+        return hashlib.sha256(json.dumps(self.content(), sort_keys=True).encode()).hexdigest()
+
+
+def default_name(path: str) -> str:
+    """A data set's name from its input's: "Blood Cells/" gives "blood_cells"."""
+    stem = path.rstrip("/").rpartition("/")[2]
+    stem = re.sub(r"\.(jsonl?|csv|tsv|ndjson|ya?ml)$", "", stem, flags=re.IGNORECASE)
+    name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
+    return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
+
+
+def _check(fine: bool, value: str, remedy: str) -> None:
+    if not fine:
+        raise ConfigError(f"{value} cannot be used: {remedy}")

@@ -1,0 +1,98 @@
+"""A dataset directory, opened by its metadata.json."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline import storage
+from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
+from beam_pipeline.errors import DatasetDamagedError, RecordError
+from beam_pipeline.schema import Feature
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShardEntry:
+    """A shard as metadata.json lists it.
+
+    Attributes:
+        file: File name in the data set's directory.
+        num_records: Records in it.
+        num_bytes: Bytes of the records with their framing, before compression.
+        sha256: Hex digest of the file.
+    """
+
+    file: str
+    num_records: int
+    num_bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetInfo:
+    """A finished data set.
+
+    Attributes:
+        directory: Where it lies.
+        metadata: All of metadata.json.
+        features: The schema.
+        splits: Shards by split.
+    """
+
+    directory: str
+    metadata: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    splits: Mapping[str, tuple[ShardEntry, ...]]
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the shards are gzip files."""
+        return bool(self.metadata["config"]["compression"] != "none")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the main classes, in the order of their numbers."""
+        return tuple(self.metadata["classes"])
+
+    def num_records(self, split: str) -> int:
+        """Records of a split."""
+        return sum(shard.num_records for shard in self.splits[split])
+
+
+def is_dataset(directory: str) -> bool:
+    """Whether `directory` holds a committed data set."""
+    return storage.exists(storage.join(directory, FILE))
+
+
+def open_dataset(directory: str) -> DatasetInfo:
+    """The data set in `directory`.
+
+    Raises:
+        DatasetDamagedError: There is no metadata.json (nothing was committed there), or it
+            cannot be understood.
+    """
+    directory = storage.absolute(directory)
+    path = storage.join(directory, FILE)
+    try:
+        metadata = json.loads(storage.read_text(path))
+        if metadata["format_version"] > FORMAT_VERSION:
+            raise DatasetDamagedError(
+                f"{path} has format_version {metadata['format_version']}, this program knows "
+                f"{FORMAT_VERSION}; update beam-tfrecords"
+            )
+        return DatasetInfo(
+            directory=directory,
+            metadata=metadata,
+            features=tuple(map(Feature.from_json, metadata["features"])),
+            splits={
+                name: tuple(ShardEntry(**shard) for shard in split["shards"])
+                for name, split in metadata["splits"].items()
+            },
+        )
+    except RecordError as error:
+        raise DatasetDamagedError(
+            f"{directory} is no finished dataset: {error.reason} metadata.json, which a build "
+            "writes last; give the directory <output>/<name>/<version>, or run the build again"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DatasetDamagedError(f"{path} cannot be understood: {error!r}") from error

@@ -1,0 +1,147 @@
+"""Inspect: every file is read once, checked, measured and hashed; its bytes are let go again."""
+
+import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+
+import apache_beam as beam
+
+from beam_pipeline import boxes, storage
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.images import ImageFacts, ImageOptions, inspect_image
+from beam_pipeline.parallel import choose_threads, map_ordered
+from beam_pipeline.progress import Meter
+from beam_pipeline.records import Boxes, Element, Image, Record, Rejected, Value, pack, unpack
+from beam_pipeline.schema import dtype_of
+
+# What an Example's framing, keys and numbers take beside the payload, roughly.
+_EXAMPLE_OVERHEAD_BYTES = 400
+_BOX_BYTES = 40
+
+
+def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxes.Policy) -> Record:
+    """`record` with all that its files' bytes tell.
+
+    Pictures get format, size, sha256 and what has to be converted; boxes become fractions of
+    the upright picture; `notes` counts what was changed, `num_bytes` estimates the Example.
+
+    Raises:
+        RecordError: Something about the record cannot be used (docs/data-checks.md).
+    """
+    features: dict[str, Value] = {}
+    notes: Counter[str] = Counter()
+    num_bytes = _EXAMPLE_OVERHEAD_BYTES
+    facts: dict[str, ImageFacts] = {}
+    for name, value in record.features.items():
+        if isinstance(value, Image):
+            data = storage.read_bytes(value.file)
+            fact = facts[name] = inspect_image(data, image_options)
+            features[name] = Image(
+                file=dataclasses.replace(value.file, sha256=hashlib.sha256(data).hexdigest()),
+                format=fact.format,
+                width=fact.width,
+                height=fact.height,
+                channels=fact.channels,
+                conversions=fact.conversions,
+            )
+            notes.update(f"image converted: {reason}" for reason in fact.conversions)
+            num_bytes += fact.estimated_bytes
+        else:
+            _check_scalar(name, value)
+            features[name] = value
+            num_bytes += len(value) if isinstance(value, str | bytes) else 8
+    for name, value in features.items():
+        if isinstance(value, Boxes):
+            features[name], changed = _placed_boxes(value, facts, box_policy)
+            notes.update(changed)
+            num_bytes += _BOX_BYTES * len(value.coordinates)
+    return dataclasses.replace(record, features=features, notes=notes, num_bytes=num_bytes)
+
+
+def _check_scalar(name: str, value: Value) -> None:
+    """Raises RecordError for what an Example cannot hold."""
+    dtype_of(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
+
+
+def _placed_boxes(
+    value: Boxes, facts: dict[str, ImageFacts], box_policy: boxes.Policy
+) -> tuple[Boxes, Counter[str]]:
+    """`value` as fractions of the record's picture; without a picture, of the stated size."""
+    if fact := facts.get("image") or next(iter(facts.values()), None):
+        width, height = fact.source_size
+        if fact.orientation >= 5:  # lies on its side
+            width, height = height, width
+        return boxes.normalise(
+            value,
+            source_size=fact.source_size,
+            orientation=fact.orientation,
+            policy=box_policy,
+            scale=(fact.width / width, fact.height / height),
+        )
+    if value.image_size is None:
+        raise RecordError(
+            "malformed annotation", "boxes without a picture or a stated picture size"
+        )
+    return boxes.normalise(value, source_size=value.image_size, orientation=1, policy=box_policy)
+
+
+@dataclasses.dataclass
+class InspectMedia(beam.PTransform):
+    """Packed batches of elements to the same, each Record inspected or Rejected."""
+
+    image_options: ImageOptions
+    box_policy: boxes.Policy
+    threads: int = 0
+    progress_dir: str = ""
+
+    def expand(self, batches: beam.PCollection[bytes]) -> beam.PCollection[bytes]:
+        return batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self))
+
+
+class _InspectBatch(beam.DoFn):
+    def __init__(self, settings: InspectMedia):
+        self._image_options = settings.image_options
+        self._box_policy = settings.box_policy
+        self._threads = settings.threads
+        self._progress_dir = settings.progress_dir
+
+    def setup(self) -> None:
+        self._meter = Meter(self._progress_dir, "inspect")
+        self._files = self._bytes = 0
+
+    def process(self, batch: bytes) -> Iterator[bytes]:
+        elements = unpack(batch)
+        path = next(filter(None, map(_first_path, elements)), "")
+        threads = choose_threads(self._threads, path, self._bytes / max(1, self._files))
+        inspected = []
+        for element in map_ordered(self._inspect, elements, threads):
+            inspected.append(element)
+            if isinstance(element, Record):
+                self._files += 1
+                self._bytes += element.num_bytes
+            self._meter.add(1)
+        yield pack(inspected)
+
+    def _inspect(self, element: Element) -> Element:
+        if not isinstance(element, Record):
+            return element
+        try:
+            return inspect_record(element, self._image_options, self._box_policy)
+        except RecordError as error:
+            return Rejected(
+                source=element.source or element.key, reason=error.reason, detail=error.detail
+            )
+
+
+def _first_path(element: Element) -> str:
+    if isinstance(element, Record):
+        for value in element.features.values():
+            if isinstance(value, Image):
+                return value.file.path
+    return ""
+
+    def finish_bundle(self) -> None:
+        self._meter.beat()

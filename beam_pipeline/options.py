@@ -1,0 +1,221 @@
+"""The command line's options: argparse in, BuildConfig out."""
+
+import argparse
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_pipeline.boxes import FORMATS, POLICIES
+from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.images import ImageOptions
+
+_BYTE_UNITS = {"": 1, "b": 1} | {
+    unit: int(factor**power)
+    for power, letter in enumerate("kmgt", 1)
+    for unit, factor in ((letter, 1024), (f"{letter}ib", 1024), (f"{letter}b", 1000))
+}
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes in "128MiB", "1.5GB" (powers of 1000) or "4096"."""
+    found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]*)\s*", text.lower())
+    if not found or found[2] not in _BYTE_UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 128MiB or 1GB")
+    return round(float(found[1]) * _BYTE_UNITS[found[2]])
+
+
+def parse_fractions(text: str) -> dict[str, float]:
+    """Fractions by split in "train=0.8,test=0.2"."""
+    return {name: float(value) for name, value in _pairs(text, "train=0.8,test=0.2")}
+
+
+def parse_shards(text: str) -> int | dict[str, int]:
+    """Shards in "8", or by split in "train=8,test=1"."""
+    if text.strip().isdigit():
+        return int(text)
+    return {name: int(value) for name, value in _pairs(text, "8 or train=8,test=1")}
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """(width, height) in pixels in "224" or "640x480"."""
+    found = re.fullmatch(r"(\d+)(?:x(\d+))?", text.strip().lower())
+    if not found:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no size; write 224, or width x height as 640x480"
+        )
+    return int(found[1]), int(found[2] or found[1])
+
+
+def parse_classes(text: str) -> tuple[str, ...]:
+    """Class names in "cat,dog", or one a line in the file of that path."""
+    path = Path(text)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def _pairs(text: str, wanted: str) -> list[tuple[str, str]]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name.strip() and re.fullmatch(r"[\d.]+", value.strip()) for name, _, value in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be read; write it as {wanted}")
+    names = [name.strip() for name, _, _ in pairs]
+    if len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} names a split twice")
+    return [(name.strip(), value.strip()) for name, _, value in pairs]
+
+
+def add_build_options(parser: argparse.ArgumentParser) -> None:
+    """Adds every option that makes a BuildConfig."""
+    default = BuildConfig(name="default")
+    parser.add_argument("input", help="folder, annotation file or manifest to read")
+    add = parser.add_argument_group("what is read").add_argument
+    add(
+        "--layout",
+        choices=LAYOUTS,
+        default="auto",
+        help="how the input is laid out (default: look)",
+    )
+    add("--image-root", default="", metavar="DIR", help="where a manifest's or COCO's paths start")
+    add("--image-column", default="", metavar="NAME", help="a manifest's column of picture paths")
+    add("--label-column", default="", metavar="NAME", help="a manifest's column of class names")
+    add("--split-column", default="", metavar="NAME", help="a manifest's column of splits")
+    add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
+    add(
+        "--classes",
+        type=parse_classes,
+        default=(),
+        metavar="A,B|FILE",
+        help="class names in order (default: the layout's, else sorted)",
+    )
+    add = parser.add_argument_group("what is checked").add_argument
+    add(
+        "--max-bad-fraction",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="bad records to accept, 0..1",
+    )
+    add("--duplicates", choices=DUPLICATE_POLICIES, default="keep", help="pictures met twice")
+    add(
+        "--box-policy",
+        choices=POLICIES,
+        default="clip",
+        help="boxes that reach outside: clip (default), drop the box, or error: reject the picture",
+    )
+    add(
+        "--max-image-pixels",
+        type=int,
+        default=default.image.max_pixels,
+        metavar="N",
+        help="refuse larger pictures before decoding (default: %(default)s)",
+    )
+    add = parser.add_argument_group("how pictures are stored").add_argument
+    add("--image-max-side", type=int, metavar="PX", help="shrink pictures with a longer side")
+    add("--image-size", type=parse_size, metavar="S|WxH", help="stretch every picture to this size")
+    add("--image-format", choices=("keep", "jpeg", "png"), default="keep")
+    add("--jpeg-quality", type=int, default=default.image.jpeg_quality, metavar="Q")
+    add = parser.add_argument_group("splits and shards").add_argument
+    add(
+        "--split",
+        type=parse_fractions,
+        default=None,
+        metavar="A=F,…",
+        help="fractions, where the layout has no splits (default: train=1)",
+    )
+    add(
+        "--group-by", default="", metavar="COLUMN|LEVEL", help="keep records alike in this together"
+    )
+    add("--seed", type=int, default=0, help="salt of split and order (default: 0)")
+    add("--num-shards", type=parse_shards, metavar="N|A=N,…", help="shards of each split")
+    add(
+        "--target-shard-bytes",
+        type=parse_bytes,
+        default=default.target_shard_bytes,
+        metavar="SIZE",
+        help="bytes a shard aims at (default: 128MiB)",
+    )
+    add("--compression", choices=COMPRESSIONS, default="none")
+    add = parser.add_argument_group("where it goes").add_argument
+    add("--name", default="", help="the dataset's name (default: the input's)")
+    add("--version", default="1.0.0", help="the dataset's version (default: 1.0.0)")
+    add("--overwrite", action="store_true", help="replace a finished dataset")
+    add("--threads", type=int, default=0, metavar="N", help="reads at once in a worker (0: choose)")
+
+
+def build_config(args: argparse.Namespace) -> BuildConfig:
+    """The configuration that parsed arguments ask for."""
+    return BuildConfig(
+        input=args.input,
+        output=getattr(args, "output", ""),
+        name=args.name,
+        version=args.version,
+        layout=args.layout,
+        split=args.split or {"train": 1.0},
+        group_by=args.group_by,
+        seed=args.seed,
+        num_shards=args.num_shards,
+        target_shard_bytes=args.target_shard_bytes,
+        compression=args.compression,
+        overwrite=args.overwrite,
+        duplicates=args.duplicates,
+        max_bad_fraction=args.max_bad_fraction,
+        box_policy=args.box_policy,
+        box_format=args.box_format,
+        classes=args.classes,
+        image=ImageOptions(
+            max_side=args.image_max_side,
+            size=args.image_size,
+            format=args.image_format,
+            jpeg_quality=args.jpeg_quality,
+            max_pixels=args.max_image_pixels,
+        ),
+        image_root=args.image_root,
+        image_column=args.image_column,
+        label_column=args.label_column,
+        split_column=args.split_column,
+        threads=args.threads,
+    )
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose mistakes are ConfigErrors and whose options are not abbreviated."""
+
+    def __init__(self, *args: object, **kwargs: object):
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (see `{self.prog} --help`)")
+
+
+def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> PipelineOptions:
+    """Beam's options in what our own parser did not know.
+
+    Raises:
+        ConfigError: An argument is neither ours nor Beam's; the nearest of both is named.
+    """
+    theirs = Parser(add_help=False)
+    for group in PipelineOptions.__subclasses__():
+        _add_group(theirs, group._add_argparse_args)
+    _, stray = theirs.parse_known_args(list(unknown))
+    if stray:
+        option = stray[0].partition("=")[0]
+        known = [*parser._option_string_actions, *theirs._option_string_actions]
+        near = difflib.get_close_matches(option, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
+        raise ConfigError(f"unknown argument {option}{hint}")
+    return PipelineOptions(list(unknown))
+
+
+def _add_group(
+    parser: argparse.ArgumentParser, add: Callable[[argparse.ArgumentParser], None]
+) -> None:
+    """Adds a group of Beam's options; some of them stand in two groups."""
+    group = Parser(add_help=False)
+    add(group)
+    for action in group._actions:
+        if not set(action.option_strings) & set(parser._option_string_actions):
+            parser._add_action(action)

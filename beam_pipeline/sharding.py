@@ -1,0 +1,170 @@
+"""Who goes where, as pure functions of a record and the options: split, position, shard.
+
+- A record's split is a salted hash of its group, so a group is never in two splits.
+- Its position is a salted hash of its key, a uniform 64-bit number: the order by position
+  is a shuffle that needs no other record.
+- Its shard is where the position falls among boundaries that are cut, once all records are
+  counted by position, so that the shards of a split hold equal bytes.
+"""
+
+import bisect
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import Boxes, ClassLabel, Image, Record
+
+_POSITION_BITS = 64
+# Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
+# to within 1,500 records.
+_BIN_BITS = 16
+
+
+def _hash(salt: str, text: str) -> int:
+    """A uniform 64-bit number (BLAKE2b)."""
+    digest = hashlib.blake2b(
+        text.encode("utf-8", "surrogateescape"), digest_size=8, key=salt.encode()
+    )
+    return int.from_bytes(digest.digest(), "big")
+
+
+def content_digest(record: Record) -> str:
+    """Equal for records of equal content: their files', or without files all their values."""
+    digests = [
+        value.file.sha256
+        for _, value in sorted(record.features.items())
+        if isinstance(value, Image)
+    ]
+    if len(digests) == 1:
+        return digests[0]
+    text = repr(digests) if digests else annotation(record)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def annotation(record: Record) -> str:
+    """What `record` says of its content; equal contents with unequal annotations conflict."""
+    values = sorted(
+        (name, value) for name, value in record.features.items() if not isinstance(value, Image)
+    )
+    return repr(values)
+
+
+def label_text(record: Record) -> str:
+    """The class names of `record`, for messages."""
+    names: list[str] = []
+    for value in record.features.values():
+        match value:
+            case ClassLabel(name):
+                names.append(name)
+            case Boxes(labels=labels):
+                names.extend(labels)
+    return ", ".join(names)
+
+
+def group_of(record: Record, group_by: str) -> str:
+    """What decides the split of `record`: see BuildConfig.group_by.
+
+    Raises:
+        RecordError: "no group": the record has no such column or level.
+    """
+    if not group_by:
+        return record.group or content_digest(record)
+    if group_by.isdigit():
+        levels = record.key.split("/")
+        if 1 <= int(group_by) <= len(levels):
+            return levels[int(group_by) - 1]
+        raise RecordError("no group", f"{record.key!r} has no level {group_by} for --group-by")
+    value = record.features.get(group_by)
+    if value is None or isinstance(value, Image | Boxes):
+        raise RecordError(
+            "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
+        )
+    return value.name if isinstance(value, ClassLabel) else str(value)
+
+
+def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
+    """The split of a group: its hash as a fraction, among the cumulated `fractions`."""
+    point = _hash(f"split {seed}", group) / 2**_POSITION_BITS
+    names = list(fractions)
+    ends = list(itertools.accumulate(fractions.values()))
+    return names[min(bisect.bisect_right(ends, point), len(names) - 1)]
+
+
+def position(key: str, seed: int) -> int:
+    """Where a record stands in its split's order: a uniform 64-bit number."""
+    return _hash(f"order {seed}", key)
+
+
+def bin_of(place: int) -> int:
+    """The histogram bin of a position."""
+    return place >> (_POSITION_BITS - _BIN_BITS)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SplitPlan:
+    """How one split is cut into shards.
+
+    Attributes:
+        num_records: Records of the split.
+        num_bytes: About how many bytes its shards take.
+        first_bins: The first bin of each shard; the first is 0.
+    """
+
+    num_records: int
+    num_bytes: int
+    first_bins: tuple[int, ...]
+
+    @property
+    def num_shards(self) -> int:
+        """Shards of the split."""
+        return len(self.first_bins)
+
+    def shard_of(self, place: int) -> int:
+        """The shard where `place` (a `position`) falls."""
+        return bisect.bisect_right(self.first_bins, bin_of(place)) - 1
+
+
+def plan_split(
+    histogram: Mapping[int, tuple[int, int]], num_shards: int | None, target_shard_bytes: int
+) -> SplitPlan:
+    """Cuts a split so that every shard holds the same bytes, to one bin.
+
+    Args:
+        histogram: (records, bytes) by bin, for bins that are not empty.
+        num_shards: Shards wanted; None for as many as target_shard_bytes asks for. There
+            are never more than records, and none is empty.
+        target_shard_bytes: Bytes a shard aims at.
+    """
+    bins = sorted(histogram)
+    num_records = sum(records for records, _ in histogram.values())
+    ends = list(itertools.accumulate(histogram[each][1] for each in bins))
+    total = ends[-1]
+    wanted = num_shards or round(total / target_shard_bytes)
+    count = max(1, min(wanted, len(bins)))
+    cuts = [0]  # indices into bins
+    for shard in range(1, count):
+        nearest = bisect.bisect_left(ends, total * shard / count) + 1
+        # At least one bin for this shard's predecessor, and one for each that still comes.
+        cuts.append(max(cuts[-1] + 1, min(nearest, len(bins) - (count - shard))))
+    first_bins = (0, *(bins[cut] for cut in cuts[1:]))
+    return SplitPlan(num_records=num_records, num_bytes=total, first_bins=first_bins)
+
+
+def wanted_shards(
+    num_shards: int | Mapping[str, int] | None, splits: Sequence[str]
+) -> dict[str, int | None]:
+    """The number of shards that `--num-shards` wants, by split; None leaves it to the bytes.
+
+    Raises:
+        ConfigError: It names a split that the data does not have.
+    """
+    if not isinstance(num_shards, Mapping):
+        return dict.fromkeys(splits, num_shards)
+    if unknown := sorted(set(num_shards) - set(splits)):
+        raise ConfigError(
+            f"--num-shards names split {unknown[0]!r}, but the data has {', '.join(splits)}; "
+            "name one of those"
+        )
+    return {split: num_shards.get(split) for split in splits}

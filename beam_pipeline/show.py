@@ -1,0 +1,89 @@
+"""Show: records as text, and pictures with their boxes drawn."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from beam_pipeline.dataset import DatasetInfo
+from beam_pipeline.drawing import draw
+from beam_pipeline.records import Boxes
+from beam_pipeline.schema import Feature
+from beam_pipeline.shards import read_examples
+
+_SHOWN_VALUES = 8
+
+
+def as_text(example: Mapping[str, Any]) -> str:
+    """The Example as aligned lines `key  value`; long values are cut, binary ones counted."""
+    width = max(map(len, example), default=0)
+    return "\n".join(f"{key:{width}}  {_shown(value)}" for key, value in example.items())
+
+
+def _shown(values: Sequence[Any]) -> str:
+    texts = [_shown_value(value) for value in values[:_SHOWN_VALUES]]
+    more = f" … {len(values)} values" if len(values) > _SHOWN_VALUES else ""
+    if len(values) == 1:
+        return texts[0]
+    return f"[{', '.join(texts)}{more}]"
+
+
+def _shown_value(value: Any) -> str:
+    match value:
+        case bytes():
+            try:
+                text = value.decode()
+            except UnicodeDecodeError:
+                return f"<{len(value):,} bytes>"
+            return text if text.isprintable() and len(text) <= 80 else f"<{len(value):,} bytes>"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def examples(
+    info: DatasetInfo, split: str | None, limit: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(split, Example) of the first `limit` records of one split, or of each."""
+    for name in [split] if split else info.splits:
+        for example in itertools.islice(read_examples(info, name), limit):
+            yield name, example
+
+
+def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
+    """The example's picture with boxes and class names on it, as PNG; None without a picture."""
+    by_kind = {feature.kind: feature for feature in reversed(features)}
+    if "image" not in by_kind:
+        return None
+    label = None
+    if feature := by_kind.get("class_label"):
+        text = example[f"{feature.key.removesuffix('/label')}/text"]
+        label = b"".join(text).decode()
+    boxes = _boxes(by_kind["boxes"], example) if "boxes" in by_kind else None
+    return draw(example[by_kind["image"].key][0], boxes, label)
+
+
+def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
+    sides = (example[f"{feature.key}/bbox/{side}"] for side in ("xmin", "ymin", "xmax", "ymax"))
+    names = example.get(f"{feature.key}/class/text", [])
+    return Boxes(
+        coordinates=tuple(zip(*sides, strict=True)),
+        format="rel_xyxy",
+        labels=tuple(name.decode() for name in names),
+    )
+
+
+def write_images(
+    info: DatasetInfo, split: str | None, limit: int, folder: Path
+) -> Iterator[tuple[str, dict[str, Any], Path | None]]:
+    """Like `examples`, with the path of the picture written into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, example) in enumerate(examples(info, split, limit)):
+        picture = drawn(info.features, example)
+        path = None
+        if picture is not None:
+            stem = Path(example.get("image/filename", [b"record"])[0].decode()).stem
+            path = folder / f"{name}-{number:05d}-{stem}.png"
+            path.write_bytes(picture)
+        yield name, example, path

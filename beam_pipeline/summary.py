@@ -1,0 +1,95 @@
+"""What a build made, or would make, in a few lines for a person."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.census import Census, Plan
+from beam_pipeline.dataset import DatasetInfo
+from beam_pipeline.describe.metadata import main_classes
+
+
+def of_dataset(info: DatasetInfo) -> str:
+    """A finished data set."""
+    lines = [
+        f"{split}: {info.num_records(split):,} records in {len(shards)} shards, "
+        f"{_size(sum(shard.num_bytes for shard in shards))}"
+        for split, shards in info.splits.items()
+    ]
+    lines += _classes(info.classes)
+    lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
+    lines += _counted("changed", info.metadata["changes"])
+    duplicates = info.metadata["duplicates"]
+    lines += _duplicates(
+        duplicates["groups"],
+        duplicates["records"],
+        duplicates["conflicting"],
+        duplicates["across_splits"],
+        [(example["keys"], example["labels"]) for example in duplicates["examples"]],
+    )
+    return "\n".join(lines)
+
+
+def of_plan(plan: Plan) -> str:
+    """What a build would make."""
+    census = plan.census
+    lines = [
+        f"{split}: {cut.num_records:,} records in {cut.num_shards} shards, about "
+        f"{_size(cut.num_bytes)}"
+        for split, cut in plan.splits.items()
+    ]
+    lines += [f"feature {feature.name}: {feature.kind}" for feature in plan.schema]
+    lines += _classes(main_classes(plan.schema))
+    lines += _counted("rejected", dict(sorted(census.rejected.items())))
+    lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
+    lines += _counted("changed", dict(sorted(census.notes.items())))
+    lines += _duplicates_of(census)
+    return "\n".join(lines)
+
+
+def _duplicates_of(census: Census) -> list[str]:
+    return _duplicates(
+        census.duplicate_groups,
+        census.duplicate_records,
+        census.conflicting,
+        census.across_splits,
+        [(list(group.keys), list(group.labels)) for _, group in census.duplicates],
+    )
+
+
+def _classes(classes: tuple[str, ...]) -> list[str]:
+    shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
+    return [f"{len(classes)} classes: {shown}"] if classes else []
+
+
+def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> list[str]:
+    if not counts:
+        return []
+    shown = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
+    return [f"{what}: {shown}{f' ({hint})' if hint else ''}"]
+
+
+def _duplicates(
+    groups: int, records: int, conflicting: int, across_splits: int, examples: list[Any]
+) -> list[str]:
+    if not groups:
+        return []
+    lines = [f"duplicates: {records:,} records share {groups:,} contents"]
+    if across_splits:
+        lines.append(
+            f"warning: {across_splits:,} contents are in more than one split, so a model is "
+            "tested on what it was trained on; --duplicates drop removes them"
+        )
+    if conflicting:
+        keys, labels = examples[0]
+        told = ", ".join(f"{key} ({label})" for key, label in zip(keys, labels, strict=False))
+        lines.append(f"warning: {conflicting:,} contents are annotated in several ways: {told}")
+    return lines
+
+
+def _size(num_bytes: int) -> str:
+    size = float(num_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

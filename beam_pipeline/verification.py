@@ -1,0 +1,107 @@
+"""Verify: everything that a data set says of itself is held against what is there."""
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.parquet
+
+from beam_pipeline import storage
+from beam_pipeline.dataset import DatasetInfo, ShardEntry
+from beam_pipeline.describe import tfds
+from beam_pipeline.errors import DatasetDamagedError, RecordError
+from beam_pipeline.example import decode
+from beam_pipeline.parallel import map_ordered
+from beam_pipeline.records import FileRef
+from beam_pipeline.schema import Feature
+from beam_pipeline.shards import Frame, read_frames
+
+
+def verify(info: DatasetInfo) -> list[str]:
+    """What is wrong with the data set, a line each; an empty list when all is well.
+
+    Checked: every shard's presence, sha256, number of records and bytes; both checksums of
+    every record; that it is an Example with all keys of the schema; that every picture has
+    the sha256 its record states; that the index has the records and their offsets.
+    """
+    shards = [(info, split, shard) for split, entries in info.splits.items() for shard in entries]
+    problems = map_ordered(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
+    found = [problem for per_shard in problems for problem in per_shard]
+    for split, entries in info.splits.items():
+        stated = info.metadata["splits"][split]["num_records"]
+        if stated != sum(shard.num_records for shard in entries):
+            found.append(f"metadata.json: split {split} states {stated} records, its shards others")
+    return found
+
+
+def _verify_shard(info: DatasetInfo, split: str, shard: ShardEntry) -> Iterator[str]:
+    path = storage.join(info.directory, shard.file)
+    try:
+        sha256 = hashlib.sha256(storage.read_bytes(FileRef(path=path))).hexdigest()
+    except RecordError as error:
+        yield f"{shard.file}: {error.reason}"
+        return
+    if sha256 != shard.sha256:
+        yield f"{shard.file}: sha256 is {sha256}, metadata.json states {shard.sha256}"
+    spans = []
+    keys = _keys(info.features)
+    try:
+        for number, frame in enumerate(read_frames(path, info.compressed)):
+            spans.append((frame.offset, frame.length))
+            for problem in _verify_record(frame, keys):
+                yield f"{shard.file}: record {number}, at byte {frame.offset}: {problem}"
+    except DatasetDamagedError as error:
+        yield str(error).replace(path, shard.file)
+        return
+    num_bytes = sum(length for _, length in spans)
+    if (len(spans), num_bytes) != (shard.num_records, shard.num_bytes):
+        yield (
+            f"{shard.file}: holds {len(spans)} records of {num_bytes} bytes, metadata.json states "
+            f"{shard.num_records} of {shard.num_bytes}"
+        )
+    yield from _verify_index(info, shard, spans)
+
+
+def _keys(features: tuple[Feature, ...]) -> frozenset[str]:
+    """The keys that every Example has: those that TFDS is told of."""
+    return frozenset(key for feature in features for key in tfds.leaves(feature))
+
+
+def _verify_record(frame: Frame, keys: frozenset[str]) -> Iterator[str]:
+    try:
+        example = decode(frame.payload)
+    except ValueError as error:
+        yield str(error)
+        return
+    if missing := sorted(keys - set(example)):
+        yield f"the Example lacks {', '.join(missing)}"
+    for key, value in example.items():
+        if key.endswith("/key/sha256") and value:
+            payload = example.get(f"{key.removesuffix('/key/sha256')}/encoded", [b""])
+            yield from _verify_picture(key, value[0], payload[0])
+
+
+def _verify_picture(key: str, stated: Any, payload: Any) -> Iterator[str]:
+    sha256 = hashlib.sha256(payload).hexdigest()
+    if sha256 != stated.decode():
+        yield f"the picture's sha256 is {sha256}, {key} states {stated.decode()}"
+
+
+def _verify_index(
+    info: DatasetInfo, shard: ShardEntry, spans: list[tuple[int, int]]
+) -> Iterator[str]:
+    name = f"index/{shard.file}.parquet"
+    try:
+        data = storage.read_bytes(FileRef(path=storage.join(info.directory, name)))
+        table = pyarrow.parquet.read_table(io.BytesIO(data), columns=["offset", "length"])
+    except RecordError as error:
+        yield f"{name}: {error.reason}"
+        return
+    except (pyarrow.ArrowException, OSError) as error:
+        yield f"{name}: cannot be read: {error}"
+        return
+    columns = (table.column(column).to_pylist() for column in ("offset", "length"))
+    if list(zip(*columns, strict=True)) != spans:
+        yield f"{name}: its offsets are not those of the shard's records"
