@@ -104,27 +104,33 @@ def _inside(path: str, top: str) -> bool:
 
 
 def sort_files(relatives: Iterable[str]) -> YoloTree:
-    """Each file where it belongs."""
+    """Each file where it belongs.
+
+    Text files are labels in a folder `labels`, and in folders where one at least has the name of
+    an image beside it.
+    """
     files = sorted(relatives)
     images = [path for path in files if has_image_suffix(path)]
-    holders = {folder(path) for path in images}
+    image_names = {path.rpartition(".")[0] for path in images}
+    texts = [path for path in files if suffix(path) == "txt" and _may_be_label(path)]
+    holders = {folder(path) for path in texts if path.rpartition(".")[0] in image_names}
     labels: dict[str, str] = {}
-    unused = []
-    beside = []
-    for path in files:
-        if suffix(path) == "txt" and path.rpartition("/")[2] not in NAME_LISTS:
-            if split_at(path, "labels"):
-                labels[pair_key(path)] = path
-                continue
-            if folder(path) in holders and not is_split_name(stem(path)):
-                beside.append(path)
-                continue
-        if not has_image_suffix(path):
-            unused.append(path)
-    for path in beside:
-        if labels.setdefault(pair_key(path), path) != path:
-            unused.append(path)
-    return YoloTree(images=images, labels=labels, unused=unused)
+    for path in sorted(texts, key=lambda path: split_at(path, "labels") is None):
+        if split_at(path, "labels") or folder(path) in holders:
+            labels.setdefault(pair_key(path), path)
+    used = {*images, *labels.values()}
+    return YoloTree(
+        images=images, labels=labels, unused=[path for path in files if path not in used]
+    )
+
+
+def _may_be_label(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return not (
+        name in NAME_LISTS
+        or name.lower().startswith(("readme", "license"))
+        or (is_split_name(stem(name)) and not split_at(path, "labels"))
+    )
 
 
 def pair_key(path: str) -> str:
