@@ -19,7 +19,7 @@ from beam_pipeline.sources.coco_json import (
     malformed,
     read_coco,
 )
-from beam_pipeline.sources.gather import Gather, ReadInBatches
+from beam_pipeline.sources.gather import ReadAndGather
 
 
 @dataclasses.dataclass
@@ -45,22 +45,7 @@ class ReadCoco(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, left_aside = find_coco_files(self.path, self.image_root)
-        read = (
-            pipeline
-            | "Files" >> beam.Create(files)  # CocoFile
-            | "BalanceFiles" >> beam.Reshuffle()  # CocoFile
-            | "ReadFile"
-            >> beam.ParDo(ReadInBatches(read_coco)).with_outputs(
-                ReadInBatches.ELEMENTS, main="batches"
-            )  # (bucket, batch); DeclaredClasses | Rejected
-        )
-        records = (
-            read.batches
-            | "Gather" >> Gather()  # (file and image id, images and annotations)
-            | "Join" >> beam.FlatMapTuple(joined)  # Record | Rejected
-        )
-        rejected = pipeline | "LeftAside" >> beam.Create(left_aside)  # Rejected
-        return (records, read[ReadInBatches.ELEMENTS], rejected) | beam.Flatten()
+        return pipeline | ReadAndGather([*files, *left_aside], read_coco, joined)
 
 
 def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Record | Rejected]:

@@ -42,12 +42,16 @@ class CocoAnnotation(NamedTuple):
     keypoints: Any
 
 
-def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
+def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
     """The images and annotations of one file, keyed for their join; its classes; rejects.
 
     Goes through the file three times: the categories may come last, and the first pass
-    finds whether the file is JSON to its end before anything of it is used.
+    finds whether the file is JSON to its end before anything of it is used. A file that
+    was left aside passes through.
     """
+    if isinstance(file, Rejected):
+        yield file
+        return
     try:
         classes = _categories(file)
     except RecordError as error:

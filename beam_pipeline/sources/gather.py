@@ -4,10 +4,11 @@ A GroupByKey costs 10 µs for every small value, so entries cross it in packed b
 of one bucket of keys; within a bucket they are gathered in memory (docs/design.md).
 """
 
+import dataclasses
 import itertools
 import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -18,6 +19,8 @@ from beam_pipeline.records import Element
 NUM_BUCKETS = 256
 # While it reads, a worker holds at most buckets × batch entries, some tens of megabytes.
 BATCH_ENTRIES = 256
+# Starts the keys under which finished elements travel along.
+_FINISHED = "\0"
 
 
 class Entry(NamedTuple):
@@ -25,7 +28,7 @@ class Entry(NamedTuple):
 
     Attributes:
         key: What is gathered by.
-        order: Where the value goes among those of its key; comparable and unique there.
+        order: Where the value goes among those of its key.
         value: Anything that pickles.
     """
 
@@ -35,7 +38,7 @@ class Entry(NamedTuple):
 
 
 def in_batches(entries: Iterable[Entry]) -> Iterator[tuple[int, bytes]]:
-    """Packs `entries` into (bucket, batch) pairs for `Gather`."""
+    """Packs `entries` into (bucket, batch) pairs."""
     pending: dict[int, list[tuple[Any, ...]]] = {}
     for entry in entries:
         bucket = zlib.crc32(entry.key.encode()) % NUM_BUCKETS
@@ -59,42 +62,50 @@ def gathered(batches: Iterable[bytes]) -> Iterator[tuple[str, list[Any]]]:
         yield key, [value for _, _, value in group]
 
 
-class Gather(beam.PTransform):
-    """PCollection[(bucket, batch)] from `in_batches` → PCollection[(key, values in order)]."""
+@dataclasses.dataclass
+class ReadAndGather(beam.PTransform):
+    """Reads sources, brings the entries of one key together, and makes elements of them.
 
-    def expand(self, batches: beam.PCollection) -> beam.PCollection:
+    One straight chain without side outputs: where collections of records are flattened,
+    Beam's local runner encodes them one by one.
+
+    Attributes:
+        sources: What `read` takes, one a file.
+        read: Yields entries, and elements that are finished already, such as Rejected.
+        join: Makes elements of a key and its values in order, and of `arguments`.
+        arguments: More arguments of `join`; may be side inputs.
+    """
+
+    sources: Sequence[Any]
+    read: Callable[[Any], Iterable[Entry | Element]]
+    join: Callable[..., Iterable[Element]]
+    arguments: Sequence[Any] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return (
-            batches
+            pipeline
+            | "Sources" >> beam.Create(self.sources)
+            | "BalanceSources" >> beam.Reshuffle()
+            | "Read" >> beam.FlatMap(_read_in_batches, self.read)  # (bucket, batch)
             | "GroupBuckets" >> beam.GroupByKey()  # (bucket, batches)
-            | "GatherBucket" >> beam.FlatMap(lambda group: gathered(group[1]))  # (key, values)
+            | "Join" >> beam.FlatMap(_join_bucket, self.join, *self.arguments)  # Element
         )
 
 
-class ReadInBatches(beam.DoFn):
-    """Runs `read` on a source: the entries leave in batches, other elements one by one.
+def _read_in_batches(
+    source: Any, read: Callable[[Any], Iterable[Entry | Element]]
+) -> Iterator[tuple[int, bytes]]:
+    return in_batches(
+        item if isinstance(item, Entry) else Entry(f"{_FINISHED}{number % NUM_BUCKETS}", (), item)
+        for number, item in enumerate(read(source))
+    )
 
-    Outputs: the main one for `Gather`, and ELEMENTS for what needs no gathering.
-    """
 
-    ELEMENTS = "elements"
-
-    def __init__(self, read: Callable[[Any], Iterable[Entry | Element]]):
-        self._read = read
-
-    def process(self, source: Any) -> Iterator[Any]:
-        elements: list[Element] = []
-        for batch in in_batches(self._entries(source, elements)):
-            yield batch
-            yield from self._tagged(elements)
-        yield from self._tagged(elements)
-
-    def _entries(self, source: Any, elements: list[Element]) -> Iterator[Entry]:
-        for item in self._read(source):
-            if isinstance(item, Entry):
-                yield item
-            else:
-                elements.append(item)
-
-    def _tagged(self, elements: list[Element]) -> Iterator[Any]:
-        while elements:
-            yield beam.pvalue.TaggedOutput(self.ELEMENTS, elements.pop())
+def _join_bucket(
+    group: tuple[int, Iterable[bytes]], join: Callable[..., Iterable[Element]], *arguments: Any
+) -> Iterator[Element]:
+    for key, values in gathered(group[1]):
+        if key.startswith(_FINISHED):
+            yield from values
+        else:
+            yield from join(key, values, *arguments)

@@ -15,14 +15,22 @@ def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
             outside of it keeps the stated name as its key.
     """
     name = name.strip().replace("\\", "/")
-    path = storage.join(folder, name)
-    if storage.is_remote(path):
-        scheme, _, rest = path.partition("://")
-        path = f"{scheme}://{posixpath.normpath(rest)}"
+    if name[:1] in "./" or "//" in name or "/." in name:
+        path = _joined(folder, name)
+    else:  # nearly always; a tenth of the time
+        path = f"{folder.rstrip('/')}/{name}"
     prefix = root.rstrip("/") + "/"
     if path.startswith(prefix):
         return path[len(prefix) :], path
     return (name if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+def _joined(folder: str, name: str) -> str:
+    path = storage.join(folder, name)
+    if storage.is_remote(path):
+        scheme, _, rest = path.partition("://")
+        path = f"{scheme}://{posixpath.normpath(rest)}"
+    return path
 
 
 def parent(path: str) -> str:

@@ -1,0 +1,82 @@
+"""Which manifests a path means, and which split each is."""
+
+import dataclasses
+from collections.abc import Collection
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.paths import is_split_name, stem, suffix
+from beam_pipeline.sources.references import name_of, parent
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One file of rows.
+
+    Attributes:
+        path: Absolute path or URL.
+        relative: The path relative to the input, for messages.
+        split: The split that its folder or name states.
+        image_folder: What the pictures' paths are relative to.
+        root: Keys are paths below it.
+    """
+
+    path: str
+    relative: str
+    split: str | None
+    image_folder: str
+    root: str
+
+
+def find_manifests(
+    path: str, image_root: str | None, metadata: str, suffixes: Collection[str]
+) -> list[Manifest]:
+    """The manifests that `path` means.
+
+    Args:
+        path: A file, or a folder that has: the file `metadata`; or one in each folder of a
+            split (also below `data/`); or files of `suffixes` named after splits; or a
+            single file of `suffixes`.
+        image_root: What the pictures' paths are relative to, if not the manifest's folder.
+        metadata: Hugging Face's file name.
+        suffixes: Of manifests, without dot.
+
+    Raises:
+        ConfigError: There is no such file, or it is not clear which.
+    """
+    path = storage.absolute(path).rstrip("/")
+    pictures = storage.absolute(image_root).rstrip("/") if image_root else None
+    if not storage.is_directory(path):
+        if not storage.exists(path):
+            raise ConfigError(f"the manifest {path} does not exist")
+        return [_manifest(parent(path), name_of(path), None, pictures)]
+    if storage.exists(storage.join(path, metadata)):
+        return [_manifest(path, metadata, None, pictures)]
+
+    found = sorted(
+        file.relative
+        for file in storage.list_files(path)
+        if suffix(file.relative) in suffixes and file.relative.count("/") <= 2
+    )
+    if by_folder := [file for file in found if name_of(file) == metadata]:
+        return [_manifest(path, file, name_of(parent(file)), pictures) for file in by_folder]
+    top = [file for file in found if "/" not in file]
+    if by_name := [file for file in top if is_split_name(stem(file))]:
+        return [_manifest(path, file, stem(file), pictures) for file in by_name]
+    if len(top) == 1:
+        return [_manifest(path, top[0], None, pictures)]
+    raise ConfigError(
+        f"{path} has {', '.join(top[:5]) or 'no manifest'}: give one file itself, or a folder "
+        f"with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
+    )
+
+
+def _manifest(root: str, relative: str, split: str | None, pictures: str | None) -> Manifest:
+    path = storage.join(root, relative)
+    return Manifest(
+        path=path,
+        relative=relative,
+        split=split,
+        image_folder=pictures or parent(path),
+        root=pictures or root,
+    )

@@ -1,0 +1,155 @@
+"""Reads the rows of CSV, TSV and JSON Lines files, one after the other, with their lines."""
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from apache_beam.io.filesystems import FileSystems
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.paths import suffix
+
+MALFORMED = "malformed annotation"
+_BYTE_ORDER_MARK = "\ufeff"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Row(NamedTuple):
+    """One row as it is written.
+
+    Attributes:
+        line: The line that it starts on, from 1.
+        values: By column; text in CSV, any JSON value in JSON Lines.
+    """
+
+    line: int
+    values: dict[str, Any]
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """The lines of a text file with their ends; bytes that are not UTF-8 become surrogates.
+
+    Compressed files are decompressed by their suffix.
+
+    Raises:
+        ConfigError: The file is UTF-16.
+    """
+    with FileSystems.open(path) as handle:
+        for number, line in enumerate(iter(handle.readline, b"")):
+            text = line.decode("utf-8", errors="surrogateescape")
+            if number == 0:
+                if line.startswith(_UTF_16_MARKS):
+                    raise ConfigError(f"{path} is UTF-16: save it as UTF-8")
+                text = text.removeprefix(_BYTE_ORDER_MARK)
+            yield text
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def csv_header(path: str, column_names: Sequence[str] = ()) -> list[str]:
+    """The names in the first line, or `column_names` where there is no such line.
+
+    Raises:
+        ConfigError: The file is empty, or has a name twice.
+    """
+    first = next(read_lines(path), "")
+    header = list(column_names) or [
+        name.strip() for name in next(csv.reader([first], delimiter=_delimiter(path, first)), [])
+    ]
+    if not header:
+        raise ConfigError(f"{path} is empty, or its first line is")
+    named = [name for name in header if name]
+    if twice := {name for name in named if named.count(name) > 1}:
+        raise ConfigError(f"{path} has the column {min(twice)!r} twice: rename one")
+    return header
+
+
+def _delimiter(path: str, header: str) -> str:
+    if suffix(path.removesuffix(".gz")) == "tsv":
+        return "\t"
+    return max(",;\t|", key=header.count)  # the first of these where none is there
+
+
+def csv_rows(
+    path: str, relative: str, column_names: Sequence[str] = ()
+) -> Iterator[Row | Rejected]:
+    """The rows of a CSV file; empty lines are skipped.
+
+    Fields may be quoted and may then hold line ends. The delimiter is the one of comma,
+    semicolon, tab and bar that the first line has most of; a tab in a .tsv file. Columns
+    without a name, such as pandas's index, are left out.
+
+    Args:
+        path: The file.
+        relative: Its name in messages.
+        column_names: Of a file without a header line.
+    """
+    header = csv_header(path, column_names)
+    first = next(read_lines(path), "")
+    delimiter = _delimiter(path, first)
+    reader = csv.reader(
+        read_lines(path),
+        delimiter=delimiter,
+        strict=True,  # else a quote that is never closed swallows the rest of the file
+        skipinitialspace=f"{delimiter} " in first,
+    )
+    if not column_names:
+        next(reader)
+    while True:
+        line = reader.line_num + 1
+        fault = ""
+        fields: list[str] = []
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fault = str(error)
+        if not fault and (not fields or fields == [""]):
+            continue
+        if not fault and len(fields) != len(header):
+            fault = f"{len(fields)} fields where the header has {len(header)}"
+        if not fault and not _is_unicode("".join(fields)):
+            fault = "not UTF-8"
+        if fault:
+            shown = f": {delimiter.join(fields)[:200]!a}" if fields else ""
+            yield Rejected(source=f"{relative}:{line}", reason=MALFORMED, detail=fault + shown)
+        else:
+            values = dict(zip(header, fields, strict=True))
+            values.pop("", None)
+            yield Row(line, values)
+
+
+def json_rows(path: str, relative: str) -> Iterator[Row | Rejected]:
+    """The rows of a JSON Lines file: an object a line; empty lines are skipped."""
+    for line, text in enumerate(read_lines(path), start=1):
+        if not text.strip():
+            continue
+        fault = ""
+        values: Any = None
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            fault = f"not JSON: {error}"
+        if not fault and not isinstance(values, dict):
+            fault = "not a JSON object"
+        # An escape such as \ud800 alone is JSON, but no character.
+        escaped = json.dumps(values, ensure_ascii=False) if "\\u" in text and not fault else ""
+        if not _is_unicode(text) or not _is_unicode(escaped):
+            fault = "not UTF-8"
+        if fault:
+            yield Rejected(
+                source=f"{relative}:{line}",
+                reason=MALFORMED,
+                detail=f"{fault}: {text.strip()[:200]!a}",
+            )
+        else:
+            yield Row(line, values)

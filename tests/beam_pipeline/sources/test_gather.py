@@ -1,0 +1,51 @@
+"""Entries of one key meet again, in order, whatever batches they travelled in."""
+
+import random
+
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources import gather
+from beam_pipeline.sources.gather import Entry, ReadAndGather, gathered, in_batches
+
+
+def numbers_by_key(file):
+    name, count = file
+    for number in range(count):
+        yield Entry(key=f"k{number % 7}", order=(name, number), value=(name, number))
+    yield Rejected(source=name, reason="end", detail="")
+
+
+def joined(key, values, suffix):
+    yield key + suffix, values
+
+
+def test_read_and_gather(run_transform):
+    files = [("b", 20), ("a", 10), ("c", 0)]
+
+    elements = run_transform(ReadAndGather(files, numbers_by_key, joined, ("!",)))
+
+    rejected = [element for element in elements if isinstance(element, Rejected)]
+    assert sorted(reject.source for reject in rejected) == ["a", "b", "c"]
+    by_key = dict(element for element in elements if not isinstance(element, Rejected))
+    assert by_key.keys() == {f"k{number}!" for number in range(7)}
+    assert by_key["k3!"] == [("a", 3), ("b", 3), ("b", 10), ("b", 17)]
+
+
+def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
+    monkeypatch.setattr(gather, "NUM_BUCKETS", 4)
+    monkeypatch.setattr(gather, "BATCH_ENTRIES", 10)
+    entries = [Entry(key=f"k{n % 50}", order=(n,), value=n) for n in range(1000)]
+
+    batches = list(in_batches(entries))
+
+    by_bucket: dict[int, list[bytes]] = {}
+    for bucket, batch in batches:
+        by_bucket.setdefault(bucket, []).append(batch)
+        assert sum(len(values) for _, values in gathered([batch])) <= 10
+    assert by_bucket.keys() == {0, 1, 2, 3}
+    keys = []
+    for of_bucket in by_bucket.values():
+        random.Random(0).shuffle(of_bucket)
+        for key, values in gathered(of_bucket):
+            keys.append(key)
+            assert values == list(range(int(key[1:]), 1000, 50))
+    assert sorted(keys) == sorted(f"k{n}" for n in range(50))
