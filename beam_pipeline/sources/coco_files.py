@@ -45,7 +45,7 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
     Raises:
         ConfigError: There is no such file or folder, or no COCO file in it.
     """
-    path = storage.absolute(path).rstrip("/")
+    path = storage.absolute(path).rstrip("/") or "/"
     pictures = storage.absolute(image_root).rstrip("/") if image_root else None
     if not storage.is_directory(path):
         if not storage.exists(path):

@@ -44,7 +44,7 @@ def find_manifests(
     Raises:
         ConfigError: There is no such file, or it is not clear which.
     """
-    path = storage.absolute(path).rstrip("/")
+    path = storage.absolute(path).rstrip("/") or "/"
     pictures = storage.absolute(image_root).rstrip("/") if image_root else None
     if not storage.is_directory(path):
         if not storage.exists(path):

@@ -35,10 +35,10 @@ def _joined(folder: str, name: str) -> str:
 
 def parent(path: str) -> str:
     """The folder that holds `path`, local or remote; "/" and a bucket hold themselves."""
-    head, _, tail = path.rstrip("/").rpartition("/")
+    head = path.rstrip("/").rpartition("/")[0]
     if head.endswith(":/"):
         return path  # gs://bucket
-    return head if head or not tail else "/"
+    return head or "/"
 
 
 def name_of(path: str) -> str:
