@@ -5,7 +5,8 @@ Which frame an annotation speaks of:
 - It states an image size that the upright picture has, or none, or it is in fractions: the
   upright picture, which is what annotation tools show.
 - It states the size that only the file has, before the EXIF orientation: the boxes are turned
-  together with the picture.
+  together with the picture. (An orientation that keeps the size, or a square picture, cannot be
+  told from an upright one.)
 - It states another size, with boxes in pixels: "size mismatch".
 
 A picture that is resized needs no other boxes, since fractions stay what they are; its stated

@@ -1,5 +1,6 @@
 """Pictures with their boxes and names drawn, for `show --images`."""
 
+import bisect
 import dataclasses
 import io
 import math
@@ -190,14 +191,14 @@ def _with_strip(picture: Image.Image, text: str, font: Font) -> Image.Image:
     return framed
 
 
-def _shortened(draw: ImageDraw.ImageDraw, text: str, width: int, font: Font) -> str:
+def _shortened(draw: ImageDraw.ImageDraw, text: str, width: float, font: Font) -> str:
     """`text`, or as much of it as `width` pixels hold, at least a letter."""
     if draw.textlength(text, font=font) <= width:
         return text
-    length = len(text) - 1
-    while length > 1 and draw.textlength(text[:length] + "…", font=font) > width:
-        length -= 1
-    return text[:length] + "…"
+    length = bisect.bisect_right(
+        range(1, len(text)), width, key=lambda letters: draw.textlength(text[:letters] + "…", font)
+    )
+    return text[: max(1, length)] + "…"
 
 
 def _readable_on(color: Color) -> Color:

@@ -24,23 +24,23 @@ _MAGIC = (
     ("png", rb"\x89PNG\r\n\x1a\n"),
     ("gif", rb"GIF8[79]a"),
     ("webp", rb"RIFF....WEBP"),
-    ("tiff", rb"II[*+]\0|MM\0[*+]"),
-    ("bmp", rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0"),
+    ("tiff", rb"II[*+]\x00|MM\x00[*+]"),
+    ("bmp", rb"BM.{12}[\x0c\x28\x34\x38\x40\x6c\x7c]\x00\x00\x00"),
     ("ppm", rb"P[1-6fF]\s"),
-    ("jpeg2000", rb"\0\0\0\x0cjP  \r\n|\xff\x4f\xff\x51"),
+    ("jpeg2000", rb"\x00\x00\x00\x0cjP  \r\n|\xff\x4f\xff\x51"),
     ("avif", rb"....ftypavi[fs]"),
-    ("ico", rb"\0\0\1\0[^\0]\0"),
+    ("ico", rb"\x00\x00\x01\x00[^\x00]\x00"),
     ("qoi", rb"qoif"),
-    ("dds", rb"DDS \x7c\0\0\0"),
-    ("psd", rb"8BPS\0\1"),
-    ("sgi", rb"\x01\xda[\0\1][\1\2]"),
+    ("dds", rb"DDS \x7c\x00\x00\x00"),
+    ("psd", rb"8BPS\x00\x01"),
+    ("sgi", rb"\x01\xda[\x00\x01][\x01\x02]"),
 )
 _MAGIC_REGEX = re.compile(
     b"|".join(b"(?P<%s>%s)" % (name.encode(), magic) for name, magic in _MAGIC), re.DOTALL
 )
 _UNREADABLE_MAGIC = (
-    ("HEIC", re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL)),
-    ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ")),
+    ("HEIC or HEIF", re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL)),
+    ("JPEG XL", re.compile(rb"\xff\x0a|\x00\x00\x00\x0cJXL ")),
     ("SVG", re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]")),
     ("EPS", re.compile(rb"%!PS-Adobe")),
 )
@@ -74,13 +74,14 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
             "unsupported image".
     """
     image = _open(data, image_format)
-    width, height = image.size
-    check_size(image_format.upper(), width, height, max_pixels)
+    check_size(image_format.upper(), *image.size, max_pixels)
     orientation = _orientation(image, image_format)
-    if image_format == "tiff" and orientation >= 5:
-        width, height = height, width  # Pillow states the upright size of a TIFF
     animated = bool(getattr(image, "is_animated", False))
-    mode = _load(image, image_format).mode
+    loaded = _load(image, image_format)
+    mode = loaded.mode
+    width, height = loaded.size
+    if image_format == "tiff" and orientation >= 5:
+        width, height = height, width  # Pillow has turned it upright
     color_key = "transparency" in image.info
     return Header(
         format=image_format,
@@ -124,8 +125,8 @@ def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
     """The first frame, in one of the modes that PNG or JPEG can hold (or CMYK)."""
     try:
         image.load()
-        if image.mode == "I" and image_format == "ppm":
-            return image.convert("I;16")  # what Pillow makes of 16 bits a sample
+        if image.mode == "I" and image_format in ("ppm", "png"):
+            return image.convert("I;16")  # they have 16 bits a sample at most
         plain = _PLAIN_MODES.get(image.mode, image.mode)
         loaded = image if plain == image.mode else image.convert(plain)
     except Exception as error:  # likewise

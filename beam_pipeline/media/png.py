@@ -40,6 +40,8 @@ _INTERLACED = (
     (0, 1, 1, 2),
 )  # fmt: skip
 _AT_ONCE = (0, 0, 1, 1)
+_LAST_FILTER = 4
+_PIECE_BYTES = 16 << 20  # inflated at a time: what a deflate bomb can take
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
@@ -123,28 +125,26 @@ def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int
 def _check_pixels(
     pixel_data: bytes, width: int, height: int, pixel_bits: int, interlaced: bool
 ) -> None:
-    """Inflates the pixel data, and checks its length, its checksum and every row's filter."""
-    passes = []  # rows, bytes a row with the filter's byte
-    for column, row, column_step, row_step in _INTERLACED if interlaced else (_AT_ONCE,):
-        columns = -(-(width - column) // column_step)
-        rows = -(-(height - row) // row_step)
-        if columns > 0 and rows > 0:
-            passes.append((rows, 1 + -(-columns * pixel_bits // 8)))
-    expected = sum(rows * row_bytes for rows, row_bytes in passes)
+    """Inflates the pixel data in pieces, and checks its length, checksum and rows' filters."""
     inflater = zlib.decompressobj()
     try:
-        pixels = inflater.decompress(pixel_data, expected)
-        while not inflater.eof and inflater.decompress(inflater.unconsumed_tail, 1 << 20):
-            pass  # libpng tolerates more than is needed
+        for column, row, column_step, row_step in _INTERLACED if interlaced else (_AT_ONCE,):
+            columns = -(-(width - column) // column_step)
+            rows = -(-(height - row) // row_step) if columns > 0 else 0
+            row_bytes = 1 + -(-columns * pixel_bits // 8)  # with the filter's byte
+            while rows > 0:
+                piece_rows = min(rows, max(1, _PIECE_BYTES // row_bytes))
+                piece = inflater.decompress(pixel_data, piece_rows * row_bytes)
+                pixel_data = inflater.unconsumed_tail
+                if len(piece) < piece_rows * row_bytes:
+                    raise RecordError(DAMAGED, "PNG: fewer rows than the header states")
+                if max(piece[::row_bytes]) > _LAST_FILTER:
+                    raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
+                rows -= piece_rows
+        # libpng tolerates more rows than are needed, but wants a proper end.
+        while not inflater.eof and inflater.decompress(pixel_data, _PIECE_BYTES):
+            pixel_data = inflater.unconsumed_tail
     except zlib.error as error:
         raise RecordError(DAMAGED, f"PNG: pixel data: {error}") from error
-    if len(pixels) < expected or not inflater.eof:
-        raise RecordError(
-            DAMAGED, f"PNG: {len(pixels):,} of {expected:,} bytes of pixel data, or no end to it"
-        )
-    start = 0
-    for rows, row_bytes in passes:
-        end = start + rows * row_bytes
-        if max(pixels[start:end:row_bytes]) > 4:
-            raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
-        start = end
+    if not inflater.eof:
+        raise RecordError(DAMAGED, "PNG: the pixel data has no end")

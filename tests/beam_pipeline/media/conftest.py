@@ -1,0 +1,118 @@
+"""Tiny pictures, made in memory."""
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def _pixels(size: tuple[int, int]) -> Image.Image:
+    """A smooth picture in all colours, so that JPEG changes little."""
+    colors = np.random.default_rng(7).integers(0, 256, (2, 3, 3), dtype=np.uint8)
+    return Image.fromarray(colors).resize(size, Image.Resampling.BICUBIC)
+
+
+@pytest.fixture(scope="session")
+def make_image() -> Callable[..., Image.Image]:
+    """make_image(mode, size) -> a picture in one of Pillow's modes."""
+
+    def make(mode: str = "RGB", size: tuple[int, int] = (24, 16)) -> Image.Image:
+        picture = _pixels(size)
+        if mode == "I;16":
+            return Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257)
+        if mode == "I":
+            return Image.fromarray(np.asarray(picture.convert("L")).astype(np.int32) * 257)
+        if mode in ("LA", "RGBA"):
+            picture = picture.convert(mode)
+            picture.putalpha(_pixels(size).convert("L"))
+            return picture
+        return picture.convert(mode)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
+    """encode(format, mode, size, orientation=, **options of Image.save) -> the file's bytes."""
+
+    def save(
+        file_format: str,
+        mode: str = "RGB",
+        size: tuple[int, int] = (24, 16),
+        orientation: int | None = None,
+        animated: bool = False,
+        **options: Any,
+    ) -> bytes:
+        picture = make_image(mode, size)
+        if orientation is not None:
+            exif = Image.Exif()
+            exif[0x0112] = orientation
+            options["exif"] = exif
+        if animated:
+            options["append_images"] = [picture.transpose(Image.Transpose.ROTATE_180)]
+            options["save_all"] = True
+        buffer = io.BytesIO()
+        picture.save(buffer, file_format, **options)
+        return buffer.getvalue()
+
+    return save
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+@pytest.fixture(scope="session")
+def chunk() -> Callable[[bytes, bytes], bytes]:
+    """chunk(kind, body) -> a chunk of a PNG, with its length and checksum."""
+    return _chunk
+
+
+_SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+_ADAM7 = (
+    (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def make_png() -> Callable[..., bytes]:
+    """make_png(bits, color_type, …) -> a PNG of noise, with whatever is to be wrong about it."""
+
+    def make(
+        bits: int = 8,
+        color_type: int = 2,
+        size: tuple[int, int] = (11, 9),
+        stated_size: tuple[int, int] | None = None,
+        interlaced: bool = False,
+        before: bytes = b"",
+        row_filter: int = 0,
+        end: bool = True,
+        pixel_chunks: Callable[[bytes], bytes] = lambda data: _chunk(b"IDAT", data),
+    ) -> bytes:
+        random = np.random.default_rng(3)
+        rows = []
+        for column, row, column_step, row_step in _ADAM7 if interlaced else ((0, 0, 1, 1),):
+            columns = -(-(size[0] - column) // column_step)
+            if columns > 0:
+                row_bytes = -(-columns * bits * _SAMPLES[color_type] // 8)
+                for _ in range(row, size[1], row_step):
+                    rows.append(bytes([row_filter]) + random.bytes(row_bytes))
+        width, height = stated_size or size
+        ihdr = struct.pack(">IIBBBBB", width, height, bits, color_type, 0, 0, interlaced)
+        if color_type == 3:
+            before += _chunk(b"PLTE", random.bytes(3 * 2**bits))
+        return (
+            b"\x89PNG\r\n\x1a\n"
+            + _chunk(b"IHDR", ihdr)
+            + before
+            + pixel_chunks(zlib.compress(b"".join(rows)))
+            + (_chunk(b"IEND", b"") if end else b"")
+        )
+
+    return make

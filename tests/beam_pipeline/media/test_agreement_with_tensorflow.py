@@ -1,0 +1,131 @@
+"""Whatever passes is decoded by TensorFlow, to the size and channels stated."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from beam_pipeline import records
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
+
+Encode = Callable[..., bytes]
+OPTIONS = ImageOptions(max_pixels=1_000_000)
+
+
+def assert_tensorflow_agrees(data: bytes, options: ImageOptions) -> None:
+    """Raises RecordError when `data` does not pass."""
+    facts = inspect_image(data, options)
+    image = records.Image(
+        file=records.FileRef(path="/a"),
+        format=facts.format,
+        width=facts.width,
+        height=facts.height,
+        channels=facts.channels,
+        conversions=facts.conversions,
+    )
+    stored = encode_image(data, image, options)
+    as_it_is = tf.io.decode_image(stored, expand_animations=False)
+    assert as_it_is.shape == (facts.height, facts.width, facts.channels)
+    decode = tf.io.decode_jpeg if facts.format == "jpeg" else tf.io.decode_png
+    assert decode(stored, channels=3).shape == (facts.height, facts.width, 3)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        ("JPEG", "RGB", {}),
+        ("JPEG", "RGB", {"progressive": True}),
+        ("JPEG", "L", {}),
+        ("JPEG", "CMYK", {}),
+        ("JPEG", "RGB", {"keep_rgb": True}),
+        ("JPEG", "RGB", {"orientation": 6}),
+        ("MPO", "RGB", {"animated": True}),
+        ("PNG", "1", {}),
+        ("PNG", "L", {"transparency": 9}),
+        ("PNG", "LA", {}),
+        ("PNG", "P", {}),
+        ("PNG", "P", {"transparency": 3}),
+        ("PNG", "P", {"bits": 4}),
+        ("PNG", "RGB", {"transparency": (1, 2, 3)}),
+        ("PNG", "RGBA", {}),
+        ("PNG", "I;16", {}),
+        ("PNG", "RGB", {"animated": True}),
+        ("GIF", "P", {"transparency": 3, "animated": True}),
+        ("BMP", "RGB", {}),
+        ("WEBP", "RGBA", {"animated": True}),
+        ("TIFF", "I;16", {}),
+        ("TIFF", "CMYK", {}),
+        ("TIFF", "1", {"orientation": 8}),
+    ],
+)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_side": 7}, {"format": "jpeg"}, {"format": "png", "size": (5, 9)}],
+    ids=str,
+)
+def test_formats_and_modes(encode: Encode, file_format, mode, save, options):
+    assert_tensorflow_agrees(encode(file_format, mode, **save), ImageOptions(**options))
+
+
+@pytest.mark.parametrize("interlaced", [False, True])
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("color_type", [0, 2, 3, 4, 6])
+def test_kinds_of_png(make_png, bits, color_type, interlaced):
+    data = make_png(bits, color_type, interlaced=interlaced)
+    if color_type == 0 or bits == 8 or (bits == 16) == (color_type != 3):
+        assert_tensorflow_agrees(data, OPTIONS)
+    else:
+        with pytest.raises(RecordError, match="colour type"):
+            inspect_image(data, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        ("JPEG", "RGB", {}),
+        ("JPEG", "RGB", {"progressive": True}),
+        ("JPEG", "RGB", {"restart_marker_blocks": 1}),
+        ("JPEG", "CMYK", {}),
+        ("PNG", "RGB", {}),
+        ("PNG", "P", {"transparency": 3}),
+    ],
+)
+def test_damage_that_passes_is_harmless(encode: Encode, file_format, mode, save):
+    """Random changes: each either is refused here, or is nothing to TensorFlow's decoder."""
+    original = encode(file_format, mode, **save)
+    chance = random.Random(5)
+    passed = 0
+    for _ in range(150):
+        data = bytearray(original)
+        kind = chance.random()
+        position = chance.randrange(8, len(data))
+        if kind < 0.2:
+            del data[position:]
+        elif kind < 0.4:
+            del data[position : position + chance.randrange(1, 50)]
+        else:
+            for _ in range(chance.randrange(1, 4)):
+                position = chance.randrange(len(data) // 3, len(data))
+                data[position] = chance.choice((0, 255, chance.randrange(256)))
+        try:
+            assert_tensorflow_agrees(bytes(data), OPTIONS)
+            passed += 1
+        except RecordError:
+            pass
+    assert passed > 0 or file_format == "PNG"  # whose checksums find everything
+
+
+def test_pixels_are_equal_where_nothing_is_lost(encode: Encode, make_image):
+    facts = inspect_image(encode("TIFF"), OPTIONS)
+    image = records.Image(
+        file=records.FileRef(path="/a"),
+        format=facts.format,
+        width=facts.width,
+        height=facts.height,
+        conversions=facts.conversions,
+    )
+    decoded = tf.io.decode_image(encode_image(encode("TIFF"), image, OPTIONS)).numpy()
+    assert (Image.fromarray(decoded).tobytes()) == make_image().tobytes()

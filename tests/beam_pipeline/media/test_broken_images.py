@@ -1,0 +1,106 @@
+"""What is refused, and for which reason; nothing broken may pass, whatever its kind."""
+
+from collections.abc import Callable
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.images import ImageOptions, inspect_image
+
+Encode = Callable[..., bytes]
+
+
+def reason(data: bytes) -> str | None:
+    """Why `data` is refused; None when it passes."""
+    try:
+        inspect_image(data, ImageOptions())
+    except RecordError as error:
+        return error.reason
+    return None
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"", "empty file", id="empty"),
+        pytest.param(b"\0" * 1000, "not an image", id="zeros"),
+        pytest.param(np.random.default_rng(0).bytes(5000), "not an image", id="noise"),
+        pytest.param(b"<html><body>404</body></html>", "not an image", id="an error page"),
+        pytest.param(b"%PDF-1.7 ", "not an image", id="PDF"),
+        pytest.param(b"BMW is a maker of cars, and this is a text", "not an image", id="text"),
+        pytest.param(b"version https://git-lfs.github.com/spec/v1\n", "not an image", id="lfs"),
+        pytest.param(b"\0\0\0\x18ftypheic\0\0\0\0", "unsupported image", id="HEIC"),
+        pytest.param(b"\xff\x0a" + b"\0" * 20, "unsupported image", id="JPEG XL"),
+        pytest.param(b'<?xml version="1.0"?>\n<svg xmlns="">', "unsupported image", id="SVG"),
+        pytest.param(b"%!PS-Adobe-3.0 EPSF-3.0", "unsupported image", id="EPS runs programs"),
+        pytest.param(b"\xff\xd8\xff", "truncated image", id="JPEG of three bytes"),
+        pytest.param(b"\xff\xd8\xff\xd9", "damaged image", id="JPEG without a picture"),
+        pytest.param(b"\x89PNG\r\n\x1a\n", "truncated image", id="PNG of eight bytes"),
+        pytest.param(b"GIF89a", "damaged image", id="GIF of six bytes"),
+    ],
+)
+def test_not_a_usable_picture(data, expected):
+    assert reason(data) == expected
+
+
+def test_the_name_of_the_format_that_is_found_is_told(encode: Encode):
+    with pytest.raises(RecordError, match=r"BMP: .*truncated"):
+        inspect_image(encode("BMP")[:200], ImageOptions())
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        pytest.param("JPEG", "RGB", {}, id="jpeg"),
+        pytest.param("JPEG", "RGB", {"progressive": True}, id="progressive jpeg"),
+        pytest.param("JPEG", "RGB", {"restart_marker_blocks": 1}, id="jpeg with restarts"),
+        pytest.param("JPEG", "CMYK", {}, id="cmyk jpeg"),
+        pytest.param("PNG", "RGB", {}, id="png"),
+        pytest.param("PNG", "P", {}, id="palette png"),
+        pytest.param("BMP", "RGB", {}, id="bmp"),
+        pytest.param("TIFF", "RGB", {}, id="tiff"),
+        pytest.param("WEBP", "RGB", {}, id="webp"),
+        pytest.param("JPEG2000", "RGB", {}, id="jpeg 2000"),
+    ],
+)
+def test_a_file_cut_anywhere_is_refused(encode: Encode, file_format, mode, save):
+    data = encode(file_format, mode, **save)
+    if file_format == "JPEG2000":
+        data = data[:-2]  # openjpeg does without the end marker
+    cuts = {*range(1, 40), *range(40, len(data), 17), *range(len(data) - 20, len(data))}
+
+    assert reason(data) is None or file_format == "JPEG2000"
+    passed = [cut for cut in sorted(cuts) if reason(data[:cut]) is None]
+    assert passed == []
+
+
+def test_a_cut_jpeg_or_png_is_called_truncated(encode: Encode):
+    for file_format in ("JPEG", "PNG", "GIF", "BMP"):
+        data = encode(file_format, "L")
+        assert reason(data[: len(data) * 2 // 3]) == "truncated image"
+
+
+def test_what_follows_the_end_does_no_harm(encode: Encode):
+    for file_format in ("JPEG", "PNG"):
+        assert reason(encode(file_format) + b"\0" * 100) is None
+
+
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
+@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.given(changes=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), max_size=6))
+def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
+    encode: Encode, file_format, changes
+):
+    data = bytearray(encode(file_format))
+    for where, what in changes:
+        start = int(where * len(data))
+        data[start : start + len(what)] = what
+    for options in (ImageOptions(max_pixels=10_000), ImageOptions(max_pixels=10_000, max_side=5)):
+        try:
+            facts = inspect_image(bytes(data), options)
+        except RecordError:
+            continue
+        assert facts.width * facts.height <= 10_000

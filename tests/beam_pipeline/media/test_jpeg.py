@@ -1,0 +1,79 @@
+from collections.abc import Callable
+
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media import jpeg
+
+Encode = Callable[..., bytes]
+ANY_SIZE = 2**31
+
+
+def patched(data: bytes, marker: int, offset: int, new: bytes) -> bytes:
+    """`data` with `new` in place of the bytes `offset` after a marker's second byte."""
+    start = data.index(bytes([0xFF, marker])) + 2 + offset
+    return data[:start] + new + data[start + len(new) :]
+
+
+def refusal(data: bytes) -> tuple[str, str]:
+    with pytest.raises(RecordError) as error:
+        jpeg.inspect(data, ANY_SIZE)
+    return error.value.reason, error.value.detail
+
+
+@pytest.mark.parametrize(
+    ("marker", "offset", "new", "reason", "detail"),
+    [
+        pytest.param(0xC0, 2, b"\x0c", "unsupported image", "of 12 bits", id="12 bits"),
+        pytest.param(0xC0, 7, b"\x02", "unsupported image", "2 components", id="2 components"),
+        pytest.param(0xC0, 3, b"\0\0", "damaged image", "24x0", id="no height"),
+        pytest.param(0xC0, -1, b"\xc3", "unsupported image", "lossless", id="lossless"),
+        pytest.param(0xC0, 0, b"\0\0", "damaged image", "is empty", id="segment without length"),
+        pytest.param(0xC0, 0, b"\0\4", "damaged image", "too short", id="short frame"),
+        pytest.param(0xC4, 0, b"\xff\xfe", "damaged image", "past its end", id="long segment"),
+        pytest.param(0xDA, 20, b"\xff\xec\x4a\x86", "damaged image", "past its end", id="in scan"),
+        pytest.param(0xDA, 20, b"\xff\xc4", "damaged image", "", id="table in scan"),
+        pytest.param(0xDB, -1, b"\xe5", "damaged image", "", id="no quantisation table"),
+    ],
+)
+def test_damage(encode: Encode, marker, offset, new, reason, detail):
+    data = encode("JPEG", "L", quality=95)
+    found, text = refusal(patched(data, marker, offset, new))
+    assert found == reason
+    assert detail in text
+
+
+def test_an_end_marker_too_early_passes_since_libjpeg_only_warns(encode: Encode):
+    data = encode("JPEG")
+    header = jpeg.inspect(data[: len(data) - 40] + b"\xff\xd9", ANY_SIZE)
+    assert (header.width, header.height) == (24, 16)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "expected"),
+    [((96, 64), (96, 64)), ((49, 20), (96, 64)), ((48, 32), (48, 32)), ((1, 1), (12, 8))],
+)
+def test_decodes_no_more_than_is_needed(encode: Encode, at_least, expected):
+    data = encode("JPEG", size=(96, 64))
+    assert jpeg.decode(data, jpeg.inspect(data, ANY_SIZE), at_least).size == expected
+
+
+@pytest.mark.parametrize("length", [1, 65_000, 200_000])
+def test_colour_profiles_of_any_length(encode: Encode, length):
+    profile = bytes(index % 251 for index in range(length))
+    assert jpeg.read_header(encode("JPEG", icc_profile=profile), ANY_SIZE).icc_profile == profile
+
+
+def test_a_colour_profile_that_lacks_a_part_is_none(encode: Encode):
+    data = encode("JPEG", icc_profile=b"x" * 100_000)
+    start = data.index(b"\xff\xe2")
+    end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    assert jpeg.read_header(data[:start] + data[end:], ANY_SIZE).icc_profile == b""
+
+
+def test_a_thumbnails_markers_are_not_the_pictures(encode: Encode):
+    data = encode("JPEG", size=(40, 30))
+    thumbnail = encode("JPEG", size=(8, 8))
+    segment = b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail
+    header = jpeg.inspect(data[:2] + segment + data[2:], ANY_SIZE)
+    assert (header.width, header.height) == (40, 30)
