@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from beam_pipeline import storage
 from beam_pipeline.records import ClassLabel, FileRef, Image, Record, Rejected
-from beam_pipeline.sources.paths import has_image_suffix, input_folder, is_split_name
+from beam_pipeline.sources.paths import has_image_suffix, input_folder, is_split_name, unused
 
 
 @dataclasses.dataclass
@@ -61,12 +61,7 @@ def has_split_folders(relatives: Iterable[str]) -> bool:
 def labelled_record(path: str, relative: str, *, has_splits: bool) -> Record | Rejected:
     """The record of one image file, labelled by its folder."""
     if not has_image_suffix(relative):
-        return Rejected(
-            source=relative,
-            reason="not an image file",
-            detail="its suffix is not an image's",
-            bad=False,
-        )
+        return unused(relative)
     parts = relative.split("/")
     depth = 1 if has_splits else 0
     if len(parts) < depth + 2:

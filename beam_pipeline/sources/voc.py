@@ -36,7 +36,8 @@ class ReadVoc(beam.PTransform):
       and it is in none.
     - Rejected "in two splits", bad; "in no image set", not bad; "missing annotation", bad, for
       what an image set lists and nobody annotated.
-    - Rejected "unused file", not bad, for everything else.
+    - Rejected "unused image" and "not an image file", not bad, for everything else but
+      what lies in ImageSets/ (there "unused list", not bad, has the name of no split).
 
     Splits are the lists `ImageSets/Main/*.txt` (or `ImageSets/*.txt`) with a split's name. A list
     whose lines have a second column is one of a class and is ignored, and `trainval` counts only

@@ -20,6 +20,7 @@ from beam_pipeline.sources.paths import (
     split_of,
     stem,
     suffix,
+    unused,
 )
 from beam_pipeline.sources.voc_annotation import named_image
 from beam_pipeline.sources.voc_sets import ImageSets, read_image_sets
@@ -198,14 +199,5 @@ def _left_over(tree: VocTree, used: frozenset[str], sets: ImageSets) -> Iterator
                 bad=home is None,
             )
         else:
-            yield _unused(image)
-    yield from map(_unused, tree.unused)
-
-
-def _unused(path: str) -> Rejected:
-    return Rejected(
-        source=path,
-        reason="unused file",
-        detail="neither an annotation nor an image of the layout",
-        bad=False,
-    )
+            yield unused(image)
+    yield from map(unused, tree.unused)

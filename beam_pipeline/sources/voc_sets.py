@@ -6,7 +6,7 @@ in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import (
@@ -36,7 +36,7 @@ class ImageSets:
 
     def home(self, path: str) -> str | None:
         """The nearest folder above `path` that has lists."""
-        return next((parent for parent in parents(path) if parent in self.homes), None)
+        return nearest_home(path, self.homes)
 
     def split(self, annotation: str) -> str | Rejected | None:
         """The split of an annotation; None where there are no lists for it."""
@@ -71,7 +71,7 @@ class ImageSets:
         for path in self.unused:
             yield Rejected(
                 source=path,
-                reason="unused file",
+                reason="unused list",
                 detail="the list has no split's name, such as train or val",
                 bad=False,
             )
@@ -83,7 +83,7 @@ def read_image_sets(lists: Mapping[str, str], annotations: Iterable[str]) -> Ima
     homes = frozenset(home for home, _ in used.values())
     by_name: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for annotation in annotations:
-        home = next((parent for parent in parents(annotation) if parent in homes), None)
+        home = nearest_home(annotation, homes)
         if home is not None:
             inner = (split_at(annotation, "annotations") or ("", ""))[1]
             for name in {stem(annotation), f"{inner}/{stem(annotation)}".strip("/")}:
@@ -106,6 +106,11 @@ def read_image_sets(lists: Mapping[str, str], annotations: Iterable[str]) -> Ima
         missing=missing,
         unused=tuple(unused),
     )
+
+
+def nearest_home(path: str, homes: Collection[str]) -> str | None:
+    """The nearest folder above `path` that is one of `homes`."""
+    return next((parent for parent in parents(path) if parent in homes), None) if homes else None
 
 
 def choose_lists(lists: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], list[str]]:

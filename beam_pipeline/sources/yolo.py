@@ -36,7 +36,8 @@ class ReadYolo(beam.PTransform):
     - Rejected "missing image", bad: a label file without image, or a listed image that is absent.
     - Rejected "in two splits", bad; "in no split", not bad.
     - Rejected "no label file", bad, for every image if there is no label file at all.
-    - Rejected "unused file", not bad, for everything else.
+    - Rejected "unused image" and "not an image file", not bad, for everything else but
+      data.yaml, its lists, or the file of class names.
 
     Splits are those of data.yaml (each a folder, several, or a list of images in a .txt file);
     without one, the folders with a split's name, where every image lies in one.

@@ -21,6 +21,7 @@ from beam_pipeline.sources.paths import (
     split_of,
     stem,
     suffix,
+    unused,
 )
 from beam_pipeline.sources.yolo_config import NAME_LISTS, YoloConfig
 
@@ -55,10 +56,12 @@ def list_yolo(
     """What every file of the data set is, in batches; the classes first, if they have names."""
     if config.names is not None:
         yield [DeclaredClasses(feature="boxes", names=config.names)]
+    description = {config.source, *itertools.chain(*(config.splits or {}).values())}
     tree = sort_files(
         file.path[len(origin) :].lstrip("/")
         for top in listed_folders(config)
         for file in storage.list_files(top)
+        if file.path not in description
     )
     if config.splits is None:
         yield from in_batches(pair_files(tree, splits_by_folder(tree)))
@@ -115,9 +118,9 @@ def sort_files(relatives: Iterable[str]) -> YoloTree:
     texts = [path for path in files if suffix(path) == "txt" and _may_be_label(path)]
     holders = {folder(path) for path in texts if path.rpartition(".")[0] in image_names}
     labels: dict[str, str] = {}
-    for path in sorted(texts, key=lambda path: split_at(path, "labels") is None):
-        if split_at(path, "labels") or folder(path) in holders:
-            labels.setdefault(pair_key(path), path)
+    proper = [path for path in texts if split_at(path, "labels")]
+    for path in (*proper, *(path for path in texts if folder(path) in holders)):
+        labels.setdefault(pair_key(path), path)
     used = {*images, *labels.values()}
     return YoloTree(
         images=images, labels=labels, unused=[path for path in files if path not in used]
@@ -171,7 +174,7 @@ def pair_files(
         matched.add(label)
         names = sorted(splits.get(image, ())) if splits is not None else []
         if image not in chosen:
-            yield _unused(image)
+            yield unused(image)
         elif not tree.labels:
             yield Rejected(
                 source=image,
@@ -194,16 +197,7 @@ def pair_files(
         yield Rejected(
             source=label, reason="missing image", detail="no image has the label file's name"
         )
-    yield from map(_unused, tree.unused)
-
-
-def _unused(path: str) -> Rejected:
-    return Rejected(
-        source=path,
-        reason="unused file",
-        detail="neither a label file nor an image of the layout",
-        bad=False,
-    )
+    yield from map(unused, tree.unused)
 
 
 def _read_list(

@@ -193,8 +193,8 @@ def test_a_devkit_with_image_sets(make_tree):
         f"{voc}/ImageSets/Main/train.txt:3": ("missing annotation", True),
         f"{voc}/ImageSets/Main/test.txt:2": ("missing annotation", True),
         f"{voc}/JPEGImages/f.jpg": ("no annotation", False),
-        f"{voc}/SegmentationClass/a.png": ("unused file", False),
-        f"{voc}/README": ("unused file", False),
+        f"{voc}/SegmentationClass/a.png": ("unused image", False),
+        f"{voc}/README": ("not an image file", False),
     }
 
 
@@ -292,8 +292,8 @@ def test_what_does_not_pair(make_tree):
         "Annotations/one.xml": ("two annotations", True),
         "Annotations/two.xml": ("two annotations", True),
         "JPEGImages/bare.jpg": ("no annotation", True),
-        "logo.png": ("unused file", False),
-        "project.xml": ("unused file", False),
+        "logo.png": ("unused image", False),
+        "project.xml": ("not an image file", False),
     }
 
 

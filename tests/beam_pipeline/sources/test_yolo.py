@@ -306,9 +306,8 @@ def test_folders_without_data_yaml(make_tree, folders, expected):
     assert rejected == {
         f"{labels}/lonely.txt": ("missing image", True),
         f"{labels}/wrong.txt": ("malformed annotation", True),
-        "obj.names": ("unused file", False),
-        "results.png": ("unused file", False),
-        "README.txt": ("unused file", False),
+        "results.png": ("unused image", False),
+        "README.txt": ("not an image file", False),
     }
 
 
@@ -328,10 +327,13 @@ def test_labels_beside_their_images(make_tree):
     )
     records, rejected = read(root)
     assert list(records) == ["a.jpg", "b.jpg"]
-    assert rejected == {"gone.txt": ("missing image", True)} | dict.fromkeys(
-        ("classes.txt", "train.txt", "README.dataset.txt", "docs/logo.png", "docs/notes.txt"),
-        ("unused file", False),
-    )
+    assert rejected == {
+        "gone.txt": ("missing image", True),
+        "docs/logo.png": ("unused image", False),
+        "train.txt": ("not an image file", False),
+        "README.dataset.txt": ("not an image file", False),
+        "docs/notes.txt": ("not an image file", False),
+    }
 
 
 def test_no_label_file_at_all_is_no_set_of_backgrounds(make_tree):
@@ -365,8 +367,6 @@ def test_splits_of_data_yaml(make_tree):
         "lists/val.txt:4": ("missing image", True),
         "images/a/both.jpg": ("in two splits", True),
         "images/spare/1.jpg": ("in no split", False),
-        "data.yaml": ("unused file", False),
-        "lists/val.txt": ("unused file", False),
     }
 
 
@@ -399,7 +399,7 @@ def test_the_transform_reads_a_tree(make_tree, run_transform):
     records = [item for item in elements if isinstance(item, Record)]
     assert {record.key for record in records} == {f"images/{n}.jpg" for n in range(count)}
     assert sum(len(record.features["boxes"].labels) for record in records) == count
-    assert len(elements) == count + 2
+    assert len(elements) == count + 1
 
 
 def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
