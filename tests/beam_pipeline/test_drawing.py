@@ -35,7 +35,7 @@ def where(pixels: np.ndarray, color: tuple[int, int, int]) -> tuple[int, int, in
     return columns.min(), rows.min(), columns.max(), rows.max()
 
 
-@pytest.mark.parametrize("size", [(20, 17), (3, 90), (640, 480), (480, 640), (4000, 3000)])
+@pytest.mark.parametrize("size", [(20, 17), (3, 90), (640, 480), (480, 640), (2400, 1800)])
 def test_a_box_is_drawn_where_it_is(size):
     pixels = drawn(encoded(size), relative((0.25, 0.5, 0.75, 1.0)))
 
