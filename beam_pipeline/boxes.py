@@ -84,6 +84,8 @@ def normalise(
     if not boxes.coordinates:
         return Boxes(coordinates=(), format="rel_xyxy", attributes=boxes.attributes), counts
     relative = boxes.format.startswith("rel_")
+    if min(source_size) < 1:
+        raise RecordError(MALFORMED, f"a picture of {source_size[0]}x{source_size[1]} pixels")
     turned = _frame_orientation(boxes, source_size, orientation)
     frame = source_size if turned != 1 or orientation < 5 else (source_size[1], source_size[0])
     unit = (1, 1) if relative else frame

@@ -180,6 +180,11 @@ def test_a_size_that_is_neither_is_a_mismatch(orientation):
     assert error.value.reason == "size mismatch"
 
 
+def test_a_picture_without_pixels_holds_no_boxes():
+    with pytest.raises(RecordError, match="malformed annotation: a picture of 0x0"):
+        normalise(Boxes(coordinates=((1, 1, 2, 2),)), source_size=(0, 0))
+
+
 numbers = st.floats(-400, 400, allow_subnormal=False)
 
 
