@@ -33,12 +33,12 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """Packed batches of inspected elements to `Assigned`."""
+    """Lists of inspected elements to `Assigned`."""
 
     config: BuildConfig
 
     @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, batches: beam.PCollection[bytes]) -> Assigned:
+    def expand(self, batches: beam.PCollection[list[Element]]) -> Assigned:
         settled = (
             batches
             | "KeyByContent"
@@ -77,8 +77,8 @@ class _KeyByContent(beam.DoFn):
     def start_bundle(self) -> None:
         self._batches = KeyedBatches(content_bucket)
 
-    def process(self, batch: bytes) -> Iterator[tuple[str, bytes]]:
-        for element in unpack(batch):
+    def process(self, elements: list[Element]) -> Iterator[tuple[str, bytes]]:
+        for element in elements:
             yield from self._batches.add(element)
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -106,9 +106,12 @@ def settle(
                     census.add_rejected(rejected)
                     yield rejected
                     continue
-                split = element.split or sharding.choose_split(group, config.split, config.seed)
-                record = dataclasses.replace(element, split=split)
-                by_content.setdefault(sharding.content_digest(record), []).append(record)
+                split = sharding.split_name(element.split) or sharding.choose_split(
+                    group, config.split, config.seed
+                )
+                if split != element.split:
+                    element = dataclasses.replace(element, split=split)
+                by_content.setdefault(sharding.content_digest(element), []).append(element)
             case Rejected():
                 census.add_rejected(element)
                 yield element

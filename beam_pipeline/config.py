@@ -50,6 +50,8 @@ class BuildConfig:
         image: How pictures are checked and stored.
         image_root: The folder that a manifest's or a COCO file's paths start from.
         image_column, label_column, split_column: A manifest's columns, by their names.
+        column_names: The names of a CSV's columns, where the file itself has none.
+        ignore_columns: Columns of a manifest that are left out.
         threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
     """
 
@@ -75,6 +77,8 @@ class BuildConfig:
     image_column: str = ""
     label_column: str = ""
     split_column: str = ""
+    column_names: tuple[str, ...] = ()
+    ignore_columns: tuple[str, ...] = ()
     threads: int = 0
 
     def __post_init__(self) -> None:

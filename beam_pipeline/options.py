@@ -51,10 +51,17 @@ def parse_size(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names in "a,b"."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def parse_classes(text: str) -> tuple[str, ...]:
     """Class names in "cat,dog", or one a line in the file of that path."""
     path = Path(text)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else text.split(",")
+    if not path.is_file():
+        return parse_names(text)
+    lines = path.read_text(encoding="utf-8").splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
@@ -83,6 +90,20 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--image-column", default="", metavar="NAME", help="a manifest's column of picture paths")
     add("--label-column", default="", metavar="NAME", help="a manifest's column of class names")
     add("--split-column", default="", metavar="NAME", help="a manifest's column of splits")
+    add(
+        "--column-names",
+        type=parse_names,
+        default=(),
+        metavar="A,B",
+        help="a CSV's columns, where it has no header",
+    )
+    add(
+        "--ignore-columns",
+        type=parse_names,
+        default=(),
+        metavar="A,B",
+        help="columns of a manifest to leave out",
+    )
     add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
     add(
         "--classes",
@@ -177,6 +198,8 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         image_column=args.image_column,
         label_column=args.label_column,
         split_column=args.split_column,
+        column_names=args.column_names,
+        ignore_columns=args.ignore_columns,
         threads=args.threads,
     )
 

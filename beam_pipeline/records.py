@@ -2,6 +2,9 @@
 
 A source yields `Record`s, `Rejected`s for what it cannot use, and, where the layout declares
 its classes, one `DeclaredClasses` a class feature. All three may be mixed in one PCollection.
+
+None has slots: records are pickled several times on their way, and a frozen dataclass with
+slots takes twice as long there (21 µs against 9 for a labelled picture, both ways).
 """
 
 import dataclasses
@@ -9,7 +12,7 @@ import pickle
 from collections.abc import Iterable, Mapping
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class FileRef:
     """A byte range of a file.
 
@@ -26,7 +29,7 @@ class FileRef:
     sha256: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Image:
     """One picture; a source gives `file` alone, Inspect fills in the rest.
 
@@ -48,14 +51,14 @@ class Image:
     conversions: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class ClassLabel:
     """A class by its name; its number is known once all names are."""
 
     name: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Boxes:
     """The bounding boxes of one picture, n ≥ 0 of them.
 
@@ -88,7 +91,7 @@ Scalar = int | float | str | bytes
 Value = Image | ClassLabel | Boxes | Scalar
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Record:
     """One example before it is written.
 
@@ -116,7 +119,7 @@ class Record:
     num_bytes: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Rejected:
     """Something of the input that does not become an example.
 
@@ -134,7 +137,7 @@ class Rejected:
     bad: bool = True
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DeclaredClasses:
     """The classes that a layout declares for a feature, by the layout's own number."""
 

@@ -11,6 +11,7 @@ import bisect
 import dataclasses
 import hashlib
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -82,6 +83,11 @@ def group_of(record: Record, group_by: str) -> str:
             "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
         )
     return value.name if isinstance(value, ClassLabel) else str(value)
+
+
+def split_name(stated: str | None) -> str:
+    """A layout's split as file names and TFDS can have it: "train-set" gives "train_set"."""
+    return re.sub(r"\W+", "_", stated or "", flags=re.ASCII).strip("_")
 
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:

@@ -52,7 +52,7 @@ def examples(
 
 
 def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
-    """The example's picture with boxes and class names on it, as PNG; None without a picture."""
+    """The example's picture with boxes and class names on it, as JPEG; None without a picture."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
@@ -60,8 +60,10 @@ def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | No
     if feature := by_kind.get("class_label"):
         text = example[f"{feature.key.removesuffix('/label')}/text"]
         label = b"".join(text).decode()
-    boxes = _boxes(by_kind["boxes"], example) if "boxes" in by_kind else None
-    return draw(example[by_kind["image"].key][0], boxes, label)
+    picture = example[by_kind["image"].key][0]
+    if feature := by_kind.get("boxes"):
+        return draw(picture, _boxes(feature, example), label, classes=feature.classes)
+    return draw(picture, None, label)
 
 
 def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
@@ -84,6 +86,6 @@ def write_images(
         path = None
         if picture is not None:
             stem = Path(example.get("image/filename", [b"record"])[0].decode()).stem
-            path = folder / f"{name}-{number:05d}-{stem}.png"
+            path = folder / f"{name}-{number:05d}-{stem}.jpg"
             path.write_bytes(picture)
         yield name, example, path
