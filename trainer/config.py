@@ -135,7 +135,7 @@ def parse_image_size(text: str) -> tuple[int, int]:
 
 
 def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
-    """`config`, with the seed of the run that it resumes.
+    """`config`, with the seed and the image size of the run that it resumes.
 
     Args:
         config: The options now.
@@ -144,11 +144,14 @@ def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
     Raises:
         RunExistsError: An option differs that decides what is trained.
     """
-    if config.seed is None:
-        config = dataclasses.replace(config, seed=previous["seed"])
+    size = previous["image_size"] and tuple(previous["image_size"])
+    config = dataclasses.replace(
+        config,
+        seed=previous["seed"] if config.seed is None else config.seed,
+        image_size=config.image_size or size,
+    )
     for name, value in config.to_json().items():
-        before = previous.get(name)
-        before = tuple(before) if isinstance(before, list) else before
+        before = size if name == "image_size" else previous.get(name)
         if name not in _FREE_ON_RESUME and value != before:
             raise RunExistsError(
                 f"{option(name)} is {value}, and the run in {config.output} has {before}; "

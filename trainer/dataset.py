@@ -167,7 +167,7 @@ class Dataset:
             input_pipeline.Batching(
                 size=batch_size, drop_remainder=drop_remainder, ragged=boxes == "ragged"
             ),
-            _arranger(target),
+            _arranger(selected, target),
         )
 
     def numpy(
@@ -211,23 +211,27 @@ class Dataset:
         return selected
 
 
-def _arranger(target: str | Sequence[str] | None) -> Callable[[parsing.Tensors], Any]:
+def _arranger(
+    features: Sequence[Feature], target: str | Sequence[str] | None
+) -> Callable[[parsing.Tensors], Any]:
     """The function from outputs by name to what `batches` yields."""
     if target is None:
         return lambda outputs: outputs
-    names = [target] if isinstance(target, str) else list(target)
+    outputs = [name for feature in features for name in parsing.output_names(feature)]
+    targets = [target] if isinstance(target, str) else list(target)
+    for name in targets:
+        if name not in outputs:
+            raise UnknownNameError("output to be the target", name, outputs)
+    inputs = [name for name in outputs if name not in targets]
+    if not inputs:
+        raise ConfigError(f"target={target!r} leaves no input; choose more features")
 
-    def arrange(outputs: parsing.Tensors) -> Any:
-        for name in names:
-            if name not in outputs:
-                raise UnknownNameError("output to be the target", name, outputs)
-        inputs = {name: value for name, value in outputs.items() if name not in names}
-        if not inputs:
-            raise ConfigError(f"target={target!r} leaves no input; choose more features")
-        targets = {name: outputs[name] for name in names}
+    def arrange(by_name: parsing.Tensors) -> Any:
         return (
-            next(iter(inputs.values())) if len(inputs) == 1 else inputs,
-            targets[target] if isinstance(target, str) else targets,
+            by_name[inputs[0]] if len(inputs) == 1 else {name: by_name[name] for name in inputs},
+            by_name[target]
+            if isinstance(target, str)
+            else {name: by_name[name] for name in targets},
         )
 
     return arrange

@@ -203,12 +203,15 @@ def padded_shapes(
     shapes = {name: spec.shape.as_list() for name, spec in element_spec.items()}
     for feature in features:
         if feature.kind == "boxes" and max_boxes is not None:
-            for name in _box_outputs(feature):
+            for name in output_names(feature):
                 shapes[name] = [max_boxes, *shapes[name][1:]]
     return shapes
 
 
-def _box_outputs(feature: Feature) -> list[str]:
+def output_names(feature: Feature) -> list[str]:
+    """The outputs of a feature: itself, and of boxes their classes, attributes, keypoints."""
+    if feature.kind != "boxes":
+        return [feature.name]
     prefix = "box" if feature.name == "boxes" else feature.name
     labels = [f"{prefix}_labels"] if feature.classes else []
     keypoints = [f"{prefix}_keypoints"] if feature.keypoints else []

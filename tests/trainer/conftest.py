@@ -20,6 +20,7 @@ tf.config.set_logical_device_configuration(
 
 COLORS = {"blue": (40, 60, 200), "green": (50, 190, 60), "red": (200, 40, 50)}
 
+NUMBER = {"name": "number", "kind": "scalar", "dtype": "int64", "shape": [], "key": "number"}
 IMAGE = {
     "name": "image",
     "kind": "image",
@@ -50,7 +51,7 @@ BOXES = {
 Values = Mapping[str, Any]
 
 
-def example(values: Values) -> bytes:
+def _example(values: Values) -> bytes:
     """A serialized tf.train.Example; the type of each list is that of its values."""
     features = {}
     for key, value in values.items():
@@ -66,14 +67,14 @@ def example(values: Values) -> bytes:
     return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
 
 
-def write_records(file: Path, records: Iterable[Values], compression: str = "") -> None:
+def _write_records(file: Path, records: Iterable[Values], compression: str = "") -> None:
     """Writes a TFRecord file."""
     with tf.io.TFRecordWriter(str(file), options=compression) as writer:
         for record in records:
-            writer.write(example(record))
+            writer.write(_example(record))
 
 
-def write_dataset(
+def _write_dataset(
     directory: Path,
     features: list[dict[str, Any]],
     splits: Mapping[str, list[Values]],
@@ -88,7 +89,7 @@ def write_dataset(
         shards = []
         for shard in range(num_shards):
             name = f"tiny-{split}.tfrecord-{shard:05d}-of-{num_shards:05d}"
-            write_records(directory / name, records[shard::num_shards], compression)
+            _write_records(directory / name, records[shard::num_shards], compression)
             content = (directory / name).read_bytes()
             shards.append(
                 {
@@ -116,37 +117,63 @@ def write_dataset(
     return directory
 
 
-def png(pixels: Any) -> bytes:
+def _png(pixels: Any) -> bytes:
     """A PNG of uint8 [height, width, channels]."""
     return bytes(tf.io.encode_png(np.asarray(pixels, np.uint8)).numpy())
 
 
-def colored_record(number: int, label: int, size: tuple[int, int] = (20, 24)) -> dict[str, Any]:
+def _colored_record(number: int, label: int, size: tuple[int, int] = (20, 24)) -> dict[str, Any]:
     """A noisy picture in the color of its class; `number` tells records apart."""
     noise = np.random.default_rng(number).integers(-40, 40, (*size, 3))
     pixels = np.clip(np.array(list(COLORS.values())[label]) + noise, 0, 255)
-    return {"image/encoded": png(pixels), "image/class/label": label, "number": number}
+    return {"image/encoded": _png(pixels), "image/class/label": label, "number": number}
 
 
-def colored_records(count: int, first: int = 0) -> list[dict[str, Any]]:
+def _colored_records(count: int, first: int = 0) -> list[dict[str, Any]]:
     """Pictures of three classes in turn, numbered from `first`."""
-    return [colored_record(number, number % 3) for number in range(first, first + count)]
+    return [_colored_record(number, number % 3) for number in range(first, first + count)]
+
+
+@pytest.fixture(scope="session")
+def write_records() -> Callable[..., None]:
+    """`_write_records`."""
+    return _write_records
+
+
+@pytest.fixture(scope="session")
+def write_dataset() -> Callable[..., Path]:
+    """`_write_dataset`."""
+    return _write_dataset
+
+
+@pytest.fixture(scope="session")
+def colored_records() -> Callable[..., list[dict[str, Any]]]:
+    """`_colored_records`."""
+    return _colored_records
+
+
+@pytest.fixture(scope="session")
+def png() -> Callable[[Any], bytes]:
+    """`_png`."""
+    return _png
+
+
+@pytest.fixture(scope="session")
+def schema() -> dict[str, dict[str, Any]]:
+    """Features as metadata.json has them, by name."""
+    return {feature["name"]: feature for feature in (IMAGE, LABEL, BOXES, NUMBER)}
 
 
 @pytest.fixture(scope="session")
 def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset directory: 50 training, 13 validation and 7 test pictures in three colors."""
-    return write_dataset(
+    return _write_dataset(
         tmp_path_factory.mktemp("data") / "tiny" / "1.0.0",
-        [
-            IMAGE,
-            LABEL,
-            {"name": "number", "kind": "scalar", "dtype": "int64", "shape": [], "key": "number"},
-        ],
+        [IMAGE, LABEL, NUMBER],
         {
-            "train": colored_records(50),
-            "validation": colored_records(13, first=50),
-            "test": colored_records(7, first=63),
+            "train": _colored_records(50),
+            "validation": _colored_records(13, first=50),
+            "test": _colored_records(7, first=63),
         },
         num_shards=3,
     )
@@ -154,6 +181,7 @@ def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def two_replicas() -> tf.distribute.Strategy:
+    """Two logical CPUs."""
     from trainer.strategy import create_strategy, parse_devices
 
     return create_strategy(parse_devices("cpu:2"))
@@ -161,9 +189,77 @@ def two_replicas() -> tf.distribute.Strategy:
 
 @pytest.fixture(scope="session")
 def one_replica() -> tf.distribute.Strategy:
+    """One CPU."""
     from trainer.strategy import create_strategy, parse_devices
 
     return create_strategy(parse_devices("cpu"))
 
 
-WriteDataset = Callable[..., Path]
+@pytest.fixture(scope="session")
+def make_plan(colors: Path) -> Callable[..., Any]:
+    """A function (strategy, optimizer or its options) to a Plan that is the same each time.
+
+    Global batches of 8 pictures of 16 x 16 pixels, in the same order; equal first weights.
+    """
+    import keras
+
+    import trainer
+    from trainer.optimizers import create_optimizer
+    from trainer.tasks import choose_task
+    from trainer.training import Plan
+
+    dataset = trainer.open(colors)
+    task, _ = choose_task("auto", dataset.features)
+
+    def batches(first_record: int) -> tf.data.Dataset:
+        return dataset.batches(
+            "train",
+            batch_size=8,
+            features=task.features,
+            target=task.target,
+            image_size=16,
+            image_dtype="uint8",
+            shuffle=True,
+            seed=5,
+            repeat=True,
+            first_record=first_record,
+            drop_remainder=True,
+        )
+
+    def tiny_model() -> keras.Model:
+        return keras.Sequential(
+            [
+                keras.Input((16, 16, 3)),
+                keras.layers.Conv2D(16, 3, strides=2),
+                keras.layers.GroupNormalization(4),
+                keras.layers.ReLU(),
+                keras.layers.Flatten(),
+                keras.layers.Dense(3),
+            ]
+        )
+
+    def make(
+        strategy: tf.distribute.Strategy,
+        optimizer: Any = None,
+        *,
+        steps_per_epoch: int = 10,
+        model: Callable[[], keras.Model] = tiny_model,
+        **settings: Any,
+    ) -> Plan:
+        keras.utils.set_random_seed(3)
+        with strategy.scope():
+            built = model()
+            made = optimizer() if optimizer else create_optimizer("sgd", 0.01, **settings)
+            made.build(built.trainable_variables)
+        return Plan(
+            task=task,
+            model=built,
+            optimizer=made,
+            strategy=strategy,
+            batches=batches,
+            batch_size=8,
+            steps_per_epoch=steps_per_epoch,
+            steps_per_call=4,
+        )
+
+    return make

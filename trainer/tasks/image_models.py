@@ -4,6 +4,7 @@ import difflib
 import importlib
 import inspect
 import math
+import warnings
 from typing import Any
 
 import keras
@@ -118,7 +119,9 @@ def _load_all(backbone: keras.Model, path: str) -> None:
         if variable.dtype.startswith("float"):
             variable.assign(np.full(variable.shape, math.nan, dtype="float32"))
     try:
-        backbone.load_weights(path)
+        with warnings.catch_warnings():  # of variables left as they were, which are errors below
+            warnings.simplefilter("ignore")
+            backbone.load_weights(path)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"--weights {path} does not fit {backbone.name} without its head: {error}; give the "

@@ -1,0 +1,90 @@
+"""Models by name: sizes, preprocessing, weights, saving."""
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.errors import ConfigError
+from trainer.tasks import image_models
+
+
+def build(name, side=32, weights=None):
+    return image_models.build(name, input_shape=(side, side, 3), num_outputs=2, weights=weights)
+
+
+@pytest.mark.parametrize("side", [8, 32, 33, 128])
+def test_the_small_model_takes_any_size(side):
+    model = build("small", side)
+
+    assert model(np.zeros((1, side, side, 3), "float32")).shape == (1, 2)
+    assert model.count_params() < 500_000
+
+
+@pytest.fixture(scope="module")
+def mobilenet():
+    return build("MobileNet")
+
+
+def test_an_application_is_prepared_for_replicas(mobilenet):
+    normalizations = [
+        layer
+        for layer in mobilenet._flatten_layers()
+        if isinstance(layer, keras.layers.BatchNormalization)
+    ]
+
+    assert len(normalizations) == 27
+    assert all(layer.synchronized for layer in normalizations)
+
+
+def test_an_application_has_its_preprocessing_inside(mobilenet):
+    pixels = np.random.default_rng(1).integers(0, 256, (2, 32, 32, 3)).astype("float32")
+    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
+    head = mobilenet.layers[-1]
+
+    prepared = keras.applications.mobilenet.preprocess_input(pixels.copy())
+
+    np.testing.assert_allclose(mobilenet(pixels / 255), head(backbone(prepared)), atol=1e-5)
+
+
+def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
+    mobilenet.save(tmp_path / "model.keras")
+    image = np.random.default_rng(1).random((1, 32, 32, 3), "float32")
+
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+
+    np.testing.assert_allclose(loaded(image), mobilenet(image), atol=1e-6)
+
+
+def test_weights_are_loaded_below_the_head(mobilenet, tmp_path):
+    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
+    backbone.save_weights(tmp_path / "notop.weights.h5")
+
+    model = build("MobileNet", weights=str(tmp_path / "notop.weights.h5"))
+
+    loaded = next(each for each in model.layers if isinstance(each, keras.Model))
+    for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(
+        tmp_path / "other.weights.h5"
+    )
+
+    with pytest.raises(ConfigError, match="--weights"):
+        build("MobileNet", weights=str(tmp_path / "other.weights.h5"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param({"name": "smal"}, "no model 'smal'", id="unknown"),
+        pytest.param({"name": "mobilenetv2"}, r"did you mean 'MobileNetV2'\?", id="other case"),
+        pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),
+        pytest.param({"name": "Xception", "side": 16}, "cannot take images of 16x16", id="size"),
+        pytest.param({"name": "MobileNet", "weights": "no.h5"}, "no.h5", id="no such weights"),
+    ],
+)
+def test_models_that_cannot_be(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        build(**arguments)

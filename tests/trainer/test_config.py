@@ -1,0 +1,73 @@
+"""Options: what is refused, and what a resumed run may change."""
+
+import pytest
+
+from trainer.config import TrainConfig, check_same_data, parse_image_size, resumed
+from trainer.errors import ConfigError, RunExistsError, UnknownNameError
+
+
+def config(**options):
+    return TrainConfig(data="D", output="R", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        pytest.param({"epochs": 0}, ConfigError, "--epochs 0", id="no epochs"),
+        pytest.param({"batch_size": -1}, ConfigError, "--batch-size -1", id="batch size"),
+        pytest.param({"learning_rate": 0.0}, ConfigError, "--learning-rate 0.0", id="rate"),
+        pytest.param({"learning_rate": float("nan")}, ConfigError, "--learning-rate nan", id="nan"),
+        pytest.param({"clip_norm": -1.0}, ConfigError, "--clip-norm -1.0", id="clip norm"),
+        pytest.param({"seed": -1}, ConfigError, "--seed -1", id="seed"),
+        pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
+        pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
+        pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
+        pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
+    ],
+)
+def test_wrong_options(options, error, message):
+    with pytest.raises(error, match=message):
+        config(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("64", (64, 64)), ("48x64", (48, 64)), ("48X64", (48, 64)), ("64x", None), ("0", None)],
+)
+def test_image_size(text, expected):
+    if expected is None:
+        with pytest.raises(ConfigError, match="HEIGHTxWIDTH"):
+            parse_image_size(text)
+    else:
+        assert parse_image_size(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param({"epochs": 20, "devices": "cpu:2"}, None, id="more epochs, other devices"),
+        pytest.param({"seed": 1}, None, id="the same seed"),
+        pytest.param({"seed": 2}, "--seed is 2, .* has 1", id="another seed"),
+        pytest.param({"model": "VGG16"}, "--model is VGG16, .* has small", id="another model"),
+        pytest.param({"batch_size": 8}, "--batch-size is 8", id="another batch"),
+    ],
+)
+def test_what_a_resumed_run_may_change(change, message):
+    previous = {**config(seed=1, image_size=(8, 8)).to_json(), "image_size": [8, 8]}
+    now = config(**{"image_size": (8, 8), "resume": True, **change})
+    if message is None:
+        assert resumed(now, previous).seed == 1
+    else:
+        with pytest.raises(RunExistsError, match=message):
+            resumed(now, previous)
+
+
+def test_a_size_that_was_chosen_for_the_run_is_kept():
+    previous = {**config(seed=1).to_json(), "image_size": [128, 128]}
+
+    assert resumed(config(resume=True), previous).image_size == (128, 128)
+
+
+def test_other_data_is_refused():
+    with pytest.raises(RunExistsError, match=r"fingerprint of the data is b.* was a"):
+        check_same_data({"fingerprint": "b"}, {"fingerprint": "a"}, "R")

@@ -1,0 +1,36 @@
+"""What importing the package costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def modules_after(script):
+    script += "; import sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "script", ["import trainer", "import trainer.__main__", "from trainer import ConfigError"]
+)
+def test_importing_loads_neither_tensorflow_nor_beam(script):
+    assert not modules_after(script) & {"tensorflow", "keras", "apache_beam", "numpy"}
+
+
+def test_using_it_loads_tensorflow_but_not_beam():
+    modules = modules_after("import trainer; trainer.open; import trainer.commands")
+
+    assert "tensorflow" in modules
+    assert not modules & {"apache_beam", "beam_pipeline"}
+
+
+def test_names_that_do_not_exist():
+    import trainer
+
+    with pytest.raises(AttributeError, match="opne"):
+        _ = trainer.opne
+    assert all(hasattr(trainer, name) for name in trainer.__all__)

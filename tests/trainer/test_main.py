@@ -1,0 +1,242 @@
+"""The commands from end to end: what they print, what they leave, how they exit."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import config as tensorflow_config
+
+from trainer.__main__ import main
+
+
+def options(data, run, *more):
+    return [
+        *("train", "--data", str(data), "--output", str(run), "--image-size", "16"),
+        *(
+            "--batch-size",
+            "8",
+            "--epochs",
+            "2",
+            "--steps-per-epoch",
+            "5",
+            "--learning-rate",
+            "0.01",
+        ),
+        *("--optimizer", "sgd", "--devices", "cpu:2", "--seed", "4", *more),
+    ]
+
+
+def weights(run):
+    model = keras.models.load_model(run / "model.keras")
+    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+
+
+@pytest.fixture(scope="module")
+def finished(colors, tmp_path_factory):
+    """A deterministic run of two epochs, in a process of its own."""
+    run = tmp_path_factory.mktemp("runs") / "finished"
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer", *options(colors, run, "--deterministic")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return run, done
+
+
+@pytest.fixture
+def indeterminism_afterwards():
+    """`--deterministic` holds for the process; this ends it after the test."""
+    yield
+    tensorflow_config.disable_op_determinism()
+
+
+def test_train_leaves_a_run(finished):
+    run, _ = finished
+
+    names = {file.name for file in run.iterdir()}
+    assert names == {
+        *("config.json", "history.csv", "model.keras", "best.keras"),
+        *("checkpoints", "logs"),
+    }
+    assert list((run / "logs" / "train").iterdir())
+    assert list((run / "logs" / "validation").iterdir())
+    written = json.loads((run / "config.json").read_text())
+    assert written["options"]["seed"] == 4
+    assert written["classes"] == ["blue", "green", "red"]
+
+    with (run / "history.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert list(rows[0]) == ["epoch", "loss", "accuracy", "val_loss", "val_accuracy"]
+    assert [row["epoch"] for row in rows] == ["1", "2"]
+    assert float(rows[1]["loss"]) < float(rows[0]["loss"])
+
+
+def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
+    run, done = finished
+
+    (line,) = done.stdout.splitlines()
+    with (run / "history.csv").open() as handle:
+        last = list(csv.DictReader(handle))[-1]
+    assert json.loads(line) == {name: float(value) for name, value in last.items()}
+    assert "task classification: the dataset has an image 'image'" in done.stderr
+    assert "2 replica(s)" in done.stderr
+    assert "epoch 2: loss" in done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_a_stopped_run_resumes_to_bits_equal_to_one_that_did_not_stop(
+    finished, colors, tmp_path, indeterminism_afterwards
+):
+    whole, _ = finished
+    arguments = options(colors, tmp_path, "--deterministic", "--quiet")
+
+    assert main([*arguments, "--epochs", "1"]) == 0
+    assert main([*arguments, "--resume"]) == 0
+
+    assert (tmp_path / "history.csv").read_bytes() == (whole / "history.csv").read_bytes()
+    np.testing.assert_array_equal(weights(tmp_path), weights(whole))
+
+
+def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
+    run, done = finished
+    arguments = ["evaluate", "--data", str(colors), "--run", str(run), "--devices", "cpu:2"]
+
+    assert main([*arguments, "--split", "validation"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    last = json.loads(done.stdout)
+    assert result["num_records"] == 13
+    assert result["loss"] == pytest.approx(last["val_loss"], abs=1e-5)
+
+    assert main([*arguments, "--which", "best", "--batch-size", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_records"] == 7  # of the test split
+
+
+def test_fit_gives_what_the_custom_loop_gives(finished, colors, tmp_path, capsys):
+    _, done = finished
+
+    assert main(options(colors, tmp_path, "--loop", "fit")) == 0
+
+    result, expected = json.loads(capsys.readouterr().out), json.loads(done.stdout)
+    assert list(result) == list(expected)
+    assert result == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_run_is_not_replaced_unasked(finished, colors, capsys):
+    run, _ = finished
+    before = (run / "history.csv").read_bytes()
+
+    assert main(options(colors, run)) == 2
+
+    assert "--resume" in (message := capsys.readouterr().err)
+    assert "--overwrite" in message
+    assert (run / "history.csv").read_bytes() == before
+
+
+def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsys):
+    run = shutil.copytree(finished[0], tmp_path / "run")
+
+    assert main(options(colors, run, "--resume")) == 0
+
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == json.loads(finished[1].stdout)
+    assert "raise --epochs" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(["--batch-size", "7"], 2, "such as 6 or 8", id="batch and replicas"),
+        pytest.param(["--task", "clasification"], 2, "did you mean", id="task"),
+        pytest.param(["--train-split", "trian"], 2, "did you mean 'train'", id="split"),
+        pytest.param(["--model", "smal"], 2, "keras.applications", id="model"),
+        pytest.param(["--image-size", "big"], 2, "HEIGHTxWIDTH", id="image size"),
+        pytest.param(["--devices", "gpus"], 2, "gpu:0,1", id="devices"),
+        pytest.param(["--data", "nowhere"], 2, "no file or directory nowhere", id="data"),
+    ],
+)
+def test_wrong_usage_is_exit_2_and_writes_nothing(
+    colors, tmp_path, capsys, arguments, code, message
+):
+    assert main(options(colors, tmp_path / "run", *arguments)) == code
+
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["train", "--data", "d", "--output", "o", "--epoch", "3"], "'--epochs'"),
+        pytest.param(["evaluate", "--data", "d", "--run", "r", "--spilt", "x"], "'--split'"),
+        pytest.param(["trian"], "choose from"),
+        pytest.param(["train", "--output", "o"], "--data"),
+    ],
+)
+def test_unknown_options_suggest_the_near_one(capsys, arguments, message):
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+
+    assert exit_.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
+    data = shutil.copytree(colors, tmp_path / "data")
+    shard = next(data.glob("tiny-validation*"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    shard.write_bytes(content)
+
+    assert main(options(data, tmp_path / "run", "--steps-per-epoch", "1")) == 3
+
+    assert "beam_pipeline verify" in capsys.readouterr().err
+
+
+def test_other_classes_are_refused_in_evaluation(finished, colors, tmp_path, capsys):
+    data = shutil.copytree(colors, tmp_path / "data")
+    metadata = json.loads((data / "metadata.json").read_text())
+    metadata["features"][1]["classes"] = ["a", "b", "c"]
+    (data / "metadata.json").write_text(json.dumps(metadata))
+
+    assert main(["evaluate", "--data", str(data), "--run", str(finished[0])]) == 2
+
+    assert "data of the same classes" in capsys.readouterr().err
+
+
+def test_an_unfinished_run_is_not_evaluated(finished, colors, tmp_path, capsys):
+    (tmp_path / "config.json").write_bytes((finished[0] / "config.json").read_bytes())
+
+    assert main(["evaluate", "--data", str(colors), "--run", str(tmp_path)]) == 2
+
+    assert "train --resume" in capsys.readouterr().err
+
+
+def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
+    try:
+        assert (
+            main(
+                options(
+                    colors,
+                    tmp_path,
+                    *("--precision", "mixed_bfloat16", "--clip-norm", "1", "--epochs", "1"),
+                    *("--validation-split", "none", "--steps-per-epoch", "2"),
+                )
+            )
+            == 0
+        )
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    result = json.loads(capsys.readouterr().out)
+    assert set(result) == {"epoch", "loss", "accuracy"}
+    assert np.isfinite(result["loss"])
+    assert tf.io.gfile.exists(str(tmp_path / "model.keras"))

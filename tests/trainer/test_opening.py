@@ -1,0 +1,208 @@
+"""Finding datasets: directories, versions, bare files, and what is said when there is none."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import trainer
+from trainer.opening import is_gzip
+
+BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}
+
+
+def test_a_dataset_says_its_splits_features_and_classes(colors):
+    dataset = trainer.open(colors)
+
+    assert list(dataset.splits) == ["train", "validation", "test"]
+    assert "train" in dataset.splits
+    assert list(dataset.features) == ["image", "label", "number"]
+    assert dataset.features["label"].key == "image/class/label"
+    assert dataset.features["image"].shape == (None, None, 3)
+    assert dataset.classes == ["blue", "green", "red"]
+    assert dataset.num_records("train") == 50
+    assert len(dataset.splits["train"].files) == 3
+
+
+def test_the_newest_finished_version_is_opened(colors, tmp_path):
+    for version in ("1.9.0", "1.10.0"):
+        shutil.copytree(colors, tmp_path / "tiny" / version)
+    shutil.copytree(colors, tmp_path / "tiny" / "2.0.0")
+    (tmp_path / "tiny" / "2.0.0" / "metadata.json").unlink()  # an interrupted build
+    (tmp_path / "tiny" / "notes").mkdir()
+
+    assert trainer.open(tmp_path / "tiny").path == str(tmp_path / "tiny" / "1.10.0")
+    assert trainer.open(tmp_path).path == str(tmp_path / "tiny" / "1.10.0")
+
+
+def test_several_names_are_an_error_that_lists_them(colors, tmp_path):
+    for name in ("cats", "dogs"):
+        shutil.copytree(colors, tmp_path / name / "1.0.0")
+
+    with pytest.raises(
+        trainer.ConfigError, match=r"several datasets: cats, dogs; open one, such as .*/cats$"
+    ):
+        trainer.open(tmp_path)
+
+
+def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
+    (tmp_path / "tiny-train.tfrecord-00000-of-00001").touch()
+
+    with pytest.raises(trainer.NotADatasetError, match=r"interrupted.*beam_pipeline build"):
+        trainer.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        pytest.param("{", trainer.DatasetDamagedError, "build the dataset again", id="not JSON"),
+        pytest.param("{}", trainer.DatasetDamagedError, "format_version", id="other JSON"),
+        pytest.param("[]", trainer.DatasetDamagedError, "not a dataset's metadata", id="a list"),
+        pytest.param(
+            '{"format_version": 2, "features": [], "splits": {}}',
+            trainer.ConfigError,
+            "newer one",
+            id="from the future",
+        ),
+    ],
+)
+def test_metadata_that_cannot_be_used(tmp_path, text, error, message):
+    (tmp_path / "metadata.json").write_text(text)
+
+    with pytest.raises(error, match=message):
+        trainer.open(tmp_path)
+
+
+def test_missing_shards_are_named(colors, tmp_path):
+    copy = shutil.copytree(colors, tmp_path / "copy")
+    (copy / "tiny-test.tfrecord-00001-of-00003").unlink()
+
+    with pytest.raises(trainer.DatasetDamagedError, match=r"1 of 3 shards .*test-?.*00001"):
+        trainer.open(copy)
+
+
+def test_unknown_kinds_do_not_keep_a_dataset_from_opening(colors, tmp_path):
+    copy = shutil.copytree(colors, tmp_path / "copy")
+    metadata = json.loads((copy / "metadata.json").read_text())
+    metadata["features"].append(
+        {"name": "voice", "kind": "audio", "dtype": "float32", "shape": [], "key": "voice/encoded"}
+    )
+    (copy / "metadata.json").write_text(json.dumps(metadata))
+
+    dataset = trainer.open(copy)
+
+    with pytest.raises(trainer.ConfigError, match="'voice' is of kind 'audio'"):
+        dataset.batches("train", image_size=8)
+    assert set(next(dataset.numpy("test", features=["image", "label"]))) == {"image", "label"}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param(("image", "label"), id="the names are the keys"),
+        pytest.param(("image/encoded", "image/class/label"), id="the standard keys"),
+    ],
+)
+@pytest.mark.parametrize("declared_as", ["mapping", "list"])
+def test_bare_files_with_declared_features(tmp_path, write_records, png, keys, declared_as):
+    records = [{keys[0]: png([[[label] * 3] * 4] * 4), keys[1]: label} for label in (2, 0, 1)]
+    write_records(tmp_path / "a.tfrecord", records[:2])
+    write_records(tmp_path / "b.tfrecord", records[2:])
+    declared = BARE
+    if declared_as == "list":
+        declared = [{"name": name, **feature} for name, feature in BARE.items()]
+
+    dataset = trainer.open(str(tmp_path / "*.tfrecord"), features=declared)
+
+    assert list(dataset.splits) == ["train"]
+    assert dataset.num_records() == 3
+    assert [record["label"] for record in dataset.numpy()] == [2, 0, 1]
+    assert [record["image"].shape for record in dataset.numpy()] == [(4, 4, 3)] * 3
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        pytest.param(["a.tfrecord", "b.tfrecord"], {"train": 2}, id="plain names"),
+        pytest.param(
+            ["x-train.tfrecord-00000-of-00002", "x-val.tfrecord-00000-of-00001"],
+            {"train": 1, "val": 1},
+            id="TFDS's names",
+        ),
+        pytest.param(
+            ["x-test.tfrecord-00000-of-00001", "b.tfrecord"], {"train": 2}, id="not all TFDS's"
+        ),
+        pytest.param(["my-cells-test.tfrecord-00000-of-00001.gz"], {"test": 1}, id="one split"),
+    ],
+)
+def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):
+    for name in names:
+        write_records(tmp_path / name, [{"n": 1}])
+
+    dataset = trainer.open(
+        [tmp_path / name for name in names], features={"n": {"kind": "scalar", "dtype": "int64"}}
+    )
+
+    assert {name: dataset.num_records(name) for name in dataset.splits} == splits
+
+
+def test_bare_files_need_a_declaration(tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", [{"n": 1}])
+
+    with pytest.raises(trainer.ConfigError, match="features="):
+        trainer.open(tmp_path / "a.tfrecord")
+
+
+def test_no_file_matches(tmp_path):
+    with pytest.raises(trainer.NotADatasetError, match="no file or directory"):
+        trainer.open(f"{tmp_path}/*.tfrecord", features=BARE)
+
+
+def test_gzip_shards_are_read(tmp_path, write_dataset, schema):
+    directory = write_dataset(
+        tmp_path / "tiny" / "1.0.0",
+        [schema["number"]],
+        {"train": [{"number": number} for number in range(10)]},
+        compression="GZIP",
+    )
+    dataset = trainer.open(directory)
+
+    assert dataset.splits["train"].compression == "GZIP"
+    assert sorted(int(record["number"]) for record in dataset.numpy()) == list(range(10))
+    assert sorted(
+        int(number) for batch in dataset.batches(shuffle=True) for number in batch["number"]
+    ) == list(range(10))
+
+
+def test_compression_is_seen_past_empty_files(tmp_path, write_records):
+    (tmp_path / "a.tfrecord").touch()
+    write_records(tmp_path / "b.tfrecord", [{"n": 7}], "GZIP")
+
+    dataset = trainer.open(
+        f"{tmp_path}/*.tfrecord", features={"n": {"kind": "scalar", "dtype": "int64"}}
+    )
+
+    assert [record["n"] for record in dataset.numpy()] == [7]
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(gzip.compress(b"records" * 99), True, id="gzip"),
+        pytest.param(gzip.compress(bytes(range(256)) * 99)[:64], True, id="the start of gzip"),
+        pytest.param((9).to_bytes(8, "little") + bytes(20), False, id="plain"),
+        pytest.param(
+            0x00088B1F.to_bytes(8, "little") + b"\xff" * 60, False, id="a length like gzip's magic"
+        ),
+        pytest.param(b"", False, id="empty"),
+    ],
+)
+def test_is_gzip(head, expected):
+    assert is_gzip(head) is expected
+
+
+def test_opening_takes_no_features_for_a_directory(colors: Path):
+    with pytest.raises(trainer.ConfigError, match=r"leave it out.*\*\.tfrecord\*"):
+        trainer.open(colors, features=BARE)
