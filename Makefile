@@ -34,5 +34,15 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Takes the newest versions that pyproject.toml allows, in an environment of their own.
+constraints:
+	$(PYTHON) -m venv .venv-constraints
+	.venv-constraints/bin/pip install --quiet --editable '.[dev]' tensorflow-cpu
+	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
+	  { .venv-constraints/bin/pip freeze --exclude-editable; \
+	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \
+	  | LC_ALL=C sort -u -f; } > constraints.txt
+	rm -rf .venv-constraints
+
 clean:
 	rm -rf .venv build dist demo *.egg-info
