@@ -1,6 +1,9 @@
 """The commands: build, plan, verify, show."""
 
 import argparse
+import logging
+import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,19 +12,29 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import summary
+from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset import open_dataset
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
+from beam_pipeline.dataset import is_dataset, open_dataset
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    DataError,
+    DatasetDamagedError,
+)
 from beam_pipeline.options import Parser, add_build_options, beam_options, build_config
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.show import as_text, examples, write_images
 from beam_pipeline.sources import find_layout, source_of
 from beam_pipeline.verification import verify
 
+# What Beam adds to the message of an error that a stage raises.
+_STEP = re.compile(r" \[while running '[^']*'\]$")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` name; returns its exit code."""
     parser = _parser()
+    logging.getLogger("apache_beam.runners.common").addFilter(_is_news)
     try:
         args, unknown = parser.parse_known_args(arguments)
         options = beam_options(unknown, args.parser)
@@ -29,12 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
         args.run(args, options)
     except BeamTFRecordsError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {_STEP.sub('', str(error))}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # `show … | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print("interrupted; run the same command again to take up finished shards", file=sys.stderr)
         return 130
     return 0
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a log record is not Beam's traceback of an error that `main` is going to tell."""
+    return not isinstance(record.msg, BeamTFRecordsError)
 
 
 def _parser() -> Parser:
@@ -90,7 +110,12 @@ def _parser() -> Parser:
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
     config = build_config(args)
-    info = build(config, options, _source(config))
+    try:
+        info = build(config, options, _source(config))
+    except DataError:
+        name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
+        print(f"rejects are listed in {config.dataset_dir}/{name}", file=sys.stderr)
+        raise
     print(summary.of_dataset(info), file=sys.stderr)
     print(info.directory)
 
@@ -117,12 +142,15 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
         print(problem, file=sys.stderr)
     if problems:
         raise DatasetDamagedError(
-            f"{info.directory} does not verify: {len(problems)} problems; build it again, or "
-            "restore the files named above"
+            f"{info.directory} does not verify: {summary.counted(len(problems), 'problem')}; build "
+            "it again, or restore the files named above"
         )
     shards = sum(map(len, info.splits.values()))
     records = sum(map(info.num_records, info.splits))
-    print(f"{records} records in {shards} shards of {len(info.splits)} splits: all well")
+    print(
+        f"{summary.counted(records, 'record')} in {summary.counted(shards, 'shard')} of "
+        f"{summary.counted(len(info.splits), 'split')}: all well"
+    )
 
 
 def _show(args: argparse.Namespace, options: PipelineOptions) -> None:

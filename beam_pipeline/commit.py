@@ -18,6 +18,8 @@ from beam_pipeline.records import Rejected, unpack
 from beam_pipeline.write import ShardInfo, split_sink, working_dir
 
 REJECTS_FILE = "rejects.jsonl"
+# Of a build that failed where a finished data set is.
+FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 BUILD_FILE = "build.json"
 
 
@@ -68,7 +70,7 @@ def commit(
     rejects = _rejects(rejected)
     if plan.problem:
         finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
-        name = f"failed-{REJECTS_FILE}" if finished else REJECTS_FILE
+        name = FAILED_REJECTS_FILE if finished else REJECTS_FILE
         _write_rejects(storage.join(config.dataset_dir, name), rejects)
         raise plan.problem
     check_counts(plan, shards, len(rejects), num_read)

@@ -11,7 +11,8 @@ from beam_pipeline.describe.metadata import main_classes
 def of_dataset(info: DatasetInfo) -> str:
     """A finished data set."""
     lines = [
-        f"{split}: {info.num_records(split):,} records in {len(shards)} shards, "
+        f"{split}: {counted(info.num_records(split), 'record')} in "
+        f"{counted(len(shards), 'shard')}, "
         f"{_size(sum(shard.num_bytes for shard in shards))}"
         for split, shards in info.splits.items()
     ]
@@ -33,7 +34,8 @@ def of_plan(plan: Plan) -> str:
     """What a build would make."""
     census = plan.census
     lines = [
-        f"{split}: {cut.num_records:,} records in {cut.num_shards} shards, about "
+        f"{split}: {counted(cut.num_records, 'record')} in "
+        f"{counted(cut.num_shards, 'shard')}, about "
         f"{_size(cut.num_bytes)}"
         for split, cut in plan.splits.items()
     ]
@@ -44,6 +46,11 @@ def of_plan(plan: Plan) -> str:
     lines += _counted("changed", dict(sorted(census.notes.items())))
     lines += _duplicates_of(census)
     return "\n".join(lines)
+
+
+def counted(count: int, what: str) -> str:
+    """ "1 shard", "2 shards"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _duplicates_of(census: Census) -> list[str]:
