@@ -1,6 +1,7 @@
 """The commands: build, plan, verify, show."""
 
 import argparse
+import contextlib
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline import summary
+from beam_pipeline import storage, summary
 from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import is_dataset, open_dataset
@@ -20,9 +21,11 @@ from beam_pipeline.errors import (
     ConfigError,
     DataError,
     DatasetDamagedError,
+    RecordError,
 )
 from beam_pipeline.options import Parser, add_build_options, beam_options, build_config
 from beam_pipeline.pipeline import build, plan
+from beam_pipeline.records import FileRef
 from beam_pipeline.show import as_text, examples, write_images
 from beam_pipeline.sources import find_layout, source_of
 from beam_pipeline.verification import verify
@@ -114,7 +117,10 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
         info = build(config, options, _source(config))
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
-        print(f"rejects are listed in {config.dataset_dir}/{name}", file=sys.stderr)
+        path = storage.join(config.dataset_dir, name)
+        with contextlib.suppress(RecordError):  # it has not one byte
+            storage.read_bytes(FileRef(path=path, length=1))
+            print(f"rejects are listed in {path}", file=sys.stderr)
         raise
     print(summary.of_dataset(info), file=sys.stderr)
     print(info.directory)
@@ -123,7 +129,7 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config = build_config(args)
     made = plan(config, options, _source(config))
-    print(summary.of_plan(made))
+    print(summary.of_plan(made, config.split))
     if made.problem:
         raise made.problem
 

@@ -1,6 +1,6 @@
 """What a build made, or would make, in a few lines for a person."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from beam_pipeline.census import Census, Plan
@@ -16,6 +16,7 @@ def of_dataset(info: DatasetInfo) -> str:
         f"{_size(sum(shard.num_bytes for shard in shards))}"
         for split, shards in info.splits.items()
     ]
+    lines += _empty_splits(info.metadata["config"]["split"], info.splits)
     lines += _classes(info.classes)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
     lines += _counted("changed", info.metadata["changes"])
@@ -30,8 +31,8 @@ def of_dataset(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-def of_plan(plan: Plan) -> str:
-    """What a build would make."""
+def of_plan(plan: Plan, wanted_splits: Collection[str]) -> str:
+    """What a build that was asked for `wanted_splits` would make."""
     census = plan.census
     lines = [
         f"{split}: {counted(cut.num_records, 'record')} in "
@@ -39,6 +40,7 @@ def of_plan(plan: Plan) -> str:
         f"{_size(cut.num_bytes)}"
         for split, cut in plan.splits.items()
     ]
+    lines += [] if plan.problem else _empty_splits(wanted_splits, plan.splits)
     lines += [f"feature {feature.name}: {feature.kind}" for feature in plan.schema]
     lines += _classes(main_classes(plan.schema))
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
@@ -51,6 +53,17 @@ def of_plan(plan: Plan) -> str:
 def counted(count: int, what: str) -> str:
     """ "1 shard", "2 shards"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _empty_splits(wanted: Collection[str], splits: Collection[str]) -> list[str]:
+    """A warning where splits that the user named are not there; one alone is the default."""
+    empty = [name for name in wanted if name not in splits]
+    if len(wanted) < 2 or not empty:
+        return []
+    return [
+        f"warning: no record is in {', '.join(empty)} of --split: the input states splits itself, "
+        "which are kept, or --group-by makes too few groups"
+    ]
 
 
 def _duplicates_of(census: Census) -> list[str]:
