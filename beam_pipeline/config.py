@@ -93,6 +93,11 @@ class BuildConfig:
             "start with a letter, then letters, digits and underscores, as TFDS wants it",
         )
         _check(
+            not set("*?[") & set(self.output),
+            f"--output {self.output!r}",
+            "leave out the characters * ? [, which Beam reads as a pattern for many paths",
+        )
+        _check(
             re.fullmatch(r"\d+\.\d+\.\d+", self.version) is not None,
             f"--version {self.version!r}",
             "give three numbers, such as 1.0.0",
@@ -159,7 +164,8 @@ class BuildConfig:
     @property
     def fingerprint(self) -> str:
         """Hex digest of `content`: equal for builds that ask for the same thing."""
-        return hashlib.sha256(json.dumps(self.content(), sort_keys=True).encode()).hexdigest()
+        # Keys are not sorted: the order of the splits decides which record goes to which.
+        return hashlib.sha256(json.dumps(self.content()).encode()).hexdigest()
 
 
 def default_name(path: str) -> str:
