@@ -5,7 +5,7 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -13,6 +13,8 @@ from beam_pipeline.boxes import FORMATS, POLICIES
 from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.images import ImageOptions
+
+_Number = TypeVar("_Number", int, float)
 
 _BYTE_UNITS = {"": 1, "b": 1} | {
     unit: int(factor**power)
@@ -23,7 +25,7 @@ _BYTE_UNITS = {"": 1, "b": 1} | {
 
 def parse_bytes(text: str) -> int:
     """Bytes in "128MiB", "1.5GB" (powers of 1000) or "4096"."""
-    found = re.fullmatch(r"\s*([\d.]+)\s*([a-z]*)\s*", text.lower())
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
     if not found or found[2] not in _BYTE_UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 128MiB or 1GB")
     return round(float(found[1]) * _BYTE_UNITS[found[2]])
@@ -31,14 +33,14 @@ def parse_bytes(text: str) -> int:
 
 def parse_fractions(text: str) -> dict[str, float]:
     """Fractions by split in "train=0.8,test=0.2"."""
-    return {name: float(value) for name, value in _pairs(text, "train=0.8,test=0.2")}
+    return _numbers(text, float, "train=0.8,test=0.2")
 
 
 def parse_shards(text: str) -> int | dict[str, int]:
     """Shards in "8", or by split in "train=8,test=1"."""
     if text.strip().isdigit():
         return int(text)
-    return {name: int(value) for name, value in _pairs(text, "8 or train=8,test=1")}
+    return _numbers(text, int, "8 or train=8,test=1")
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -65,14 +67,18 @@ def parse_classes(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip())
 
 
-def _pairs(text: str, wanted: str) -> list[tuple[str, str]]:
+def _numbers(text: str, number: Callable[[str], _Number], wanted: str) -> dict[str, _Number]:
+    """Numbers by name in "a=1,b=2"; `wanted` shows how to write it."""
     pairs = [part.partition("=") for part in text.split(",")]
-    if not all(name.strip() and re.fullmatch(r"[\d.]+", value.strip()) for name, _, value in pairs):
-        raise argparse.ArgumentTypeError(f"{text!r} cannot be read; write it as {wanted}")
-    names = [name.strip() for name, _, _ in pairs]
-    if len(set(names)) < len(names):
+    try:
+        numbers = {name.strip(): number(value) for name, _, value in pairs}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} cannot be read; write it as {wanted}"
+        ) from error
+    if len(numbers) < len(pairs):
         raise argparse.ArgumentTypeError(f"{text!r} names a split twice")
-    return [(name.strip(), value.strip()) for name, _, value in pairs]
+    return numbers
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,118 @@
+"""Every option is checked once, and says what is wrong with it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.config import BuildConfig, default_name
+from beam_pipeline.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"name": "1st"}, r"--name '1st' .*start with a letter", id="digit first"),
+        pytest.param({"name": "a-b"}, r"--name 'a-b' .*underscores", id="dash in the name"),
+        pytest.param({"name": "zähler"}, r"--name 'zähler'", id="letter beyond ASCII"),
+        pytest.param({"version": "1.0"}, r"--version '1.0' .*three numbers", id="short version"),
+        pytest.param({"version": "1.0.0rc1"}, "--version '1.0.0rc1'", id="word in the version"),
+        pytest.param({"layout": "zip"}, "--layout 'zip' .*auto, folders, coco", id="layout"),
+        pytest.param(
+            {"compression": "zstd"}, "--compression 'zstd' .*none, gzip", id="compression"
+        ),
+        pytest.param(
+            {"duplicates": "no"}, "--duplicates 'no' .*keep, drop, error", id="duplicates"
+        ),
+        pytest.param({"box_policy": "cut"}, "--box-policy 'cut' .*clip", id="box policy"),
+        pytest.param({"box_format": "xyz"}, "--box-format 'xyz' .*xyxy", id="box format"),
+        pytest.param({"max_bad_fraction": -0.1}, "--max-bad-fraction -0.1", id="under no fraction"),
+        pytest.param({"max_bad_fraction": 5}, "--max-bad-fraction 5 .*0 to 1", id="a percentage"),
+        pytest.param({"max_bad_fraction": float("nan")}, "--max-bad-fraction nan", id="no number"),
+        pytest.param({"target_shard_bytes": 0}, "--target-shard-bytes 0", id="shards of nothing"),
+        pytest.param({"threads": -1}, "--threads -1", id="threads"),
+        pytest.param({"num_shards": 0}, "--num-shards 0 .*at least 1", id="no shard"),
+        pytest.param({"num_shards": {"a": 100_000}}, "--num-shards 100000", id="six digits"),
+        pytest.param({"split": {}}, "--split .*name splits", id="no split"),
+        pytest.param({"split": {"a-b": 1.0}}, "--split a-b=1 .*name splits", id="dash in a split"),
+        pytest.param({"split": {"a": 0.5}}, "--split a=0.5 .*sum 1", id="half is missing"),
+        pytest.param({"split": {"a": 1.5, "b": -0.5}}, "--split .*positive", id="negative split"),
+        pytest.param({"split": {"a": float("nan")}}, "--split a=nan", id="a split of no number"),
+        pytest.param(
+            {"output": "data[1]"}, r"--output .*data\[1\]", id="output reads as a pattern"
+        ),
+        pytest.param({"output": "data*"}, r"--output .*data\*", id="output names many folders"),
+    ],
+)
+def test_what_cannot_be_used_is_named(options, message):
+    with pytest.raises(ConfigError, match=message):
+        BuildConfig(**{"name": "fine", **options})
+
+
+def test_fractions_that_sum_to_one_in_decimals_are_fine():
+    BuildConfig(name="fine", split={"train": 0.7, "validation": 0.2, "test": 0.1})
+
+
+def test_paths_are_made_absolute_but_remote_ones_stay():
+    config = BuildConfig(input="photos", output=Path("data"), image_root="gs://bucket/images")
+
+    assert config.input == os.path.abspath("photos")
+    assert config.dataset_dir == os.path.abspath("data/photos/1.0.0")
+    assert config.image_root == "gs://bucket/images"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/data/Blood Cells/", "blood_cells"),
+        ("annotations.coco.json", "annotations_coco"),
+        ("labels.csv", "labels"),
+        ("/data/2024", "dataset_2024"),
+        ("", "dataset"),
+        ("日本", "dataset"),
+    ],
+)
+def test_default_name(path, name):
+    assert default_name(path) == name
+    assert BuildConfig(name=default_name(path)).name == name
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"input": "elsewhere"},
+        {"output": "elsewhere"},
+        {"image_root": "elsewhere"},
+        {"overwrite": True},
+        {"threads": 4},
+    ],
+    ids=str,
+)
+def test_where_and_how_fast_is_no_part_of_the_fingerprint(same):
+    assert BuildConfig(name="a", **same).fingerprint == BuildConfig(name="a").fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"version": "1.0.1"},
+        {"num_shards": 2},
+        {"split": {"train": 0.5, "test": 0.5}},
+        {"split": {"test": 0.5, "train": 0.5}},
+        {"classes": ("b", "a")},
+        {"compression": "gzip"},
+        {"max_bad_fraction": 0.5},
+    ],
+    ids=str,
+)
+def test_what_decides_content_is_part_of_the_fingerprint(other):
+    others = {"split": {"a": 0.5, "b": 0.5}} if "split" not in other else {}
+    plain = BuildConfig(name="a", **others)
+    assert BuildConfig(name="a", **{**others, **other}).fingerprint != plain.fingerprint
+
+
+def test_the_order_of_splits_decides_who_goes_where_so_it_is_content():
+    one = BuildConfig(name="a", split={"train": 0.5, "test": 0.5})
+    other = BuildConfig(name="a", split={"test": 0.5, "train": 0.5})
+    assert one.fingerprint != other.fingerprint
