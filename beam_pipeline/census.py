@@ -195,7 +195,8 @@ def _check_quality(census: Census, config: BuildConfig) -> None:
         )
     total = census.num_records + census.rejected.total()
     of_data = census.num_records + census.num_bad
-    if census.num_bad > config.max_bad_fraction * of_data:
+    # Divided, not multiplied: 0.29 × 100 is a little less than 29.
+    if census.num_bad and census.num_bad / of_data > config.max_bad_fraction:
         source, reason, detail = census.told[0]
         raise DataError(
             f"{census.num_bad} of {of_data} records are bad, where --max-bad-fraction allows "
