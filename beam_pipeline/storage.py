@@ -179,9 +179,14 @@ def write_bytes(path: str, data: bytes) -> None:
             handle.write(data)
         return
     temporary = f"{path}.{uuid.uuid4().hex}.partial"
-    with open(temporary, "wb") as handle:
-        handle.write(data)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as handle:
+            handle.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+        raise
 
 
 def move(source: str, destination: str) -> None:

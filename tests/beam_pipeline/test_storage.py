@@ -1,0 +1,142 @@
+"""Files by path: listed, read, written whole, moved and deleted."""
+
+import os
+
+import pytest
+
+from beam_pipeline import storage
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import FileRef
+
+
+@pytest.mark.parametrize(
+    ("base", "parts", "expected"),
+    [
+        ("/a", ("b", "c"), "/a/b/c"),
+        ("/a", ("../b",), "/b"),
+        ("/a", ("/b",), "/b"),
+        ("/a", ("gs://x/b",), "gs://x/b"),
+        ("/a", ("",), "/a"),
+    ],
+)
+def test_join(base, parts, expected):
+    assert storage.join(base, *parts) == expected
+
+
+def listed(root):
+    return sorted(file.relative for file in storage.list_files(str(root)))
+
+
+def test_list_files(tmp_path):
+    for path in ("b/c.jpg", "b/.hidden", "a [1].jpg", ".git/x", "Thumbs.db", "__MACOSX/y"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(b"123")
+
+    assert listed(tmp_path) == ["a [1].jpg", "b/c.jpg"]
+    file = next(each for each in storage.list_files(str(tmp_path)) if each.relative == "b/c.jpg")
+    assert (file.path, file.size) == (str(tmp_path / "b/c.jpg"), 3)
+
+
+def test_list_files_follows_links_but_not_in_circles(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/x.jpg").write_bytes(b"")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "real/up").symlink_to(tmp_path)
+    (tmp_path / "dead.jpg").symlink_to("nowhere")
+
+    assert "link/x.jpg" in listed(tmp_path)
+    assert "real/x.jpg" in listed(tmp_path)
+    assert "dead.jpg" not in listed(tmp_path)
+
+
+def test_list_files_of_no_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
+        storage.list_files(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ({}, b"0123456789"),
+        ({"offset": 4}, b"456789"),
+        ({"offset": 2, "length": 3}, b"234"),
+        ({"length": 0}, b""),
+    ],
+)
+def test_read_bytes(tmp_path, file, expected):
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    assert storage.read_bytes(FileRef(path=str(path), **file)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "reason"),
+    [
+        ("nowhere", None, "missing file"),
+        ("short", 9, "truncated file"),
+        (".", None, "unreadable file"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, name, length, reason):
+    (tmp_path / "short").write_bytes(b"1234")
+    with pytest.raises(RecordError) as caught:
+        storage.read_bytes(FileRef(path=str(tmp_path / name), offset=2, length=length))
+    assert caught.value.reason == reason
+
+
+def test_a_short_range_says_how_short(tmp_path):
+    (tmp_path / "short").write_bytes(b"1234")
+    with pytest.raises(RecordError, match="ends 7 bytes before byte 11"):
+        storage.read_bytes(FileRef(path=str(tmp_path / "short"), offset=2, length=9))
+
+
+def test_read_text(tmp_path):
+    (tmp_path / "mark").write_bytes("\ufeffä".encode())
+    (tmp_path / "latin").write_bytes("ä".encode("latin-1"))
+    assert storage.read_text(str(tmp_path / "mark")) == "ä"
+    with pytest.raises(RecordError, match="not UTF-8"):
+        storage.read_text(str(tmp_path / "latin"))
+
+
+def test_write_bytes_replaces_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "new/deep/x"
+    storage.write_bytes(str(path), b"one")
+    storage.write_bytes(str(path), b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(path.parent) == ["x"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        storage.write_bytes(str(path), b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_move_may_be_repeated(tmp_path):
+    source, target = tmp_path / "a", tmp_path / "new/b"
+    source.write_bytes(b"1")
+    storage.move(str(source), str(target))
+    storage.move(str(source), str(target))
+    assert (source.exists(), target.read_bytes()) == (False, b"1")
+
+
+def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_bytes(b"")
+    storage.delete([str(tmp_path / "a"), str(tmp_path / "nowhere")])
+    assert not os.listdir(tmp_path)
+
+
+def test_list_dir(tmp_path):
+    for name in ("b", ".a"):
+        (tmp_path / name).write_bytes(b"")
+    assert storage.list_dir(str(tmp_path)) == [".a", "b"]
+    assert storage.list_dir(str(tmp_path / "nowhere")) == []
