@@ -5,6 +5,7 @@ into the schema. The trainer reads the same JSON; this module is the writer's si
 """
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
@@ -106,7 +107,7 @@ class Observed:
                 self.classes.update(value.labels)
                 self._add_attributes(
                     {
-                        name: dtype_of(values[0])
+                        name: functools.reduce(_wider, map(dtype_of, values))
                         for name, values in value.attributes.items()
                         if values
                     }
