@@ -12,10 +12,11 @@ from apache_beam.transforms.window import GlobalWindows
 
 from beam_pipeline.progress import Meter
 from beam_pipeline.records import Element, Record, Rejected, pack
+from beam_pipeline.runner import LocalJob
 
 BATCH_SIZE = 256
 # How many elements may wait in memory for their batch to fill up.
-_MAX_WAITING = 16_384
+_MAX_WAITING = 8_192
 
 
 class KeyedBatches:
@@ -50,11 +51,11 @@ class BatchSource(beam.DoFn):
 
     COUNT = "count"
 
-    def __init__(self, progress_dir: str = ""):
-        self._progress_dir = progress_dir
+    def __init__(self, local: LocalJob):
+        self._local = local
 
     def setup(self) -> None:
-        self._meter = Meter(self._progress_dir, "read")
+        self._meter = Meter(self._local.progress_dir, "read")
 
     def start_bundle(self) -> None:
         self._waiting: list[Element] = []

@@ -49,6 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:  # `show … | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if not (cause := _system_error(error)):
+            raise
+        where = f": {cause.filename}" if cause.filename else ""
+        print(
+            f"error: {cause.strerror}{where}; mend that and run the same command again, which "
+            "takes up finished shards",
+            file=sys.stderr,
+        )
+        return 1
     except KeyboardInterrupt:
         print("interrupted; run the same command again to take up finished shards", file=sys.stderr)
         return 130
@@ -57,7 +67,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a log record is not Beam's traceback of an error that `main` is going to tell."""
-    return not isinstance(record.msg, BeamTFRecordsError)
+    error: object = record.msg
+    return not (
+        isinstance(error, BeamTFRecordsError)
+        or (isinstance(error, Exception) and _system_error(error))
+    )
+
+
+def _system_error(error: BaseException) -> OSError | None:
+    """What the operating system refused (a full disk, a forbidden path) and led to `error`."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _parser() -> Parser:

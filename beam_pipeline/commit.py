@@ -14,8 +14,9 @@ from beam_pipeline.census import Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import label_map, metadata, tfds
 from beam_pipeline.errors import CountMismatchError
+from beam_pipeline.receipts import ShardInfo, working_dir
 from beam_pipeline.records import Rejected, unpack
-from beam_pipeline.write import ShardInfo, split_sink, working_dir
+from beam_pipeline.write import split_sink
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished data set is.

@@ -1,12 +1,61 @@
-"""A record and its schema as the key-value pairs of one Example (docs/format.md has the table)."""
+"""A record becomes an Example: its files are read again, its values get the schema's keys.
 
+docs/format.md has the table of keys. No Beam here: worker processes import this module.
+"""
+
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.example import FeatureValue
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Value
+from beam_pipeline import storage
+from beam_pipeline.errors import RecordError, SourceChangedError
+from beam_pipeline.example import FeatureValue, encode
+from beam_pipeline.media.images import ImageOptions, encode_image
+from beam_pipeline.parallel import map_threads
+from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Value, unpack
 from beam_pipeline.schema import Feature
+
+
+def encode_records(
+    batch: bytes, schema: tuple[Feature, ...], options: ImageOptions, threads: int
+) -> list[bytes]:
+    """The serialized Examples of a packed batch of records, in its order."""
+    records = (each for each in unpack(batch) if isinstance(each, Record))
+    encode_one = functools.partial(encode_record, schema=schema, options=options)
+    return list(map_threads(encode_one, records, threads))
+
+
+def encode_record(record: Record, schema: tuple[Feature, ...], options: ImageOptions) -> bytes:
+    """The serialized Example of `record`, its files read anew.
+
+    Raises:
+        SourceChangedError: A file is not what Inspect saw.
+        RecordError: The record's values do not fit the schema.
+    """
+    payloads = {}
+    for name, value in record.features.items():
+        if isinstance(value, Image):
+            data = _read_again(record, value)
+            payloads[name] = encode_image(data, value, options)
+    return encode(example_values(record, schema, payloads))
+
+
+def _read_again(record: Record, image: Image) -> bytes:
+    try:
+        data = storage.read_bytes(image.file)
+    except RecordError as error:
+        raise SourceChangedError(
+            f"{image.file.path} was read at the inspection and now is a {error}; run the build "
+            "again when nothing writes to its input"
+        ) from error
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 != image.file.sha256:
+        raise SourceChangedError(
+            f"{image.file.path} (record {record.key}) changed while the job ran: sha256 was "
+            f"{image.file.sha256[:12]}… at the inspection and is {sha256[:12]}… now; run the "
+            "build again when nothing writes to its input"
+        )
+    return data
 
 
 def example_values(

@@ -1,103 +1,23 @@
 """Inspect: every file is read once, checked, measured and hashed; its bytes are let go again."""
 
 import dataclasses
-import hashlib
-from collections import Counter
+import functools
 from collections.abc import Iterator
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
 
-from beam_pipeline import boxes, storage
-from beam_pipeline.errors import RecordError
-from beam_pipeline.media.images import ImageFacts, ImageOptions, inspect_image
-from beam_pipeline.parallel import choose_threads, map_ordered
+from beam_pipeline.boxes import Policy
+from beam_pipeline.checking import inspect_batch
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.parallel import Ahead, ahead_in_processes, divide_labour
 from beam_pipeline.progress import Meter
-from beam_pipeline.records import Boxes, Element, FileRef, Image, Record, Rejected, Value, unpack
-from beam_pipeline.schema import dtype_of
+from beam_pipeline.records import Element, unpack
+from beam_pipeline.runner import LocalJob
 
-# What an Example's framing, keys and numbers take beside the payload, roughly.
-_EXAMPLE_OVERHEAD_BYTES = 400
-_BOX_BYTES = 40
-
-
-def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxes.Policy) -> Record:
-    """`record` with all that its files' bytes tell.
-
-    Pictures get format, size, sha256 and what has to be converted; boxes become fractions of
-    the upright picture; `notes` counts what was changed, `num_bytes` estimates the Example.
-
-    Raises:
-        RecordError: Something about the record cannot be used (docs/data-checks.md).
-    """
-    features: dict[str, Value] = {}
-    notes: Counter[str] = Counter()
-    num_bytes = _EXAMPLE_OVERHEAD_BYTES
-    facts: dict[str, ImageFacts] = {}
-    for name, value in record.features.items():
-        if isinstance(value, Image):
-            data = storage.read_bytes(value.file)
-            fact = facts[name] = inspect_image(data, image_options)
-            file = value.file
-            sha256 = hashlib.sha256(data).hexdigest()
-            features[name] = Image(
-                file=FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256),
-                format=fact.format,
-                width=fact.width,
-                height=fact.height,
-                channels=fact.channels,
-                conversions=fact.conversions,
-            )
-            for reason in fact.conversions:
-                notes[f"image converted: {reason}"] += 1
-            num_bytes += fact.estimated_bytes
-        else:
-            _check_scalar(name, value)
-            features[name] = value
-            num_bytes += len(value) if isinstance(value, str | bytes) else 8
-    for name, value in features.items():
-        if isinstance(value, Boxes):
-            features[name], changed = _placed_boxes(value, facts, box_policy)
-            notes.update(changed)
-            num_bytes += _BOX_BYTES * len(value.coordinates)
-    return Record(  # dataclasses.replace takes three times as long
-        key=record.key,
-        features=features,
-        split=record.split,
-        group=record.group,
-        source=record.source,
-        source_id=record.source_id,
-        notes=dict(notes),
-        num_bytes=num_bytes,
-    )
-
-
-def _check_scalar(name: str, value: Value) -> None:
-    """Raises RecordError for what an Example cannot hold."""
-    dtype_of(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
-
-
-def _placed_boxes(
-    value: Boxes, facts: dict[str, ImageFacts], box_policy: boxes.Policy
-) -> tuple[Boxes, Counter[str]]:
-    """`value` as fractions of the record's picture; without a picture, of the stated size."""
-    if fact := facts.get("image") or next(iter(facts.values()), None):
-        width, height = fact.source_size
-        if fact.orientation >= 5:  # lies on its side
-            width, height = height, width
-        return boxes.normalise(
-            value,
-            source_size=fact.source_size,
-            orientation=fact.orientation,
-            policy=box_policy,
-            scale=(fact.width / width, fact.height / height),
-        )
-    if value.image_size is None:
-        raise RecordError(
-            "malformed annotation", "boxes without a picture or a stated picture size"
-        )
-    return boxes.normalise(value, source_size=value.image_size, orientation=1, policy=box_policy)
+# So many batches are worth the half second that worker processes take to start.
+_BATCHES_BEFORE_PROCESSES = 8
 
 
 @dataclasses.dataclass
@@ -105,9 +25,9 @@ class InspectMedia(beam.PTransform):
     """Packed batches of elements to lists of them, each Record inspected or Rejected."""
 
     image_options: ImageOptions
-    box_policy: boxes.Policy
-    threads: int = 0
-    progress_dir: str = ""
+    box_policy: Policy
+    threads: int
+    local: LocalJob
 
     def expand(self, batches: beam.PCollection[bytes]) -> beam.PCollection[list[Element]]:
         return batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self))
@@ -115,45 +35,39 @@ class InspectMedia(beam.PTransform):
 
 class _InspectBatch(beam.DoFn):
     def __init__(self, settings: InspectMedia):
-        self._image_options = settings.image_options
-        self._box_policy = settings.box_policy
+        self._inspect = functools.partial(
+            inspect_batch,
+            image_options=settings.image_options,
+            box_policy=settings.box_policy,
+        )
         self._threads = settings.threads
-        self._progress_dir = settings.progress_dir
+        self._local = settings.local
 
     def setup(self) -> None:
-        self._meter = Meter(self._progress_dir, "inspect")
-        self._files = self._bytes = 0
+        self._meter = Meter(self._local.progress_dir, "inspect")
+        self._num_batches = 0
+
+    def start_bundle(self) -> None:
+        self._ahead: Ahead[bytes] | None = None
 
     def process(self, batch: bytes) -> Iterator[list[Element]]:
-        elements = unpack(batch)
-        path = next(filter(None, map(_first_path, elements)), "")
-        threads = choose_threads(self._threads, path, self._bytes / max(1, self._files))
-        inspected = []
-        for element in map_ordered(self._inspect, elements, threads):
-            inspected.append(element)
-            if isinstance(element, Record):
-                self._files += 1
-                self._bytes += element.num_bytes
-            self._meter.add(1)
-        yield inspected
+        self._num_batches += 1
+        worth_it = self._num_batches > _BATCHES_BEFORE_PROCESSES
+        processes = self._local.processes if worth_it else 0
+        labour = divide_labour(unpack(batch), self._threads, processes)
+        inspect = functools.partial(self._inspect, threads=labour.threads)
+        if not labour.processes:
+            yield self._done(inspect(batch))
+            return
+        self._ahead = self._ahead or ahead_in_processes(labour.processes)
+        yield from map(self._done, self._ahead.call(inspect, batch))
 
-    def _inspect(self, element: Element) -> Element:
-        if not isinstance(element, Record):
-            return element
-        try:
-            return inspect_record(element, self._image_options, self._box_policy)
-        except RecordError as error:
-            return Rejected(
-                source=element.source or element.key, reason=error.reason, detail=error.detail
-            )
-
-    def finish_bundle(self) -> None:
+    def finish_bundle(self) -> Iterator[Any]:
+        for batch in self._ahead.rest() if self._ahead else ():
+            yield GlobalWindows.windowed_value(self._done(batch))
         self._meter.beat()
 
-
-def _first_path(element: Element) -> str:
-    if isinstance(element, Record):
-        for value in element.features.values():
-            if isinstance(value, Image):
-                return value.file.path
-    return ""
+    def _done(self, batch: bytes) -> list[Element]:
+        elements = unpack(batch)
+        self._meter.add(len(elements))
+        return elements

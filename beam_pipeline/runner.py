@@ -1,10 +1,29 @@
 """Which runner runs the job, and what must be set for it to lose nothing."""
 
+import dataclasses
+import os
+
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LocalJob:
+    """What a job has that runs on this machine; nothing of it for a remote one.
+
+    Attributes:
+        progress_dir: Where stages leave their counts; empty for nowhere.
+        processes: Processes that stages may start beside their own.
+    """
+
+    progress_dir: str = ""
+    processes: int = 0
+
+
+NOT_LOCAL = LocalJob()
 
 _LOCAL_RUNNERS = (None, "DirectRunner", "FnApiRunner")
 
@@ -12,6 +31,12 @@ _LOCAL_RUNNERS = (None, "DirectRunner", "FnApiRunner")
 def is_local(options: PipelineOptions) -> bool:
     """Whether `options` run the job in this process (or in worker processes that it starts)."""
     return options.view_as(StandardOptions).runner in _LOCAL_RUNNERS
+
+
+def spare_processes(options: PipelineOptions) -> int:
+    """Processes that stages may start: none where Beam's workers are processes themselves."""
+    in_memory = options.view_as(DirectOptions).direct_running_mode in (None, "in_memory")
+    return (os.cpu_count() or 1) if is_local(options) and in_memory else 0
 
 
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:

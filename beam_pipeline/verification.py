@@ -13,7 +13,7 @@ from beam_pipeline.dataset import DatasetInfo, ShardEntry
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.example import decode
-from beam_pipeline.parallel import map_ordered
+from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema import Feature
 from beam_pipeline.shards import Frame, read_frames
@@ -27,7 +27,7 @@ def verify(info: DatasetInfo) -> list[str]:
     the sha256 its record states; that the index has the records and their offsets.
     """
     shards = [(info, split, shard) for split, entries in info.splits.items() for shard in entries]
-    problems = map_ordered(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
+    problems = map_threads(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
     found = [problem for per_shard in problems for problem in per_shard]
     for split, entries in info.splits.items():
         stated = info.metadata["splits"][split]["num_records"]

@@ -9,13 +9,12 @@ fingerprint. A shard is finished once its receipt lies there; a build that is st
 takes finished shards as they are.
 """
 
-import dataclasses
+import functools
 import hashlib
 import itertools
-import json
 import uuid
-from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io import WriteToTFRecord
@@ -27,55 +26,19 @@ from beam_pipeline import sharding, storage
 from beam_pipeline.census import Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
-from beam_pipeline.encoding import example_values
-from beam_pipeline.errors import BeamTFRecordsError, RecordError, SourceChangedError
-from beam_pipeline.example import encode
-from beam_pipeline.media.images import ImageOptions, encode_image
-from beam_pipeline.parallel import choose_threads, map_ordered
+from beam_pipeline.encoding import encode_records
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.parallel import ahead_in_processes, divide_labour
 from beam_pipeline.progress import Meter
-from beam_pipeline.records import Image, Record, unpack
+from beam_pipeline.receipts import ShardInfo, finished_shard, receipt_path, working_dir
+from beam_pipeline.records import Record, pack, unpack
+from beam_pipeline.runner import LocalJob
 from beam_pipeline.schema import Feature
 
 # Framing around a record: length and two checksums (TFRecord's format).
 _FRAME_BYTES = 16
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShardInfo:
-    """What a written shard says of itself: its receipt.
-
-    Attributes:
-        split: The shard's split.
-        shard: Its number in the split.
-        file: Its final file name.
-        num_records: Records in it.
-        num_bytes: Bytes of the records before compression, with their framing.
-        sha256: Hex digest of the file as it lies on disk.
-        contents: Hex digest of all that decided its bytes; a resumed build compares it.
-        temporary: Where its files lie until the commit, by final path in the data set.
-    """
-
-    split: str
-    shard: int
-    file: str
-    num_records: int
-    num_bytes: int
-    sha256: str
-    contents: str
-    temporary: dict[str, str]
-
-    def to_json(self) -> str:
-        """The receipt's text."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The receipt of `to_json`.
-
-        Raises:
-            ValueError, TypeError: `text` is none, for instance because its writer was killed.
-        """
-        return cls(**json.loads(text))
+_RECORDS_A_CHUNK = 128
 
 
 class _Hashing:
@@ -112,14 +75,14 @@ class WriteShards(WriteToTFRecord):
     The shards lie in the working directory; `commit.Commit` moves them to their final names.
     """
 
-    def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], progress_dir: str = ""):
+    def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], local: LocalJob):
         super().__init__(
             file_path_prefix=storage.join(config.dataset_dir, config.name),
             compression_type=compression_type(config.compression),
         )
         self._config = config
         self._plan = plan
-        self._progress_dir = progress_dir
+        self._local = local
 
     def expand(self, placed: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[ShardInfo]:
         return (
@@ -127,7 +90,7 @@ class WriteShards(WriteToTFRecord):
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShard(self._config, self._progress_dir),
+                _WriteShard(self._config, self._local),
                 plan=beam.pvalue.AsSingleton(self._plan),
             )
         )
@@ -151,16 +114,6 @@ def split_sink(config: BuildConfig, split: str) -> ShardSink:
     )
 
 
-def working_dir(config: BuildConfig) -> str:
-    """Where a build writes until it commits; equal builds share it, so that one can resume."""
-    return storage.join(config.dataset_dir, f".building-{config.fingerprint[:16]}")
-
-
-def receipt_path(config: BuildConfig, split: str, shard: int) -> str:
-    """Where the receipt of a finished shard lies."""
-    return storage.join(working_dir(config), "receipts", f"{split}-{shard:05d}.json")
-
-
 def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: str) -> str:
     """Hex digest of all that decides a shard's bytes."""
     digest = hashlib.sha256(repr((file, *schema)).encode())
@@ -169,39 +122,6 @@ def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: 
         line = f"{record.key!r} {record.source_id!r} {content} {annotation}\n"
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def encode_record(record: Record, schema: tuple[Feature, ...], options: ImageOptions) -> bytes:
-    """The serialized Example of `record`, its files read anew.
-
-    Raises:
-        SourceChangedError: A file is not what Inspect saw.
-        RecordError: The record's values do not fit the schema.
-    """
-    payloads = {}
-    for name, value in record.features.items():
-        if isinstance(value, Image):
-            data = _read_again(record, value)
-            payloads[name] = encode_image(data, value, options)
-    return encode(example_values(record, schema, payloads))
-
-
-def _read_again(record: Record, image: Image) -> bytes:
-    try:
-        data = storage.read_bytes(image.file)
-    except RecordError as error:
-        raise SourceChangedError(
-            f"{image.file.path} was read at the inspection and now is a {error}; run the build "
-            "again when nothing writes to its input"
-        ) from error
-    sha256 = hashlib.sha256(data).hexdigest()
-    if sha256 != image.file.sha256:
-        raise SourceChangedError(
-            f"{image.file.path} (record {record.key}) changed while the job ran: sha256 was "
-            f"{image.file.sha256[:12]}… at the inspection and is {sha256[:12]}… now; run the "
-            "build again when nothing writes to its input"
-        )
-    return data
 
 
 def in_order(records: Iterable[Record], seed: int) -> list[Record]:
@@ -220,29 +140,19 @@ def in_order(records: Iterable[Record], seed: int) -> list[Record]:
     return ordered
 
 
-def _finished(receipt: str, contents: str) -> ShardInfo | None:
-    """The shard that an earlier attempt finished, if it is the very same."""
-    try:
-        info = ShardInfo.from_json(storage.read_text(receipt))
-    except (RecordError, ValueError, TypeError):
-        return None
-    same = info.contents == contents and all(map(storage.exists, info.temporary.values()))
-    return info if same else None
-
-
-def _path(record: Record) -> str:
-    return next(
-        (value.file.path for value in record.features.values() if isinstance(value, Image)), ""
-    )
+def chunks(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """The records in lists of a size that is worth a message to a worker process."""
+    for start in range(0, len(records), _RECORDS_A_CHUNK):
+        yield list(records[start : start + _RECORDS_A_CHUNK])
 
 
 class _WriteShard(beam.DoFn):
-    def __init__(self, config: BuildConfig, progress_dir: str):
+    def __init__(self, config: BuildConfig, local: LocalJob):
         self._config = config
-        self._progress_dir = progress_dir
+        self._local = local
 
     def setup(self) -> None:
-        self._meter = Meter(self._progress_dir, "write")
+        self._meter = Meter(self._local.progress_dir, "write")
 
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[ShardInfo]:
         split, _, number = keyed[0].rpartition("/")
@@ -256,7 +166,7 @@ class _WriteShard(beam.DoFn):
         file = final.rpartition("/")[2]
         contents = contents_digest(records, plan.schema, file)
         receipt = receipt_path(self._config, split, shard)
-        if finished := _finished(receipt, contents):
+        if finished := finished_shard(receipt, contents):
             self._meter.add(finished.num_records)
             yield finished
             return
@@ -280,16 +190,7 @@ class _WriteShard(beam.DoFn):
         writer = sink.open_writer(folder, attempt)
         rows = index.Rows(schema)
         offset = 0
-        threads = choose_threads(
-            self._config.threads,
-            _path(records[0]),
-            sum(record.num_bytes for record in records) / len(records),
-        )
-
-        def encoded(record: Record) -> tuple[Record, bytes]:
-            return record, encode_record(record, schema, self._config.image)
-
-        for record, example in map_ordered(encoded, records, threads):
+        for record, example in self._encoded(records, schema):
             writer.write(example)
             length = len(example) + _FRAME_BYTES
             rows.add(record, offset, length)
@@ -311,6 +212,25 @@ class _WriteShard(beam.DoFn):
             contents=contents,
             temporary=temporary,
         )
+
+    def _encoded(
+        self, records: list[Record], schema: tuple[Feature, ...]
+    ) -> Iterator[tuple[Record, bytes]]:
+        """(record, its serialized Example), in order."""
+        labour = divide_labour(records, self._config.threads, self._local.processes)
+        encode = functools.partial(
+            encode_records,
+            schema=schema,
+            options=self._config.image,
+            threads=labour.threads,
+        )
+        packed = map(pack, chunks(records))
+        batches = (
+            ahead_in_processes(labour.processes).map(encode, packed)
+            if labour.processes
+            else map(encode, packed)
+        )
+        yield from zip(records, itertools.chain.from_iterable(batches), strict=True)
 
     def finish_bundle(self) -> None:
         self._meter.beat()

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from beam_pipeline.receipts import ShardInfo
 from beam_pipeline.schema import Feature
-from beam_pipeline.write import ShardInfo
 
 _PACKAGE = "tensorflow_datasets.core.features"
 
