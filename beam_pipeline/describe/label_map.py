@@ -1,16 +1,15 @@
 """label_map.pbtxt, as the TF Object Detection API reads it."""
 
-import json
 from collections.abc import Iterable
+
+from google.protobuf.text_encoding import CEscape
 
 
 def label_map(classes: Iterable[str]) -> str:
     """The text of a StringIntLabelMap; ids start at 1.
 
-    Source: object_detection/protos/string_int_label_map.proto. A text-format string takes
-    the escapes that JSON's has.
+    Source: object_detection/protos/string_int_label_map.proto. Strings are escaped as
+    protobuf's text format has it, whose parsers do not all know the escapes of JSON.
     """
-    return "".join(
-        f"item {{\n  id: {number}\n  name: {json.dumps(name)}\n}}\n"
-        for number, name in enumerate(classes, 1)
-    )
+    items = ((number, CEscape(name, as_utf8=True)) for number, name in enumerate(classes, 1))
+    return "".join(f'item {{\n  id: {number}\n  name: "{name}"\n}}\n' for number, name in items)
