@@ -60,7 +60,10 @@ def class_names(schema: Iterable[Feature]) -> dict[str, str]:
     for feature in schema:
         if feature.classes:
             key = f"{feature.key}/class/label" if feature.kind == "boxes" else feature.key
-            names = [PLACEHOLDER_CLASS] * feature.label_offset + list(feature.classes)
+            placeholder = PLACEHOLDER_CLASS
+            while placeholder in feature.classes:  # TFDS refuses a name twice
+                placeholder = f"_{placeholder}"
+            names = [placeholder] * feature.label_offset + list(feature.classes)
             files[f"{key.replace('/', '.')}.labels.txt"] = "".join(f"{name}\n" for name in names)
     return files
 

@@ -1,0 +1,69 @@
+"""A shard's index: Parquet and DALI's offsets."""
+
+import io
+
+import pyarrow.parquet
+import pytest
+
+from beam_pipeline.describe.index import Rows
+from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.schema import infer, observe
+
+
+def index_of(*records, compressed=False):
+    schema = infer(observe(records), num_records=len(records), declared={})
+    rows = Rows(schema)
+    for number, record in enumerate(records):
+        rows.add(record, offset=100 * number, length=100)
+    files = dict(rows.files(compressed))
+    return pyarrow.parquet.read_table(io.BytesIO(files[".parquet"])), files.get(".idx")
+
+
+def image(sha256, width=3):
+    file = FileRef(path="/secret/place.jpg", sha256=sha256)
+    return Image(file=file, format="jpeg", width=width, height=2)
+
+
+def test_a_row_a_record():
+    boxes = Boxes(coordinates=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("b", "c"))
+    table, idx = index_of(
+        Record(
+            key="x/1.jpg",
+            source="labels.csv:2",
+            features={"image": image("aa"), "label": ClassLabel("a"), "boxes": boxes, "age": 7},
+        ),
+        Record(key="x/2.jpg", features={"image": image("bb", width=9), "age": 8}),
+    )
+
+    assert table.to_pydict() == {
+        "key": ["x/1.jpg", "x/2.jpg"],
+        "source": ["labels.csv:2", "x/2.jpg"],
+        "offset": [0, 100],
+        "length": [100, 100],
+        "sha256": ["aa", "bb"],
+        "width": [3, 9],
+        "height": [2, 2],
+        "age": [7, 8],
+        "labels": [["a", "b", "c"], []],
+    }
+    assert idx == b"0 100\n100 100\n"
+
+
+def test_compressed_shards_cannot_be_sought_in():
+    assert index_of(Record(key="a", features={"n": 1}), compressed=True)[1] is None
+
+
+def test_a_second_image_has_columns_of_its_own():
+    table, _ = index_of(Record(key="a", features={"image": image("aa"), "mask": image("bb")}))
+    assert table["sha256"].to_pylist() == ["aa"]
+    assert table["mask_sha256"].to_pylist() == ["bb"]
+
+
+@pytest.mark.parametrize("name", ["key", "offset", "labels", "width"])
+def test_a_column_called_like_one_of_ours(name):
+    table, _ = index_of(Record(key="a", features={name: "theirs"}))
+    assert table[f"{name}_"].to_pylist() == ["theirs"]
+
+
+def test_bytes_have_no_column():
+    assert "raw" not in index_of(Record(key="a", features={"raw": b"\x00"}))[0].column_names

@@ -1,0 +1,104 @@
+"""The JSON files of TFDS, read with TFDS itself."""
+
+import json
+import os
+
+import pytest
+
+from beam_pipeline.commit import ShardInfo
+from beam_pipeline.describe import tfds
+from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.schema import infer, observe
+
+
+def schema_of(**features):
+    records = [Record(key="a", features=features)]
+    return infer(observe(records), num_records=1, declared={})
+
+
+IMAGE = Image(file=FileRef(path="/a.jpg", sha256="00"), format="jpeg", width=1, height=1)
+BOXES = Boxes(
+    coordinates=((0, 0, 1, 1),),
+    format="rel_xyxy",
+    labels=("cat",),
+    attributes={"area": (1.5,), "difficult": (0,), "pose": ("left",)},
+    keypoints=((0.1, 0.2, 2),),
+)
+
+
+@pytest.fixture
+def from_json(tmp_path):
+    """TFDS's own FeaturesDict of a schema."""
+
+    def read(schema):
+        from tensorflow_datasets.core.features import FeaturesDict
+
+        (tmp_path / "features.json").write_text(tfds.features(schema))
+        for name, text in tfds.class_names(schema).items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        return FeaturesDict.from_config(os.fspath(tmp_path))
+
+    return read
+
+
+def test_features_are_read_by_tfds(from_json):
+    schema = schema_of(
+        image=IMAGE,
+        label=ClassLabel("tabby"),
+        boxes=BOXES,
+        age=3,
+        weight=0.5,
+        note="x",
+        raw=b"\x00",
+    )
+    features = from_json(schema)
+
+    assert features["image/class/label"].names == ["tabby"]
+    assert features["image/object/class/label"].feature.names == ["background", "cat"]
+    assert features["age"].np_dtype == "int64"
+    assert features["weight"].np_dtype == "float32"
+    keys = set(features)
+    assert {"image/object/keypoint/x", "image/object/pose", "image/object/bbox/xmin"} <= keys
+    assert keys == {key for feature in schema for key in tfds.leaves(feature)}
+
+
+def test_a_class_may_be_called_like_the_placeholder(from_json):
+    boxes = Boxes(
+        coordinates=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("background", "_background")
+    )
+    names = from_json(schema_of(image=IMAGE, boxes=boxes))["image/object/class/label"].feature.names
+
+    assert names[1:] == ["_background", "background"]
+    assert len(set(names)) == 3
+
+
+def test_boxes_without_classes_have_no_names_file():
+    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")
+    assert tfds.class_names(schema_of(image=IMAGE, boxes=boxes)) == {}
+
+
+def test_dataset_info_lists_the_shards_in_order():
+    shards = [
+        ShardInfo(
+            split="train",
+            shard=number,
+            file=f"f{number}",
+            num_records=records,
+            num_bytes=100,
+            sha256="",
+            contents="",
+            temporary={},
+        )
+        for number, records in enumerate((3, 4))
+    ]
+    found = json.loads(tfds.dataset_info("cells", "1.2.3", {"train": shards}))
+
+    assert found["splits"] == [
+        {
+            "name": "train",
+            "shardLengths": ["3", "4"],
+            "numBytes": "200",
+            "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
+        }
+    ]
+    assert (found["name"], found["version"], found["fileFormat"]) == ("cells", "1.2.3", "tfrecord")
