@@ -5,6 +5,7 @@ import json
 import platform
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
@@ -126,7 +127,14 @@ def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num
         (name, number) for name, split in plan.splits.items() for number in range(split.num_shards)
     }
     written = sorted((info.split, info.shard) for info in shards)
-    if num_read != num_written + num_rejected or written != sorted(planned):
+    by_split: Counter[str] = Counter()
+    for info in shards:
+        by_split[info.split] += info.num_records
+    if (
+        num_read != num_written + num_rejected
+        or written != sorted(planned)
+        or by_split != {name: split.num_records for name, split in plan.splits.items()}
+    ):
         raise CountMismatchError(
             f"{num_read} records were read, but {num_written} written to {len(shards)} of "
             f"{len(planned)} shards and {num_rejected} rejected; the runner lost or repeated "
