@@ -136,11 +136,12 @@ def _settle_content(
         return
     records.sort(key=lambda record: (record.key, record.source, sharding.annotation(record)))
     conflict = len({sharding.annotation(record) for record in records}) > 1
+    written = records[:1] if policy == "drop" else records
     census.add_duplicates(
         DuplicateGroup(
             keys=tuple(record.key for record in records),
             labels=tuple(map(sharding.label_text, records)) if conflict else (),
-            splits=tuple(sorted({record.split or "" for record in records})),
+            splits=tuple(sorted({record.split or "" for record in written})),
         )
     )
     kept, *others = records

@@ -25,7 +25,7 @@ class DuplicateGroup:
     Attributes:
         keys: Their keys, sorted; the first is the one that `drop` keeps.
         labels: Their class names, where they are not annotated alike; else empty.
-        splits: The splits they fall into.
+        splits: The splits that those of them that are written fall into.
     """
 
     keys: tuple[str, ...]
