@@ -76,11 +76,13 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 def _system_error(error: BaseException) -> OSError | None:
     """What the operating system refused (a full disk, a forbidden path) and led to `error`."""
+    seen: list[BaseException] = []  # an error may be its own cause
     cause: BaseException | None = error
-    while cause is not None:
+    while cause is not None and cause not in seen:
         if isinstance(cause, OSError) and cause.strerror:
             return cause
-        cause = cause.__cause__ or cause.__context__
+        seen.append(cause)
+        cause = cause.__context__ if cause.__cause__ in (None, cause) else cause.__cause__
     return None
 
 
