@@ -67,11 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a log record is not Beam's traceback of an error that `main` is going to tell."""
-    error: object = record.msg
-    return not (
-        isinstance(error, BeamTFRecordsError)
-        or (isinstance(error, Exception) and _system_error(error))
-    )
+    error = record.exc_info[1] if record.exc_info else None
+    told = error and (isinstance(error, BeamTFRecordsError) or _system_error(error))
+    return not told
 
 
 def _system_error(error: BaseException) -> OSError | None:

@@ -23,9 +23,10 @@ def database(tmp_path: Path) -> Path:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE photos (path TEXT, species TEXT, camera TEXT)")
         for species in ("RBC", "WBC"):
+            (tmp_path / species).mkdir()
             for number, picture in enumerate(sorted((_CELLS / species).iterdir())[:16]):
-                shutil.copy(picture, tmp_path / picture.name)
-                row = (picture.name, species, f"camera {number % _CAMERAS}")
+                shutil.copy(picture, tmp_path / species)
+                row = (f"{species}/{picture.name}", species, f"camera {number % _CAMERAS}")
                 connection.execute("INSERT INTO photos VALUES (?, ?, ?)", row)
         connection.execute("INSERT INTO photos VALUES ('unnamed.jpg', NULL, 'camera 0')")
     return path
