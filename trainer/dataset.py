@@ -124,8 +124,8 @@ class Dataset:
             image_dtype: "uint8" keeps 0..255.
             boxes: "padded", or "ragged" tensors.
             max_boxes: Pads to this many boxes. A record with more is an error.
-            shuffle: A new order each pass: shards permuted, sixteen read at once, then a
-                buffer of `shuffle_buffer` serialized records.
+            shuffle: A new order each pass: shards permuted, sixteen read at once, then each
+                `shuffle_buffer` serialized records permuted.
             seed: Makes the order the same in each run; a fresh one is drawn without it.
             repeat: True for no end, or the number of passes. Batches run on over the end of
                 a pass.

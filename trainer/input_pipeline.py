@@ -2,7 +2,7 @@
 
 The order of the records is a pure function of (seed, pass over the data), so a training
 run that knows how many records it has used can go on at the next one, with no shuffle
-buffer to be stored.
+buffer to be stored. TensorFlow's global seed has no part in it.
 """
 
 import dataclasses
@@ -45,7 +45,8 @@ class Order:
     Attributes:
         shuffle: Another order each pass; otherwise the order in which they were written.
         seed: Decides the order.
-        buffer_size: Records in the shuffle buffer.
+        buffer_size: Records in the shuffle buffer, which is filled, emptied in random order,
+            and filled again.
         passes: Passes over the data; None for no end.
         first_record: Records already used, counted over all passes; needs `num_records`.
         deterministic: False lets records overtake each other when the reads stall.
@@ -133,8 +134,13 @@ def _one_pass(shards: Shards, order: Order, pass_number: Any) -> tf.data.Dataset
         num_parallel_calls=cycle_length,
         deterministic=order.deterministic,
     )
-    buffer_seed = tf.random.stateless_uniform([], seed, minval=None, maxval=None, dtype=tf.int64)
-    return records.shuffle(order.buffer_size, buffer_seed, reshuffle_each_iteration=False)
+    windows = records.batch(order.buffer_size).enumerate()  # (number, bytes [≤ buffer size])
+    # Not `Dataset.shuffle`: its order also depends on TensorFlow's global seed.
+    return windows.map(
+        lambda number, window: tf.random.experimental.stateless_shuffle(
+            window, tf.random.experimental.stateless_fold_in(seed, number)
+        )
+    ).unbatch()
 
 
 def _batched(

@@ -94,6 +94,23 @@ def test_shuffled_order_is_decided_by_the_seed(dataset):
     assert first[:50] != first[50:]  # another order each pass
 
 
+@pytest.mark.parametrize("global_seed", [0, 1])
+@pytest.mark.parametrize("shuffle_buffer", [7, 2048])
+def test_tensorflows_global_seed_has_no_part_in_the_order(dataset, global_seed, shuffle_buffer):
+    arguments = {
+        "features": ["number"],
+        "shuffle": True,
+        "seed": 0,
+        "shuffle_buffer": shuffle_buffer,
+    }
+    expected = numbers(dataset.batches("train", **arguments))
+
+    keras.utils.set_random_seed(global_seed)
+
+    assert numbers(dataset.batches("train", **arguments)) == expected
+    assert sorted(expected) == list(range(50))
+
+
 def test_without_seed_each_call_has_its_own_order(dataset):
     arguments = {"batch_size": 50, "features": ["number"], "shuffle": True}
 
