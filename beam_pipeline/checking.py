@@ -13,6 +13,7 @@ from beam_pipeline.media.images import ImageFacts, ImageOptions, inspect_image
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import (
     Boxes,
+    ClassLabel,
     Element,
     FileRef,
     Image,
@@ -38,6 +39,7 @@ def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxe
     Raises:
         RecordError: Something about the record cannot be used (docs/data-checks.md).
     """
+    _check_text("key", record.key)
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
     num_bytes = _EXAMPLE_OVERHEAD_BYTES
@@ -83,8 +85,22 @@ def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxe
 def _check_scalar(name: str, value: Value) -> None:
     """Raises RecordError for what an Example cannot hold."""
     dtype_of(value)
+    match value:
+        case str() | ClassLabel():
+            _check_text(name, value if isinstance(value, str) else value.name)
+        case Boxes():
+            for label in value.labels:
+                _check_text(name, label)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
+
+
+def _check_text(name: str, text: str) -> None:
+    """Raises RecordError for what is no UTF-8, as names of files may be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RecordError("not UTF-8", f"{name}: {text!a}") from error
 
 
 def _placed_boxes(
@@ -118,7 +134,8 @@ def inspect_element(
     try:
         return inspect_record(element, image_options, box_policy)
     except RecordError as error:
-        source = element.source or element.key
+        # A name that is no UTF-8 can be printed and written so.
+        source = (element.source or element.key).encode(errors="backslashreplace").decode()
         return Rejected(source=source, reason=error.reason, detail=error.detail)
 
 
