@@ -129,8 +129,10 @@ def read_bytes(file: FileRef) -> bytes:
 
     Raises:
         RecordError: "missing file" or "unreadable file", or "truncated file" where the
-            file ends before the range does.
+            file ends before the range does. The detail names the file without its folders:
+            it goes into rejects.jsonl, which must not tell where the input lay.
     """
+    name = file.path.rpartition("/")[2]
     try:
         if is_remote(file.path):
             with _file_systems().open(file.path, compression_type=_AS_IT_IS) as handle:
@@ -139,16 +141,15 @@ def read_bytes(file: FileRef) -> bytes:
             with open(file.path, "rb", buffering=0) as handle:
                 data = _read_range(handle, file)
     except FileNotFoundError as error:
-        raise RecordError("missing file", file.path) from error
+        raise RecordError("missing file", name) from error
     except OSError as error:
         if is_remote(file.path) and not exists(file.path):
-            raise RecordError("missing file", file.path) from error
-        raise RecordError("unreadable file", f"{file.path}: {error}") from error
+            raise RecordError("missing file", name) from error
+        raise RecordError("unreadable file", f"{name}: {error.strerror or error}") from error
     if file.length is not None and len(data) != file.length:
         raise RecordError(
             "truncated file",
-            f"{file.path} ends {file.length - len(data)} bytes before byte "
-            f"{file.offset + file.length}",
+            f"{name} ends {file.length - len(data)} bytes before byte {file.offset + file.length}",
         )
     return data
 
@@ -169,7 +170,7 @@ def read_text(path: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RecordError("not UTF-8", f"{path}: {error}") from error
+        raise RecordError("not UTF-8", f"{path.rpartition('/')[2]}: {error}") from error
 
 
 def make_dirs(path: str) -> None:
