@@ -119,7 +119,7 @@ def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: 
     digest = hashlib.sha256(repr((file, *schema)).encode())
     for record in records:
         content, annotation = sharding.content_digest(record), sharding.annotation(record)
-        line = f"{record.key!r} {record.source_id!r} {content} {annotation}\n"
+        line = f"{record.key!r} {record.source!r} {record.source_id!r} {content} {annotation}\n"
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
