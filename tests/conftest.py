@@ -1,5 +1,6 @@
 """Fixtures that several test folders share."""
 
+import hashlib
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -30,3 +31,46 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
         return items
 
     return run
+
+
+@pytest.fixture(scope="session")
+def write_picture() -> Callable[..., Path]:
+    """Writes a small picture of coloured blocks, another one for every seed."""
+
+    def write(path: Path, seed: int = 0, size: tuple[int, int] = (12, 9), **save: Any) -> Path:
+        import numpy as np
+        from PIL import Image
+
+        colours = np.random.default_rng(seed).integers(0, 256, (3, 4, 3), dtype=np.uint8)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(colours).resize(size, Image.Resampling.NEAREST).save(path, **save)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def class_folders(write_picture: Callable[..., Path]) -> Callable[..., Path]:
+    """Writes `<root>/<class>/<number>.jpg`, so many of each class; returns the root."""
+
+    def write(root: Path, classes: tuple[str, ...] = ("cat", "dog"), each: int = 8) -> Path:
+        for number in range(each * len(classes)):
+            name = classes[number % len(classes)]
+            write_picture(root / name / f"{number:03d}.jpg", seed=number)
+        return root
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def digests() -> Callable[[Path], dict[str, str]]:
+    """The sha256 of every file below a folder, hidden ones too, but build.json."""
+
+    def of(folder: Path) -> dict[str, str]:
+        return {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(Path(folder).rglob("*"))
+            if path.is_file() and path.name != "build.json"
+        }
+
+    return of

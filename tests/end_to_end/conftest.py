@@ -1,0 +1,141 @@
+"""Inputs and datasets that several stories share."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import ExifTags, Image
+
+import beam_pipeline
+
+VOC_OBJECT = """
+  <object><name>{name}</name><difficult>{difficult}</difficult>
+    <bndbox><xmin>{xmin}</xmin><ymin>{ymin}</ymin><xmax>{xmax}</xmax><ymax>{ymax}</ymax></bndbox>
+  </object>"""
+VOC_FILE = """<annotation><filename>{file}</filename>
+  <size><width>{width}</width><height>{height}</height><depth>3</depth></size>{objects}
+</annotation>"""
+
+
+@pytest.fixture(scope="session")
+def write_voc(write_picture: Callable[..., Path]) -> Callable[..., None]:
+    """Writes one picture and its annotation; boxes are (name, xmin, ymin, xmax, ymax)."""
+
+    def write(
+        root: Path,
+        stem: str,
+        boxes: list[tuple[str, int, int, int, int]],
+        size: tuple[int, int] = (40, 30),
+        **picture: Any,
+    ) -> None:
+        write_picture(root / f"JPEGImages/{stem}.jpg", size=size, **picture)
+        objects = "".join(
+            VOC_OBJECT.format(
+                name=name, difficult=i % 2, xmin=xmin, ymin=ymin, xmax=xmax, ymax=ymax
+            )
+            for i, (name, xmin, ymin, xmax, ymax) in enumerate(boxes)
+        )
+        (root / "Annotations").mkdir(exist_ok=True)
+        (root / f"Annotations/{stem}.xml").write_text(
+            VOC_FILE.format(file=f"{stem}.jpg", width=size[0], height=size[1], objects=objects)
+        )
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[..., None]) -> Path:
+    """20 annotated pictures: one is truncated, two are equal, one lies on its side."""
+    root: Path = tmp_path_factory.mktemp("voc") / "cells"
+    for number in range(20):
+        box = ("red" if number % 3 else "white", 5, 6, 15 + number, 20)
+        write_voc(root, f"{number:02d}", [box, ("red", 0, 0, 4, 4)][: number % 3], seed=number)
+    write_voc(root, "05", [("red", 5, 6, 20, 20)], seed=4)
+    write_voc(root, "06", [("red", 5, 6, 20, 60)], seed=6)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    write_voc(root, "07", [("red", 5, 6, 20, 20)], seed=7, exif=exif)
+    picture = root / "JPEGImages/09.jpg"
+    picture.write_bytes(picture.read_bytes()[:-200])
+    return root
+
+
+@pytest.fixture(scope="session")
+def coco_file(tmp_path_factory: pytest.TempPathFactory, write_picture: Callable[..., Path]) -> Path:
+    """A COCO file of 12 pictures, with a box whose area is a fraction."""
+    root = tmp_path_factory.mktemp("coco") / "zoo"
+    for number in range(12):
+        write_picture(root / f"images/{number}.jpg", seed=100 + number, size=(40, 30))
+    annotations = [
+        {
+            "id": i,
+            "image_id": i,
+            "category_id": 3 + i % 2 * 4,
+            "bbox": [4, 3, 8, 6 + i],
+            "area": area,
+        }
+        for i, area in enumerate([48, 56.5, 64, 72, 80, 88, 96, 104])
+    ]
+    file = root / "instances.json"
+    file.write_text(
+        json.dumps(
+            {
+                "images": [
+                    {"id": i, "file_name": f"images/{i}.jpg", "width": 40, "height": 30}
+                    for i in range(12)
+                ],
+                "categories": [{"id": 7, "name": "ant"}, {"id": 3, "name": "bee"}],
+                "annotations": annotations,
+            }
+        )
+    )
+    return file
+
+
+@pytest.fixture(scope="session")
+def labelled(
+    tmp_path_factory: pytest.TempPathFactory, class_folders: Callable[..., Path]
+) -> beam_pipeline.DatasetInfo:
+    """A data set of 30 pictures by class, in two splits; for tests that only read it."""
+    folder = tmp_path_factory.mktemp("labelled")
+    class_folders(folder / "pets", each=15)
+    config = beam_pipeline.BuildConfig(
+        input=str(folder / "pets"),
+        output=str(folder / "data"),
+        split={"train": 0.7, "test": 0.3},
+        num_shards={"train": 3},
+    )
+    info: beam_pipeline.DatasetInfo = beam_pipeline.build(config)
+    return info
+
+
+@pytest.fixture(scope="session")
+def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.DatasetInfo:
+    """The data set of `voc_input`; for tests that only read it."""
+    config = beam_pipeline.BuildConfig(
+        input=str(voc_input),
+        output=str(tmp_path_factory.mktemp("boxed")),
+        num_shards=2,
+        max_bad_fraction=0.5,
+    )
+    info: beam_pipeline.DatasetInfo = beam_pipeline.build(config)
+    return info
+
+
+@pytest.fixture
+def command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `python -m <module> …` to its end; returns exit code, stdout and stderr."""
+
+    def run(module: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            **options,
+        )
+
+    return run

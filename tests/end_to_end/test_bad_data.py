@@ -1,0 +1,242 @@
+"""Bad data is refused, or left out and listed, each piece by name."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+from beam_pipeline import commands, open_dataset
+
+
+def rejects_of(directory):
+    lines = (directory / "rejects.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def run(capsys, *arguments):
+    code = commands.main([*map(str, arguments)])
+    return code, capsys.readouterr()
+
+
+def truncate(path, by):
+    path.write_bytes(path.read_bytes()[:-by])
+
+
+@pytest.fixture(scope="session")
+def bad_folders(tmp_path_factory, class_folders):
+    """16 good pictures; 6 bad files and 2 that were never meant as data."""
+    root = class_folders(tmp_path_factory.mktemp("bad") / "pets")
+    cat = root / "cat"
+    shutil.copy(cat / "000.jpg", cat / "truncated.jpg")
+    truncate(cat / "truncated.jpg", 60)
+    (cat / "empty.jpg").write_bytes(b"")
+    (cat / "text.jpg").write_text("no picture at all")
+    (cat / "noise.png").write_bytes(random.Random(0).randbytes(2000))
+    data = bytearray((cat / "002.jpg").read_bytes())
+    data[300:] = random.Random(0).randbytes(len(data) - 300)
+    (cat / "garbled.jpg").write_bytes(data)
+    (cat / "header.jpg").write_bytes((cat / "000.jpg").read_bytes()[:20])
+    (root / "README.txt").write_text("read me")
+    (cat / "notes.txt").write_text("notes")
+    return root
+
+
+BAD = {
+    f"cat/{name}"
+    for name in ("truncated.jpg", "empty.jpg", "text.jpg", "noise.png", "garbled.jpg", "header.jpg")
+}
+
+
+def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
+    code, shown = run(capsys, "build", bad_folders, "--output", tmp_path)
+    directory = tmp_path / "pets/1.0.0"
+
+    assert code == 3
+    assert shown.out == ""
+    assert "6 of 22 records are bad" in shown.err
+    assert "rejects.jsonl" in shown.err
+    assert not (directory / "metadata.json").exists()
+    assert [path.name for path in directory.iterdir()] == ["rejects.jsonl"]
+
+    rejects = rejects_of(directory)
+    sources = [each["source"] for each in rejects]
+    assert sorted(sources) == sorted({*BAD, "README.txt", "cat/notes.txt"})
+    assert all(each.keys() == {"source", "reason", "detail"} for each in rejects)
+    assert all(each["reason"] and each["detail"] for each in rejects)
+    reasons = {each["source"]: each["reason"] for each in rejects}
+    assert reasons["cat/empty.jpg"] == "empty file"
+    assert reasons["cat/truncated.jpg"] == "truncated image"
+    assert reasons["README.txt"] == reasons["cat/notes.txt"] == "not an image file"
+
+
+def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
+    code, shown = run(
+        capsys, "build", bad_folders, "--output", tmp_path, "--max-bad-fraction", "0.3"
+    )
+    info = open_dataset(shown.out.strip())
+
+    assert code == 0
+    assert info.num_records("train") == 16
+    rejected = info.metadata["rejected"]
+    assert sum(rejected.values()) == len(rejects_of(tmp_path / "pets/1.0.0")) == 8
+    assert rejected["not an image file"] == 2
+    in_folder = sum(path.is_file() for path in bad_folders.rglob("*"))
+    assert in_folder == info.num_records("train") + sum(rejected.values())
+
+
+def test_the_fraction_is_exact(bad_folders, tmp_path, capsys):
+    """6 of 22 are 0.2727…: allowed from there on, not below."""
+    for fraction, expected in ((6 / 22, 0), (0.2727, 3)):
+        output = tmp_path / str(expected)
+        code, _ = run(
+            capsys, "build", bad_folders, "--output", output, "--max-bad-fraction", fraction
+        )
+        assert code == expected
+
+
+def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, shown = run(capsys, "plan", bad_folders)
+    assert code == 3
+    assert "cat/empty.jpg: empty file" in shown.out
+    assert "6 of 22 records are bad" in shown.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def bad_voc(tmp_path, write_voc):
+    """Two good pictures; malformed XML, an impossible box, a picture that is missing."""
+    root = tmp_path / "cells"
+    for number, stem in enumerate(("good", "fine", "malformed", "impossible", "missing", "words")):
+        write_voc(root, stem, [("red", 5, 5, 15, 15)], seed=number)
+    xml = root / "Annotations"
+    truncate(xml / "malformed.xml", 40)
+    text = (xml / "impossible.xml").read_text()
+    (xml / "impossible.xml").write_text(text.replace("<xmax>15", "<xmax>2"))
+    (xml / "words.xml").write_text(text.replace("<xmin>5", "<xmin>left"))
+    (root / "JPEGImages/missing.jpg").unlink()
+    return root
+
+
+def test_bad_annotations(bad_voc, tmp_path, capsys):
+    code, _ = run(
+        capsys, "build", bad_voc, "--output", tmp_path / "out", "--max-bad-fraction", "0.7"
+    )
+    info = open_dataset(str(tmp_path / "out/cells/1.0.0"))
+    rejects = rejects_of(tmp_path / "out/cells/1.0.0")
+
+    assert code == 0
+    assert info.num_records("train") == 2
+    assert {each["source"].rpartition("/")[2]: each["reason"] for each in rejects} == {
+        "malformed.xml": "malformed annotation",
+        "words.xml": "malformed annotation",
+        "impossible.xml": "impossible box",
+        "missing.xml": "missing image",
+    }
+
+
+def test_bad_rows_of_a_manifest(tmp_path, write_picture, capsys):
+    rows = ["file_name,label", "a.jpg,cat", "b.jpg,dog", "missing.jpg,dog"]
+    for name in ("a.jpg", "b.jpg"):
+        write_picture(tmp_path / "in" / name, seed=ord(name[0]))
+    (tmp_path / "in/labels.csv").write_text("\n".join(rows))
+
+    code, _ = run(capsys, "build", tmp_path / "in/labels.csv", "--output", tmp_path / "out")
+
+    assert code == 3
+    [rejected] = rejects_of(tmp_path / "out/labels/1.0.0")
+    assert rejected["reason"] == "missing file"
+    assert "labels.csv:4" in rejected["source"]
+
+
+def test_bad_lines_of_yolo(tmp_path, write_picture, capsys):
+    root = tmp_path / "zoo"
+    (root / "labels").mkdir(parents=True)
+    lines = {"good": "0 0.5 0.5 0.2 0.2", "words": "0 a b c d", "outside": "0 3 3 0.1 0.1"}
+    for number, (stem, line) in enumerate(lines.items()):
+        write_picture(root / f"images/{stem}.jpg", seed=number)
+        (root / f"labels/{stem}.txt").write_text(line)
+    (root / "data.yaml").write_text("names: [ant]\ntrain: images\n")
+
+    code, _ = run(capsys, "build", root, "--output", tmp_path / "out", "--max-bad-fraction", "0.9")
+    rejects = rejects_of(tmp_path / "out/zoo/1.0.0")
+
+    assert code == 0
+    assert len(rejects) == 2
+    assert {each["source"].rpartition("/")[2].partition(".")[0] for each in rejects} == {
+        "words",
+        "outside",
+    }
+    assert open_dataset(str(tmp_path / "out/zoo/1.0.0")).num_records("train") == 1
+
+
+def test_bad_annotations_of_coco(tmp_path, coco_file, capsys):
+    root = tmp_path / "zoo"
+    shutil.copytree(coco_file.parent, root)
+    content = json.loads((root / "instances.json").read_text())
+    content["annotations"][0]["bbox"] = [1, 2, "x", 4]
+    content["annotations"][1]["bbox"] = [1, 2, -5, 4]
+    (root / "images/2.jpg").unlink()
+    (root / "instances.json").write_text(json.dumps(content))
+
+    code, _ = run(capsys, "build", root, "--output", tmp_path / "out", "--max-bad-fraction", "0.3")
+    rejects = rejects_of(tmp_path / "out/zoo/1.0.0")
+    assert code == 0
+    assert sorted(each["reason"] for each in rejects) == [
+        "impossible box",
+        "malformed annotation",
+        "missing file",
+    ]
+
+
+def test_a_coco_file_that_ends_in_its_middle(tmp_path, coco_file, capsys):
+    root = tmp_path / "zoo"
+    shutil.copytree(coco_file.parent, root)
+    truncate(root / "instances.json", 300)
+
+    code, shown = run(capsys, "build", root / "instances.json", "--output", tmp_path / "out")
+    assert code == 3
+    assert "instances.json" in shown.err
+
+
+def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_picture, digests, capsys):
+    found = []
+    for place in ("one", "another"):
+        root = tmp_path / place / "pets"
+        write_picture(root / "a.jpg")
+        (root / "folder.jpg").mkdir()
+        rows = "file_name,label\na.jpg,cat\nmissing.jpg,dog\nfolder.jpg,dog\n"
+        (root / "labels.csv").write_text(rows)
+        output = tmp_path / f"out of {place}"
+        run(capsys, "build", root, "--output", output, "--max-bad-fraction", "0.7")
+        found.append(digests(output))
+        for path in output.rglob("*.json*"):
+            assert path.name == "build.json" or str(tmp_path) not in path.read_text()
+    assert found[0] == found[1]
+    rejects = rejects_of(output / "pets/1.0.0")
+    assert [each["reason"] for each in rejects] == ["missing file", "unreadable file"]
+    assert "missing.jpg" in rejects[0]["detail"]
+
+
+def test_nothing_at_all(tmp_path, capsys):
+    (tmp_path / "in/cat").mkdir(parents=True)
+    code, shown = run(
+        capsys, "build", tmp_path / "in", "--layout", "folders", "--output", tmp_path / "out"
+    )
+    assert code in (2, 3)
+    assert "error: " in shown.err
+    assert not list(tmp_path.glob("out/**/metadata.json"))
+
+
+def test_names_that_are_no_utf8(tmp_path, class_folders, command):
+    """Neither Examples nor Parquet hold such a name; it must not fail the whole build."""
+    root = class_folders(tmp_path / "pets", each=4)
+    (root / "cat/000.jpg").rename(root / "cat/caf\udce9.jpg")
+    (root / "d\udce9r").mkdir()
+    (root / "dog/001.jpg").rename(root / "d\udce9r/001.jpg")
+    output = tmp_path / "out"
+    done = command("beam_pipeline", "build", root, "--output", output, "--max-bad-fraction", "0.5")
+    assert done.returncode == 0, done.stderr
+    assert [each["reason"] for each in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2
+    assert open_dataset(done.stdout.strip()).num_records("train") == 6

@@ -1,0 +1,91 @@
+"""The same input gives the same bytes: on any runner, in any order, from any place."""
+
+import random
+import shutil
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_pipeline
+from beam_pipeline.batches import BATCH_SIZE
+
+OPTIONS = {
+    "num_shards": {"train": 3, "test": 2},
+    "split": {"train": 0.7, "test": 0.3},
+    "max_bad_fraction": 0.5,
+    "duplicates": "drop",
+    "name": "cells",
+}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory, digests):
+    """Builds into a new place; returns the digests of all files."""
+
+    def run(source, *, beam_options=(), transform=None, **options):
+        config = beam_pipeline.BuildConfig(
+            input=str(source) if source else "",
+            output=str(tmp_path_factory.mktemp("output")),
+            **{**OPTIONS, **options},
+        )
+        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)), transform)
+        return digests(info.directory)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def expected(build, voc_input):
+    found = build(voc_input)
+    assert len([name for name in found if name.startswith("cells-")]) == 5
+    assert {"metadata.json", "rejects.jsonl", "dataset_info.json", "features.json"} <= set(found)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_with_threads(build, voc_input, expected, threads):
+    assert build(voc_input, threads=threads) == expected
+
+
+def test_from_another_place(build, voc_input, expected, tmp_path):
+    shutil.copytree(voc_input, tmp_path / "other place/cells")
+    assert build(tmp_path / "other place/cells") == expected
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_listed_in_another_order(build, voc_input, expected, run_transform, seed):
+    elements = run_transform(beam_pipeline.ReadVoc(str(voc_input)))
+    random.Random(seed).shuffle(elements)
+    assert build("", transform=beam.Create(elements)) == expected
+
+
+def test_in_two_worker_processes_of_beam(build, voc_input, expected):
+    workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    assert build(voc_input, beam_options=workers) == expected
+
+
+def test_compressed(build, voc_input, expected):
+    one = build(voc_input, compression="gzip")
+    assert build(voc_input, compression="gzip", threads=1) == one
+    assert not set(one.values()) & {
+        digest for name, digest in expected.items() if name.startswith("cells-")
+    }
+
+
+@pytest.mark.slow
+def test_of_many_batches(build, class_folders, tmp_path):
+    """More records than a batch holds, through every way there is."""
+    root = class_folders(tmp_path / "many", each=2 * BATCH_SIZE)
+    workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    found = [build(root), build(root, threads=3), build(root, beam_options=workers)]
+    assert found[0] == found[1] == found[2]
+
+
+def test_another_seed_gives_another_order(build, voc_input, expected):
+    other = build(voc_input, seed=1)
+    assert other.keys() == expected.keys()
+    assert (
+        other["cells-train.tfrecord-00000-of-00003"]
+        != expected["cells-train.tfrecord-00000-of-00003"]
+    )
