@@ -34,7 +34,7 @@ class Feature:
         name: The record's own name for it; what the trainer calls it.
         kind: One of KINDS.
         dtype: What the trainer yields: "uint8", "int64", "float32", "string".
-        shape: Its shape there; None where it varies.
+        shape: Its shape there; None where it varies: pictures all of one size have that.
         key: The key in the Example; of an image and of boxes, the key or prefix that
             docs/format.md gives.
         format: Of an image: "jpeg", "png", or "mixed".
@@ -58,6 +58,8 @@ class Feature:
     def to_json(self) -> dict[str, Any]:
         """The feature as metadata.json holds it; what is empty is left out."""
         required = {"name", "kind", "dtype", "shape", "key"}
+        if self.kind == "boxes":
+            required.add("label_offset")
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in dataclasses.asdict(self).items()
@@ -80,6 +82,7 @@ class Observed:
             "float32", "string", "bytes".
         example: A record's source by such a type, for messages.
         formats: Pictures by encoding.
+        sizes: (height, width) in pixels of pictures, as stored; two of them at most are kept.
         classes: How often each class occurs.
         attributes: Of boxes: dtype by attribute name.
         keypoints: The most points of a box.
@@ -88,6 +91,7 @@ class Observed:
     dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
     example: dict[str, str] = dataclasses.field(default_factory=dict)
     formats: Counter[str] = dataclasses.field(default_factory=Counter)
+    sizes: set[tuple[int, int]] = dataclasses.field(default_factory=set)
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
@@ -101,6 +105,7 @@ class Observed:
         match value:
             case Image():
                 self.formats[value.format] += 1
+                self._add_sizes({(value.height, value.width)})
             case ClassLabel():
                 self.classes[value.name] += 1
             case Boxes():
@@ -122,9 +127,14 @@ class Observed:
         for dtype, source in other.example.items():
             self.example[dtype] = min(source, self.example.get(dtype, source))
         self.formats.update(other.formats)
+        self._add_sizes(other.sizes)
         self.classes.update(other.classes)
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
+
+    def _add_sizes(self, sizes: set[tuple[int, int]]) -> None:
+        if len(self.sizes) < 2:
+            self.sizes = set(sorted(self.sizes | sizes)[:2])
 
     def _add_attributes(self, attributes: Mapping[str, str]) -> None:
         for name, dtype in attributes.items():
@@ -210,11 +220,12 @@ def _infer_feature(
     match dtype:
         case "image":
             formats = [*seen.formats]
+            height, width = next(iter(seen.sizes)) if len(seen.sizes) == 1 else (None, None)
             return Feature(
                 name=name,
                 kind="image",
                 dtype="uint8",
-                shape=(None, None, 3),
+                shape=(height, width, 3),
                 key=f"{name}/encoded",
                 format=formats[0] if len(formats) == 1 else "mixed",
             )

@@ -6,8 +6,8 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema import Feature, Observed, dtype_of, infer, observe
 
-JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg")
-PNG = Image(file=FileRef(path="a.png"), format="png")
+JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
+PNG = Image(file=FileRef(path="a.png"), format="png", height=40, width=30)
 
 
 def one_box(label, **attributes):
@@ -29,6 +29,10 @@ def schema_of(*features, declared=None):
             "image",
             {"kind": "image", "dtype": "uint8", "key": "image/encoded", "format": "mixed"},
             id="pictures",
+        ),
+        pytest.param([{"image": JPEG}] * 3, "image", {"shape": (20, 30, 3)}, id="of one size"),
+        pytest.param(
+            [{"image": JPEG}, {"image": PNG}], "image", {"shape": (None, None, 3)}, id="of several"
         ),
         pytest.param(
             [{"mask": PNG}], "mask", {"key": "mask/encoded", "format": "png"}, id="second picture"

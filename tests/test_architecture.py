@@ -1,0 +1,108 @@
+"""The modules keep their order: imports point one way, and files stay small."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# From the ground up: a module imports from lines above its own, or from its own folder.
+LAYERS = {
+    "beam_pipeline": """
+        errors
+        records example progress
+        storage
+        schema boxes parallel runner media
+        batches config sharding drawing checking encoding
+        receipts census sources
+        options job inspection assign describe
+        dataset write
+        commit shards summary
+        pipeline show verification
+        commands
+        __init__ __main__
+    """,
+    "trainer": """
+        errors
+        features progress
+        parsing config
+        input_pipeline
+        dataset
+        opening strategy optimizers tasks
+        training
+        evaluation keras_fit checkpoint
+        run_directory
+        recording
+        commands
+        __init__ __main__
+    """,
+}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules that a file imports, in full."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield module
+                yield from (f"{module}.{name.name}" for name in names)
+
+
+def rooms(package: str) -> dict[str, list[Path]]:
+    """The files of each module or folder directly below a package."""
+    found: dict[str, list[Path]] = {}
+    for path in (ROOT / package).rglob("*.py"):
+        found.setdefault(path.relative_to(ROOT / package).parts[0].removesuffix(".py"), []).append(
+            path
+        )
+    return found
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_module_has_a_place(package):
+    assert sorted(LAYERS[package].split()) == sorted(rooms(package))
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_point_one_way(package):
+    height = {
+        name: number
+        for number, line in enumerate(LAYERS[package].split("\n"))
+        for name in line.split()
+    }
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for room, paths in rooms(package).items()
+        for path in paths
+        for module in imports(path)
+        if module.startswith(f"{package}.")
+        and (target := module.split(".")[1]) in height
+        and target != room
+        and height[target] >= height[room]
+    ]
+    assert wrong == []
+
+
+def test_the_packages_share_no_code():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for package, other in (("beam_pipeline", "trainer"), ("trainer", "beam_pipeline"))
+        for path in (ROOT / package).rglob("*.py")
+        for module in imports(path)
+        if module.split(".")[0] == other
+    ]
+    assert wrong == []
+
+
+def test_files_stay_small():
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for package in LAYERS
+        for path in (ROOT / package).rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 320
+    }
+    assert long == {}
