@@ -1,0 +1,138 @@
+"""The words for people name what is there: options, files, links, and code that parses."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_pipeline import commands as pipeline_commands
+from beam_pipeline.options import Parser, beam_options
+from trainer import __main__ as trainer_main
+
+_ROOT = Path(__file__).parents[2]
+_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What argparse adds by itself.
+_BUILT_IN = {"--help"}
+
+pages = pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+
+
+def _fences(page: Path, language: str) -> list[str]:
+    return [code for name, code in _FENCE.findall(page.read_text()) if name == language]
+
+
+def _commands(page: Path) -> Iterator[list[str]]:
+    for block in _fences(page, "bash"):
+        for line in block.splitlines():
+            if words := shlex.split(line, comments=True):
+                yield words
+
+
+def _known_options() -> set[str]:
+    beam = Parser(add_help=False)
+    for group in PipelineOptions.__subclasses__():
+        single = Parser(add_help=False)
+        group._add_argparse_args(single)
+        beam._option_string_actions.update(single._option_string_actions)
+    text = "".join(
+        (_ROOT / path).read_text() for path in ("beam_pipeline/options.py", "trainer/__main__.py")
+    )
+    text += (_ROOT / "beam_pipeline/commands.py").read_text()
+    return set(re.findall(r'"(--[a-z][a-z-]+)"', text)) | beam._option_string_actions.keys()
+
+
+@pages
+def test_every_option_exists(page: Path) -> None:
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text()))
+
+    assert named - _known_options() - _BUILT_IN == set()
+
+
+@pages
+def test_every_command_parses(page: Path) -> None:
+    for words in _commands(page):
+        if words[:3] == ["python", "-m", "beam_pipeline"]:
+            arguments, unknown = pipeline_commands._parser().parse_known_args(words[3:])
+            beam_options(unknown, arguments.parser)
+        elif words[:3] == ["python", "-m", "trainer"]:
+            trainer_main._parse(words[3:])
+
+
+@pages
+def test_every_input_and_target_exists(page: Path) -> None:
+    makefile = (_ROOT / "Makefile").read_text()
+    for words in _commands(page):
+        if words[0] == "make":
+            assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), words
+        for word in words:
+            if word.startswith("examples/"):
+                assert (_ROOT / word).exists(), words
+
+
+@pages
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", page.read_text()):
+        if target and "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pages
+def test_every_anchor_is_a_heading(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#]*)#([^)]*)\)", page.read_text()):
+        text = (page.parent / target if target else page).read_text()
+        headings = {
+            re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        }
+        assert anchor in headings, (target, anchor)
+
+
+@pages
+def test_every_source_file_named_exists(page: Path) -> None:
+    paths = re.findall(r"`((?:beam_pipeline|trainer|tests|examples)/[\w/.-]*)`", page.read_text())
+
+    assert [path for path in paths if not (_ROOT / path).exists()] == []
+
+
+@pages
+def test_python_parses(page: Path) -> None:
+    for code in _fences(page, "python"):
+        ast.parse(code)
+
+
+def test_pages_that_the_code_refers_to_exist() -> None:
+    sources = [
+        *_ROOT.glob("beam_pipeline/**/*.py"),
+        *_ROOT.glob("trainer/**/*.py"),
+        *_ROOT.glob("examples/*.py"),
+    ]
+    named = {name for path in sources for name in re.findall(r"docs/[\w-]+\.md", path.read_text())}
+
+    assert named
+    assert [name for name in sorted(named) if not (_ROOT / name).exists()] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    readme = (_ROOT / "README.md").read_text()
+
+    assert [page.name for page in _PAGES[1:] if f"](docs/{page.name})" not in readme] == []
+
+
+def test_every_reason_of_a_reject_is_explained() -> None:
+    explained = (_ROOT / "docs/data-checks.md").read_text() + (
+        _ROOT / "docs/layouts.md"
+    ).read_text()
+    texts = [path.read_text() for path in _ROOT.glob("beam_pipeline/**/*.py")]
+    reasons = {
+        reason
+        for text in texts
+        for reason in re.findall(r'(?:RecordError\(|reason=)\s*"([\w -]+)"', text)
+    }
+
+    assert len(reasons) > 10
+    assert [reason for reason in sorted(reasons) if reason not in explained] == []
