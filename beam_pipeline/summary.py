@@ -78,7 +78,8 @@ def _duplicates_of(census: Census) -> list[str]:
 
 def _classes(classes: tuple[str, ...]) -> list[str]:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    return [f"{len(classes)} classes: {shown}"] if classes else []
+    plural = "" if len(classes) == 1 else "es"
+    return [f"{len(classes)} class{plural}: {shown}"] if classes else []
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> list[str]:
