@@ -190,13 +190,15 @@ class _WriteShard(beam.DoFn):
         writer = sink.open_writer(folder, attempt)
         rows = index.Rows(schema)
         offset = 0
-        for record, example in self._encoded(records, schema):
-            writer.write(example)
-            length = len(example) + _FRAME_BYTES
-            rows.add(record, offset, length)
-            offset += length
-            self._meter.add(1)
-        shard_path = writer.close()
+        try:
+            for record, example in self._encoded(records, schema):
+                writer.write(example)
+                length = len(example) + _FRAME_BYTES
+                rows.add(record, offset, length)
+                offset += length
+                self._meter.add(1)
+        finally:
+            shard_path = writer.close()
         temporary = {file: str(shard_path)}
         for suffix, data in rows.files(compressed=self._config.compression != "none"):
             path = storage.join(working_dir(self._config), "index", f"{attempt}-{split}{suffix}")
