@@ -49,8 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:  # `show … | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Exception as error:
-        if not (cause := _system_error(error)):
+    except (Exception, KeyboardInterrupt) as error:
+        cause = _outer_cause(error)
+        if isinstance(cause, KeyboardInterrupt):
+            print(
+                "interrupted; run the same command again to take up finished shards",
+                file=sys.stderr,
+            )
+            return 130
+        if cause is None:
             raise
         where = f": {cause.filename}" if cause.filename else ""
         print(
@@ -59,25 +66,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    except KeyboardInterrupt:
-        print("interrupted; run the same command again to take up finished shards", file=sys.stderr)
-        return 130
     return 0
 
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a log record is not Beam's traceback of an error that `main` is going to tell."""
     error = record.exc_info[1] if record.exc_info else None
-    told = error and (isinstance(error, BeamTFRecordsError) or _system_error(error))
+    told = error and (isinstance(error, BeamTFRecordsError) or _outer_cause(error))
     return not told
 
 
-def _system_error(error: BaseException) -> OSError | None:
-    """What the operating system refused (a full disk, a forbidden path) and led to `error`."""
+def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
+    """What led to `error` from outside: an interrupt, a full disk, a forbidden path."""
     seen: list[BaseException] = []  # an error may be its own cause
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
-        if isinstance(cause, OSError) and cause.strerror:
+        if isinstance(cause, KeyboardInterrupt) or (isinstance(cause, OSError) and cause.strerror):
             return cause
         seen.append(cause)
         cause = cause.__context__ if cause.__cause__ in (None, cause) else cause.__cause__

@@ -38,7 +38,7 @@ def test_splits_features_classes_rejects_and_changes():
 
     assert told[0] == "train: 3 records in 1 shard, about 4.4 KiB"
     assert "feature image: image" in told
-    assert "1 classes: cat" in told
+    assert "1 class: cat" in told
     assert "rejected: 1 × truncated image" in told
     assert "  x.jpg: truncated image (10 bytes are missing)" in told
     assert "changed: 6 × box clipped" in told
