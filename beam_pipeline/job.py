@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline import errors, progress, storage
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.parallel import end_processes
-from beam_pipeline.receipts import working_dir
+from beam_pipeline.receipts import finished_files, working_dir
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, is_local, spare_processes
 
 
@@ -76,15 +76,18 @@ def exclusive(config: BuildConfig) -> Iterator[None]:
 def drop_unfinished(config: BuildConfig) -> None:
     """Deletes what a failed build leaves, but for finished shards, which the next one takes."""
     folder = working_dir(config)
-    if storage.list_dir(storage.join(folder, "receipts")):
+    if finished := finished_files(config):
+        unfinished = [each.path for each in storage.list_files(folder) if each.path not in finished]
+        storage.delete(unfinished)
         return
     storage.delete([folder])
     if not storage.is_remote(folder):
         with contextlib.suppress(OSError):  # not empty: it holds something else
-            os.removedirs(config.dataset_dir)
+            os.rmdir(config.dataset_dir)
+            os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
 
 
-# Runners hand on a worker's error as text: the last line of its traceback.
+# Runners hand on a worker's error as text, with the tracebacks of its causes before it.
 _OUR_ERROR = re.compile(
     r"beam_pipeline\.errors\.(?P<name>\w+): (?P<message>.*?)"
     r"(?: \[while running .*?\])?(?:\\n|\n|$)"
@@ -98,7 +101,8 @@ def explain(error: Exception) -> Exception:
         if isinstance(cause, errors.BeamTFRecordsError):
             return cause
         cause = cause.__cause__
-    if found := _OUR_ERROR.search(str(error)):
+    if all_found := list(_OUR_ERROR.finditer(str(error))):
+        found = all_found[-1]
         kind = getattr(errors, found["name"])
         if kind is errors.RecordError:
             return errors.BeamTFRecordsError(found["message"])

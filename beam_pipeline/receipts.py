@@ -1,5 +1,6 @@
 """Where a build works until it commits, and the receipts by which one that was cut off goes on."""
 
+import contextlib
 import dataclasses
 import json
 from typing import Self
@@ -65,3 +66,14 @@ def finished_shard(receipt: str, contents: str) -> ShardInfo | None:
         return None
     same = info.contents == contents and all(map(storage.exists, info.temporary.values()))
     return info if same else None
+
+
+def finished_files(config: BuildConfig) -> set[str]:
+    """The receipts of finished shards, and the files that they tell of."""
+    folder = storage.join(working_dir(config), "receipts")
+    paths = [storage.join(folder, name) for name in storage.list_dir(folder)]
+    files = set(paths)
+    for path in paths:
+        with contextlib.suppress(RecordError, ValueError, TypeError):
+            files.update(ShardInfo.from_json(storage.read_text(path)).temporary.values())
+    return files

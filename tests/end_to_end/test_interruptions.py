@@ -1,0 +1,289 @@
+"""Builds that are cut off, crowded or betrayed: nothing is lost, nothing half taken for whole."""
+
+import fcntl
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_pipeline
+from beam_pipeline import commands, commit, errors, write
+from beam_pipeline.records import Record
+
+
+def configuration(source, output, **options):
+    return beam_pipeline.BuildConfig(
+        input=str(source), output=str(output), name="pets", threads=1, **options
+    )
+
+
+def hidden(directory):
+    """What builds left behind: working directories and partial files."""
+    return [path.name for path in Path(directory).rglob(".*")] + [
+        path.name for path in Path(directory).rglob("*.partial")
+    ]
+
+
+@pytest.fixture(scope="module")
+def pets(tmp_path_factory, class_folders):
+    return class_folders(tmp_path_factory.mktemp("in") / "pets")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, pets, digests):
+    """The digests of a build that nothing disturbed, in four shards."""
+    info = beam_pipeline.build(configuration(pets, tmp_path_factory.mktemp("whole"), num_shards=4))
+    return digests(info.directory)
+
+
+def test_killed_while_writing_and_started_again(tmp_path, write_picture, digests):
+    """The killed build waits for ever at its third shard, so that the kill is sure to hit it."""
+    source = tmp_path / "pets"
+    for number in range(40):
+        write_picture(source / f"cat/{number}.jpg", seed=number)
+    output = tmp_path / "out"
+    script = (
+        "import sys, time, beam_pipeline\n"
+        "from beam_pipeline import storage\n"
+        "from beam_pipeline.config import BuildConfig\n"
+        "written, wrote = [], storage.write_bytes\n"
+        "def write_bytes(path, data):\n"
+        "    if '/receipts/' in path:\n"
+        "        written.append(path)\n"
+        "        if len(written) == 3:\n"
+        "            print('waiting', flush=True)\n"
+        "            time.sleep(600)\n"
+        "    wrote(path, data)\n"
+        "storage.write_bytes = write_bytes\n"
+        f"beam_pipeline.build(BuildConfig(input={str(source)!r}, output={str(output)!r}, "
+        "threads=1, num_shards=4))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as build:
+        assert build.stdout.readline() == b"waiting\n"
+        build.send_signal(signal.SIGKILL)
+    directory = output / "pets/1.0.0"
+    assert not (directory / "metadata.json").exists()
+    [working] = directory.glob(".building-*")
+    receipts = sorted((working / "receipts").iterdir())
+    assert len(receipts) == 2
+    finished = {path: path.stat().st_ino for path in (working / "train").iterdir()}
+
+    config = beam_pipeline.BuildConfig(
+        input=str(source), output=str(output), threads=1, num_shards=4
+    )
+    info = beam_pipeline.build(config)
+    other = beam_pipeline.BuildConfig(
+        input=str(source), output=str(tmp_path / "other"), threads=1, num_shards=4
+    )
+    assert digests(info.directory) == digests(beam_pipeline.build(other).directory)
+    assert not hidden(directory)
+    taken = {path.stat().st_ino for path in directory.glob("pets-*")} & set(finished.values())
+    assert len(taken) >= 2
+
+
+def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkeypatch, digests):
+    """At each of its steps in turn."""
+    config = configuration(pets, tmp_path, num_shards=4)
+    for step in ("_clear", "_finalise", "_write_rejects"):
+        with monkeypatch.context() as patch:
+            original = getattr(commit, step)
+
+            def cut_off(*arguments, original=original, **options):
+                original(*arguments, **options)
+                raise KeyError("cut off")
+
+            patch.setattr(commit, step, cut_off)
+            with pytest.raises(Exception, match="cut off"):
+                beam_pipeline.build(config)
+        assert not (tmp_path / "pets/1.0.0/metadata.json").exists()
+    assert digests(beam_pipeline.build(config).directory) == whole
+
+
+def test_a_full_disk(pets, whole, tmp_path, digests):
+    """A limit on the size of files stands for it: the write fails in its middle."""
+    big = [sys.executable, "-m", "beam_pipeline", "build", pets, "--output", tmp_path]
+    big += ["--num-shards", "4", "--threads", "1", "--name", "pets"]
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+
+    done = subprocess.run(big, capture_output=True, text=True, preexec_fn=limit)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "error: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("metadata.json"))
+    assert not hidden(tmp_path)
+
+    done = subprocess.run(big, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert digests(done.stdout.strip()) == whole
+
+
+def failing_at(number):
+    """`encode_records`, but for the batch of that number."""
+    calls = []
+    original = write.encode_records
+
+    def encode(*arguments, **options):
+        calls.append(1)
+        if len(calls) == number:
+            raise OSError(28, "No space left on device")
+        return original(*arguments, **options)
+
+    return encode
+
+
+def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, monkeypatch, digests):
+    config = configuration(pets, tmp_path, num_shards=4)
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(write, "encode_records", failing_at(2))
+            with pytest.raises(Exception, match="No space left"):
+                beam_pipeline.build(config)
+        [working] = (tmp_path / "pets/1.0.0").glob(".building-*")
+        shards = [path for path in (working / "train").rglob("*") if path.is_file()]
+        receipts = list((working / "receipts").iterdir())
+        assert len(shards) == len(receipts) > 0
+    assert digests(beam_pipeline.build(config).directory) == whole
+
+
+def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):
+    (tmp_path / "mine/data").mkdir(parents=True)
+    monkeypatch.setattr(write, "encode_records", failing_at(1))
+    with pytest.raises(Exception, match="No space left"):
+        beam_pipeline.build(configuration(pets, tmp_path / "mine/data"))
+    assert os.listdir(tmp_path / "mine") == ["data"]
+    assert os.listdir(tmp_path / "mine/data") == []
+
+
+@pytest.mark.parametrize("change", ["rewritten", "deleted"])
+def test_a_source_that_changes_under_the_build(
+    class_folders, write_picture, tmp_path, monkeypatch, change, capsys
+):
+    pets = class_folders(tmp_path / "pets", each=2)
+    victim = pets / "cat/000.jpg"
+    original = write.in_order
+
+    def change_then_order(*arguments):
+        victim.unlink(missing_ok=True)
+        if change == "rewritten":
+            write_picture(victim, seed=99)
+        return original(*arguments)
+
+    monkeypatch.setattr(write, "in_order", change_then_order)
+    code = commands.main(["build", str(pets), "--output", str(tmp_path / "out"), "--threads", "1"])
+    told = capsys.readouterr().err
+
+    assert code == 1
+    assert str(victim) in told
+    assert "run the build again when nothing writes to its input" in told
+    assert "Traceback" not in told
+    assert not list((tmp_path / "out").rglob("metadata.json"))
+
+
+def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tmp_path):
+    """Errors arrive as text there: the last one counts, not its causes."""
+    text = (
+        "Traceback …\nbeam_pipeline.errors.RecordError: missing file: a.jpg\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "beam_pipeline.errors.SourceChangedError: /in/a.jpg was read [while running 'Write']\n"
+    )
+    from beam_pipeline.job import explain
+
+    told = explain(RuntimeError(text))
+    assert type(told) is errors.SourceChangedError
+    assert str(told) == "/in/a.jpg was read"
+
+
+def test_two_builds_into_one_output(pets, tmp_path, capsys):
+    directory = tmp_path / "pets/1.0.0"
+    directory.mkdir(parents=True)
+    first = os.open(directory, os.O_RDONLY)
+    fcntl.flock(first, fcntl.LOCK_EX)
+    (directory / ".building-of-the-first").mkdir()
+    try:
+        code = commands.main(["build", str(pets), "--output", str(tmp_path)])
+    finally:
+        os.close(first)
+    assert code == 2
+    assert f"another build is writing {directory}" in capsys.readouterr().err
+    assert os.listdir(directory) == [".building-of-the-first"]
+
+
+@pytest.mark.slow
+def test_two_builds_at_once_for_real(write_picture, tmp_path):
+    for number in range(400):
+        write_picture(tmp_path / f"pets/cat/{number}.jpg", seed=number)
+    line = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "pets"]
+    line += ["--output", tmp_path / "out", "--num-shards", "40", "--threads", "1"]
+    builds = [
+        subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    told = [build.communicate()[1] for build in builds]
+    assert sorted(build.returncode for build in builds) == [0, 2], told
+    info = beam_pipeline.open_dataset(str(tmp_path / "out/pets/1.0.0"))
+    assert beam_pipeline.verify(info) == []
+
+
+def drop_one_of(elements):
+    records = [each for each in elements if isinstance(each, Record)]
+    return [each for each in elements if each is not records[0]]
+
+
+@pytest.mark.parametrize("stage", ["before the census", "after the census"])
+def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage):
+    if stage == "before the census":
+        from beam_pipeline import assign
+
+        unpack = assign.unpack
+        lost = []
+
+        def lossy(batch):
+            elements = unpack(batch)
+            if not lost and any(isinstance(each, Record) for each in elements):
+                lost.append(1)
+                return drop_one_of(elements)
+            return elements
+
+        monkeypatch.setattr(assign, "unpack", lossy)
+    else:
+        in_order = write.in_order
+        monkeypatch.setattr(write, "in_order", lambda *given: in_order(*given)[1:])
+
+    code = commands.main(["build", str(pets), "--output", str(tmp_path), "--threads", "1"])
+    assert code == 1
+    assert "16 records were read, but 15 written" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("metadata.json"))
+
+
+def test_threads_of_beams_runner_are_refused(pets, tmp_path, capsys):
+    code = commands.main(
+        ["build", str(pets), "--output", str(tmp_path), "--direct_running_mode=multi_threading"]
+    )
+    assert code == 2
+    assert "multi_threading loses records" in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+
+def test_a_key_that_comes_twice(pets, tmp_path):
+    records = [Record(key="same", features={"n": n}, source=f"row {n}") for n in (1, 2)]
+    with pytest.raises(errors.BeamTFRecordsError, match="key 'same' belongs to two records, row"):
+        beam_pipeline.build(
+            beam_pipeline.BuildConfig(output=str(tmp_path), name="t"),
+            PipelineOptions([]),
+            beam.Create(records),
+        )
+
+
+def test_an_unexpected_error_is_told_and_does_not_hang(pets, tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "in_order", lambda *_: 1 / 0)
+    with pytest.raises(Exception, match="division by zero"):
+        commands.main(["build", str(pets), "--output", str(tmp_path)])
