@@ -7,6 +7,7 @@ alone need not load Beam (0.8 s, 100 MB).
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 import re
 import shutil
@@ -132,26 +133,47 @@ def read_bytes(file: FileRef) -> bytes:
             file ends before the range does. The detail names the file without its folders:
             it goes into rejects.jsonl, which must not tell where the input lay.
     """
-    name = file.path.rpartition("/")[2]
-    try:
-        if is_remote(file.path):
-            with _file_systems().open(file.path, compression_type=_AS_IT_IS) as handle:
-                data = _read_range(handle, file)
-        else:
-            with open(file.path, "rb", buffering=0) as handle:
-                data = _read_range(handle, file)
-    except FileNotFoundError as error:
-        raise RecordError("missing file", name) from error
-    except OSError as error:
-        if is_remote(file.path) and not exists(file.path):
-            raise RecordError("missing file", name) from error
-        raise RecordError("unreadable file", f"{name}: {error.strerror or error}") from error
+    with _reading(file.path) as handle:
+        data = _read_range(handle, file)
     if file.length is not None and len(data) != file.length:
         raise RecordError(
             "truncated file",
-            f"{name} ends {file.length - len(data)} bytes before byte {file.offset + file.length}",
+            f"{file.path.rpartition('/')[2]} ends {file.length - len(data)} bytes before byte "
+            f"{file.offset + file.length}",
         )
     return data
+
+
+def sha256_of(path: str) -> str:
+    """Hex digest of a file of any size.
+
+    Raises:
+        RecordError: As `read_bytes`.
+    """
+    digest = hashlib.sha256()
+    with _reading(path) as handle:
+        while data := handle.read(1 << 20):
+            digest.update(data)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[Any]:
+    """The file at `path`, opened; what fails until it is closed becomes a RecordError."""
+    name = path.rpartition("/")[2]
+    try:
+        if is_remote(path):
+            with _file_systems().open(path, compression_type=_AS_IT_IS) as handle:
+                yield handle
+        else:
+            with open(path, "rb", buffering=0) as handle:
+                yield handle
+    except FileNotFoundError as error:
+        raise RecordError("missing file", name) from error
+    except OSError as error:
+        if is_remote(path) and not exists(path):
+            raise RecordError("missing file", name) from error
+        raise RecordError("unreadable file", f"{name}: {error.strerror or error}") from error
 
 
 def _read_range(handle, file: FileRef) -> bytes:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -24,22 +25,50 @@ def verify(info: DatasetInfo) -> list[str]:
 
     Checked: every shard's presence, sha256, number of records and bytes; both checksums of
     every record; that it is an Example with all keys of the schema; that every picture has
-    the sha256 its record states; that the index has the records and their offsets.
+    the sha256 its record states; that both indices have the records and their offsets; the
+    sums of metadata.json, and what dataset_info.json repeats of them.
     """
     shards = [(info, split, shard) for split, entries in info.splits.items() for shard in entries]
     problems = map_threads(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
     found = [problem for per_shard in problems for problem in per_shard]
+    return found + list(_verify_sums(info)) + list(_verify_dataset_info(info))
+
+
+def _verify_sums(info: DatasetInfo) -> Iterator[str]:
     for split, entries in info.splits.items():
-        stated = info.metadata["splits"][split]["num_records"]
-        if stated != sum(shard.num_records for shard in entries):
-            found.append(f"metadata.json: split {split} states {stated} records, its shards others")
-    return found
+        for count in ("num_records", "num_bytes"):
+            stated = info.metadata["splits"][split][count]
+            if stated != (total := sum(getattr(shard, count) for shard in entries)):
+                yield f"metadata.json: split {split} states {stated} {count}, its shards {total}"
+
+
+def _verify_dataset_info(info: DatasetInfo) -> Iterator[str]:
+    if info.compressed:  # TFDS cannot read it, so there is none
+        return
+    name = "dataset_info.json"
+    counts = {
+        split: ([shard.num_records for shard in shards], sum(shard.num_bytes for shard in shards))
+        for split, shards in info.splits.items()
+    }
+    try:
+        splits = json.loads(storage.read_text(storage.join(info.directory, name)))["splits"]
+        found = {
+            split["name"]: (list(map(int, split["shardLengths"])), int(split["numBytes"]))
+            for split in splits
+        }
+    except RecordError as error:
+        yield f"{name}: {error.reason}"
+    except (ValueError, KeyError, TypeError) as error:
+        yield f"{name}: cannot be understood: {error!r}"
+    else:
+        if found != counts:
+            yield f"{name}: its splits are not those of metadata.json"
 
 
 def _verify_shard(info: DatasetInfo, split: str, shard: ShardEntry) -> Iterator[str]:
     path = storage.join(info.directory, shard.file)
     try:
-        sha256 = hashlib.sha256(storage.read_bytes(FileRef(path=path))).hexdigest()
+        sha256 = storage.sha256_of(path)
     except RecordError as error:
         yield f"{shard.file}: {error.reason}"
         return
@@ -62,6 +91,8 @@ def _verify_shard(info: DatasetInfo, split: str, shard: ShardEntry) -> Iterator[
             f"{shard.num_records} of {shard.num_bytes}"
         )
     yield from _verify_index(info, shard, spans)
+    if not info.compressed:
+        yield from _verify_offsets(info, shard, spans)
 
 
 def _keys(features: tuple[Feature, ...]) -> frozenset[str]:
@@ -106,4 +137,17 @@ def _verify_index(
         return
     columns = (table.column(column).to_pylist() for column in ("offset", "length"))
     if list(zip(*columns, strict=True)) != spans:
+        yield f"{name}: its offsets are not those of the shard's records"
+
+
+def _verify_offsets(
+    info: DatasetInfo, shard: ShardEntry, spans: list[tuple[int, int]]
+) -> Iterator[str]:
+    name = f"index/{shard.file}.idx"
+    try:
+        text = storage.read_text(storage.join(info.directory, name))
+    except RecordError as error:
+        yield f"{name}: {error.reason}"
+        return
+    if text != "".join(f"{offset} {length}\n" for offset, length in spans):
         yield f"{name}: its offsets are not those of the shard's records"
