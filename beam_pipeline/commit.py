@@ -14,7 +14,7 @@ from beam_pipeline import storage
 from beam_pipeline.census import Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import label_map, metadata, tfds
-from beam_pipeline.errors import CountMismatchError
+from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.receipts import ShardInfo, working_dir
 from beam_pipeline.records import Rejected, unpack
 from beam_pipeline.write import split_sink
@@ -66,10 +66,13 @@ def commit(
         The data set's directory.
 
     Raises:
-        BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
+        BeamTFRecordsError: The plan's problem; rejects.jsonl is written before, where it is
+            one of the data.
         CountMismatchError: What was read is not what was written and rejected.
     """
     rejects = _rejects(rejected)
+    if isinstance(plan.problem, ConfigError):
+        raise plan.problem  # nothing is wrong with the data, so nothing is written
     if plan.problem:
         finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
         name = FAILED_REJECTS_FILE if finished else REJECTS_FILE
