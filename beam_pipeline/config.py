@@ -31,7 +31,8 @@ class BuildConfig:
     Attributes:
         input: The folder or annotation file to read; empty for a source of the user's own.
         output: DATA_DIR; the data set's directory is `<output>/<name>/<version>`.
-        name: The data set's name: letters, digits and underscores. Default: the input's.
+        name: The data set's name: lower-case letters, digits and underscores. Default: the
+            input's.
         version: Three numbers: "1.0.0".
         layout: One of LAYOUTS; "auto" finds out by looking.
         split: Fraction by split name, for records whose layout states no split.
@@ -88,9 +89,10 @@ class BuildConfig:
         if not self.name:
             object.__setattr__(self, "name", default_name(self.input))
         _check(
-            re.fullmatch(r"[A-Za-z]\w*", self.name, re.ASCII) is not None,
+            re.fullmatch(r"[a-z][a-z0-9_]*", self.name) is not None,
             f"--name {self.name!r}",
-            "start with a letter, then letters, digits and underscores, as TFDS wants it",
+            "start with a letter, then letters, digits and underscores, all lower case: "
+            "tfds.load finds no other name",
         )
         _check(
             not set("*?[") & set(self.output),

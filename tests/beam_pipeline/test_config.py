@@ -13,6 +13,7 @@ from beam_pipeline.errors import ConfigError
     ("options", "message"),
     [
         pytest.param({"name": "1st"}, r"--name '1st' .*start with a letter", id="digit first"),
+        pytest.param({"name": "BCCD"}, r"--name 'BCCD' .*all lower case", id="capitals"),
         pytest.param({"name": "a-b"}, r"--name 'a-b' .*underscores", id="dash in the name"),
         pytest.param({"name": "zähler"}, r"--name 'zähler'", id="letter beyond ASCII"),
         pytest.param({"version": "1.0"}, r"--version '1.0' .*three numbers", id="short version"),
