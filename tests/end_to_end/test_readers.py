@@ -1,0 +1,157 @@
+"""Every reader that the format promises reads what was written, with its own code."""
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import beam_pipeline
+from beam_pipeline.shards import read_examples
+
+# TFDS 4.9 calls what protobuf 6 warns of.
+pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory, coco_file):
+    config = beam_pipeline.BuildConfig(
+        input=str(coco_file), output=str(tmp_path_factory.mktemp("zoo")), name="zoo2"
+    )
+    return beam_pipeline.build(config)
+
+
+@pytest.fixture(scope="module")
+def compressed(tmp_path_factory, class_folders):
+    folder = tmp_path_factory.mktemp("compressed")
+    config = beam_pipeline.BuildConfig(
+        input=str(class_folders(folder / "pets")), output=str(folder), compression="gzip"
+    )
+    return beam_pipeline.build(config)
+
+
+@pytest.fixture(scope="module")
+def tfds():
+    import tensorflow_datasets
+
+    return tensorflow_datasets
+
+
+def names_of(info, split):
+    return [example["image/filename"][0] for example in read_examples(info, split)]
+
+
+def test_tfds_reads_labels_and_slices(tfds, labelled):
+    builder = tfds.builder_from_directory(labelled.directory)
+    feature = builder.info.features["image/class/label"]
+    assert feature.names == ["cat", "dog"]
+    assert builder.info.splits["train"].num_examples == labelled.num_records("train")
+
+    seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))
+    assert [each["image/filename"] for each in seen] == names_of(labelled, "train")
+    for each in seen:
+        folder = each["image/filename"].decode().partition("/")[0]
+        assert feature.int2str(int(each["image/class/label"])) == folder
+        assert each["image/class/text"].decode() == folder
+        assert each["image/encoded"].shape == (9, 12, 3)
+
+    half = tfds.load("pets", data_dir=str(Path(labelled.directory).parents[1]), split="train[:50%]")
+    assert len(half) == round(labelled.num_records("train") / 2)
+
+
+@pytest.mark.parametrize("name", ["boxed", "zoo"])
+def test_tfds_reads_boxes(tfds, name, request):
+    info = request.getfixturevalue(name)
+    builder = tfds.builder_from_directory(info.directory)
+    labels = builder.info.features["image/object/class/label"].feature
+    assert labels.names == ["background", *info.classes]
+
+    seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))
+    assert len(seen) == info.num_records("train")
+    expected = list(read_examples(info, "train"))
+    for each, example in zip(seen, expected, strict=True):
+        texts = [labels.int2str(int(number)) for number in each["image/object/class/label"]]
+        assert texts == [text.decode() for text in example["image/object/class/text"]]
+        for side in ("xmin", "ymin", "xmax", "ymax"):
+            key = f"image/object/bbox/{side}"
+            np.testing.assert_allclose(each[key], np.float32(example[key]))
+            assert ((each[key] >= 0) & (each[key] <= 1)).all()
+    assert any(len(each["image/object/class/label"]) for each in seen)
+
+
+def test_areas_in_fractions_arrive(zoo):
+    areas = [area for each in read_examples(zoo, "train") for area in each["image/object/area"]]
+    assert sorted(areas) == [48, 56.5, 64, 72, 80, 88, 96, 104]
+
+
+@pytest.mark.parametrize("name", ["labelled", "boxed", "compressed"])
+def test_tensorflow_parses_everything(name, request):
+    import tensorflow as tf
+
+    info = request.getfixturevalue(name)
+    fixed = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/height": tf.io.FixedLenFeature([], tf.int64),
+        "image/width": tf.io.FixedLenFeature([], tf.int64),
+        "image/format": tf.io.FixedLenFeature([], tf.string),
+        "image/source_id": tf.io.FixedLenFeature([], tf.string),
+    }
+    if name == "boxed":
+        fixed["image/object/class/label"] = tf.io.VarLenFeature(tf.int64)
+    else:
+        fixed["image/class/label"] = tf.io.FixedLenFeature([], tf.int64)
+    for split, shards in info.splits.items():
+        files = [str(Path(info.directory, shard.file)) for shard in shards]
+        kind = "GZIP" if info.compressed else ""
+        parsed = [
+            tf.io.parse_single_example(record, fixed)
+            for record in tf.data.TFRecordDataset(files, compression_type=kind)
+        ]
+        assert len(parsed) == info.num_records(split)
+        for each in parsed:
+            picture = tf.io.decode_image(each["image/encoded"], channels=3)
+            assert picture.shape == (each["image/height"], each["image/width"], 3)
+
+
+def test_dali_offsets_point_at_the_frames(labelled):
+    for shard in labelled.splits["train"]:
+        data = Path(labelled.directory, shard.file).read_bytes()
+        lines = Path(labelled.directory, "index", f"{shard.file}.idx").read_text().splitlines()
+        assert len(lines) == shard.num_records
+        end = 0
+        for line in lines:
+            offset, size = map(int, line.split())
+            assert offset == end
+            (payload,) = struct.unpack("<Q", data[offset : offset + 8])
+            assert size == payload + 16
+            end = offset + size
+        assert end == len(data)
+
+
+def test_pyarrow_reads_the_index(labelled):
+    tables = [
+        pyarrow.parquet.read_table(
+            Path(labelled.directory, "index", f"{shard.file}.parquet"), use_threads=False
+        )
+        for shard in labelled.splits["train"]
+    ]
+    rows = [row for table in tables for row in table.to_pylist()]
+    assert [row["key"].encode() for row in rows] == names_of(labelled, "train")
+    assert all(row["labels"] == [row["key"].partition("/")[0]] for row in rows)
+    assert all((row["width"], row["height"]) == (12, 9) for row in rows)
+
+
+def test_the_order_is_not_the_listings(labelled):
+    names = names_of(labelled, "train")
+    assert sorted(names) != names
+    in_first = sum(name.startswith(b"cat") for name in names[: len(names) // 2])
+    assert 0 < in_first < len(names) // 2  # classes are mixed
+
+
+def test_no_file_tells_when_or_where_it_was_made(labelled):
+    for path in Path(labelled.directory).rglob("*"):
+        if path.is_file() and path.name != "build.json":
+            assert b"pytest" not in path.read_bytes()
+    assert "pytest" in json.loads(Path(labelled.directory, "build.json").read_text())["input"]

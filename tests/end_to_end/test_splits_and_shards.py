@@ -1,0 +1,95 @@
+"""Which record goes to which split and shard, as the options say."""
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline import commands
+from beam_pipeline.shards import read_examples
+
+
+@pytest.fixture
+def build(tmp_path, capsys):
+    def run(source, *options):
+        arguments = ["build", str(source), "--output", str(tmp_path / "out"), "--threads", "1"]
+        code = commands.main([*arguments, *options])
+        shown = capsys.readouterr()
+        assert code == 0, shown.err
+        return beam_pipeline.open_dataset(shown.out.splitlines()[-1])
+
+    return run
+
+
+def names(info, split):
+    return {each["image/filename"][0].decode() for each in read_examples(info, split)}
+
+
+def shards(info):
+    return {split: len(found) for split, found in info.splits.items()}
+
+
+def test_fractions(class_folders, build, tmp_path):
+    info = build(class_folders(tmp_path / "pets", each=20), "--split", "train=0.5,test=0.5")
+    counts = {split: info.num_records(split) for split in info.splits}
+    assert sum(counts.values()) == 40
+    assert all(10 <= count <= 30 for count in counts.values())
+    assert not names(info, "train") & names(info, "test")
+
+
+def test_the_layouts_splits_are_kept(class_folders, build, tmp_path):
+    for split in ("train", "val"):
+        class_folders(tmp_path / "pets" / split, each=3)
+    info = build(tmp_path / "pets", "--num-shards", "train=2,val=1")
+    assert {split: info.num_records(split) for split in info.splits} == {"train": 6, "val": 6}
+    assert shards(info) == {"train": 2, "val": 1}
+
+
+def test_groups_by_level(write_picture, build, tmp_path):
+    for number in range(40):
+        write_picture(
+            tmp_path / f"pets/{'cat' if number % 2 else 'dog'}/patient{number % 10}/{number}.jpg",
+            seed=number,
+        )
+    info = build(tmp_path / "pets", "--split", "train=0.5,test=0.5", "--group-by", "2")
+    patients = [{name.split("/")[1] for name in names(info, split)} for split in info.splits]
+    assert len(patients) == 2
+    assert not patients[0] & patients[1]
+    assert sum(map(len, patients)) == 10
+
+
+def test_groups_by_column(write_picture, build, tmp_path):
+    rows = ["file_name,label,patient"]
+    for number in range(30):
+        write_picture(tmp_path / f"in/{number}.jpg", seed=number)
+        rows.append(f"{number}.jpg,cat,p{number % 10}")
+    (tmp_path / "in/labels.csv").write_text("\n".join(rows))
+    info = build(tmp_path / "in", "--split", "train=0.5,test=0.5", "--group-by", "patient")
+    patients = [
+        {each["patient"][0] for each in read_examples(info, split)} for split in info.splits
+    ]
+    assert len(patients) == 2
+    assert not patients[0] & patients[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(["--num-shards", "8"], {"train": 8}, id="a number"),
+        pytest.param(["--num-shards", "99"], {"train": 16}, id="at most one a record"),
+        pytest.param(["--target-shard-bytes", "3KiB"], {"train": 6}, id="by size"),
+        pytest.param([], {"train": 1}, id="at least one"),
+    ],
+)
+def test_shards(class_folders, build, tmp_path, options, expected):
+    info = build(class_folders(tmp_path / "pets"), *options)
+    assert shards(info) == expected
+    assert all(shard.num_records for found in info.splits.values() for shard in found)
+    if "--target-shard-bytes" in options:
+        assert all(1500 < shard.num_bytes < 5000 for shard in info.splits["train"])
+
+
+def test_shards_by_split(class_folders, build, tmp_path):
+    info = build(
+        class_folders(tmp_path / "pets"),
+        *("--split", "train=0.6,test=0.4", "--num-shards", "train=4,test=1"),
+    )
+    assert shards(info) == {"test": 1, "train": 4}
