@@ -27,9 +27,9 @@ POLICIES = ("clip", "drop", "error")
 Policy = Literal["clip", "drop", "error"]
 
 # What is counted.
-CLIPPED = "clipped"
-DROPPED_OUTSIDE = "dropped: outside"
-DROPPED_NO_AREA = "dropped: no area"
+CLIPPED = "box clipped"
+DROPPED_OUTSIDE = "box dropped: outside"
+DROPPED_NO_AREA = "box dropped: no area"
 # Reasons of `Rejected`.
 SIZE_MISMATCH = "size mismatch"
 IMPOSSIBLE_BOX = "impossible box"

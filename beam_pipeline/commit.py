@@ -66,13 +66,12 @@ def commit(
         The data set's directory.
 
     Raises:
-        BeamTFRecordsError: The plan's problem; rejects.jsonl is written before, where it is
-            one of the data.
+        BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
         CountMismatchError: What was read is not what was written and rejected.
     """
     rejects = _rejects(rejected)
-    if isinstance(plan.problem, ConfigError):
-        raise plan.problem  # nothing is wrong with the data, so nothing is written
+    if isinstance(plan.problem, ConfigError):  # the data is not to blame
+        raise plan.problem
     if plan.problem:
         finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
         name = FAILED_REJECTS_FILE if finished else REJECTS_FILE

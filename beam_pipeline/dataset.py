@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline import storage
 from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
-from beam_pipeline.errors import DatasetDamagedError, RecordError
+from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.schema import Feature
 
 
@@ -64,14 +65,44 @@ def is_dataset(directory: str) -> bool:
     return storage.exists(storage.join(directory, FILE))
 
 
-def open_dataset(directory: str) -> DatasetInfo:
-    """The data set in `directory`.
+def find_dataset(path: str) -> str:
+    """The data set's directory at `path`: itself, or the newest version below it.
 
     Raises:
-        DatasetDamagedError: There is no metadata.json (nothing was committed there), or it
-            cannot be understood.
+        ConfigError: There is no finished data set, or below `path` are several.
     """
-    directory = storage.absolute(directory)
+    path = storage.absolute(path)
+    if is_dataset(path):
+        return path
+    folders = [storage.join(path, name) for name in storage.list_dir(path)]
+    found = [newest for each in (path, *folders) if (newest := _newest_version(each))]
+    if len(found) != 1:
+        what = f"holds several datasets ({', '.join(found)})" if found else "is no finished dataset"
+        raise ConfigError(
+            f"{path} {what}; give a directory <output>/<name>/<version> with a {FILE}, which a "
+            "build writes last"
+        )
+    return found[0]
+
+
+def _newest_version(folder: str) -> str:
+    """The newest version of a data set in the folder of its name, or ""."""
+    versions = [
+        (tuple(map(int, name.split("."))), storage.join(folder, name))
+        for name in storage.list_dir(folder)
+        if re.fullmatch(r"\d+\.\d+\.\d+", name) and is_dataset(storage.join(folder, name))
+    ]
+    return max(versions)[1] if versions else ""
+
+
+def open_dataset(path: str) -> DatasetInfo:
+    """The data set at `path`: its directory, or one above it (then the newest version).
+
+    Raises:
+        ConfigError: There is no finished data set.
+        DatasetDamagedError: Its metadata.json cannot be understood.
+    """
+    directory = find_dataset(path)
     path = storage.join(directory, FILE)
     try:
         metadata = json.loads(storage.read_text(path))
@@ -89,10 +120,5 @@ def open_dataset(directory: str) -> DatasetInfo:
                 for name, split in metadata["splits"].items()
             },
         )
-    except RecordError as error:
-        raise DatasetDamagedError(
-            f"{directory} is no finished dataset: {error.reason} metadata.json, which a build "
-            "writes last; give the directory <output>/<name>/<version>, or run the build again"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (RecordError, ValueError, KeyError, TypeError) as error:
         raise DatasetDamagedError(f"{path} cannot be understood: {error!r}") from error

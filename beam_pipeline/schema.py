@@ -278,7 +278,7 @@ def _class_order(name: str, seen: Iterable[str], declared: tuple[str, ...]) -> t
     if undeclared := sorted(names - set(declared)):
         raise DataError(
             f"feature {name!r} has classes that are not declared: {', '.join(undeclared[:10])}; "
-            f"declared are {', '.join(declared[:20])}"
+            f"declared are {', '.join(declared[:20])}; add them there, or mend the annotations"
         )
     return declared
 

@@ -19,6 +19,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _empty_splits(info.metadata["config"]["split"], info.splits)
     lines += _classes(info.classes)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
+    lines += _mostly_left_out(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
     duplicates = info.metadata["duplicates"]
     lines += _duplicates(
@@ -44,10 +45,22 @@ def of_plan(plan: Plan, wanted_splits: Collection[str]) -> str:
     lines += [f"feature {feature.name}: {feature.kind}" for feature in plan.schema]
     lines += _classes(main_classes(plan.schema))
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
+    lines += _mostly_left_out(census.rejected, census.num_records)
     lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
     lines += _counted("changed", dict(sorted(census.notes.items())))
     lines += _duplicates_of(census)
     return "\n".join(lines)
+
+
+def _mostly_left_out(rejected: Mapping[str, int], num_records: int) -> list[str]:
+    """A warning where the input may have been taken for something else."""
+    left_out = sum(count for reason, count in rejected.items() if reason != "duplicate")
+    if left_out <= num_records:
+        return []
+    return [
+        f"warning: {left_out:,} files or records were left out and {num_records:,} used; is this "
+        "the right input, and the right --layout?"
+    ]
 
 
 def counted(count: int, what: str) -> str:

@@ -40,5 +40,5 @@ loss              {losses}
 test accuracy     {test['accuracy']:.1%}
 try next          tensorboard --logdir {out}/run
                   python -m beam_pipeline build YOUR_PICTURES --output data
-                  python -m trainer train --data data/YOUR_PICTURES --output runs/first""")
+                  python -m trainer train --data data --output runs/first""")
 PYTHON

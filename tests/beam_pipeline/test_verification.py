@@ -152,18 +152,18 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "code"),
     [
-        (None, "is no finished dataset"),
-        ("{", "cannot be understood"),
-        ("{}", "cannot be understood"),
-        ('{"format_version": 99}', "format_version 99"),
+        (None, "is no finished dataset", 2),
+        ("{", "cannot be understood", 3),
+        ("{}", "cannot be understood", 3),
+        ('{"format_version": 99}', "format_version 99", 3),
     ],
 )
-def test_what_cannot_be_opened(dataset, capsys, text, message):
+def test_what_cannot_be_opened(dataset, capsys, text, message, code):
     (dataset / "metadata.json").unlink()
     if text is not None:
         (dataset / "metadata.json").write_text(text)
     for command in ("verify", "show"):
-        assert commands.main([command, str(dataset)]) == 3
+        assert commands.main([command, str(dataset)]) == code
         assert message in capsys.readouterr().err
