@@ -191,6 +191,8 @@ def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
     info = open_dataset(args.dataset)
     if args.split and args.split not in info.splits:
         raise ConfigError(f"there is no split {args.split!r}; there are {', '.join(info.splits)}")
+    if args.limit < 0:
+        raise ConfigError(f"--limit {args.limit}: give 0 records or more")
     if args.images:
         shown = write_images(info, args.split, args.limit, Path(args.images))
     else:
