@@ -16,7 +16,7 @@ from beam_pipeline.runner import LocalJob
 
 BATCH_SIZE = 256
 # How many elements may wait in memory for their batch to fill up.
-_MAX_WAITING = 8_192
+_MAX_WAITING = 4_096
 
 
 class KeyedBatches:

@@ -9,6 +9,7 @@ slots takes twice as long there (21 µs against 9 for a labelled picture, both w
 
 import dataclasses
 import pickle
+import zlib
 from collections.abc import Iterable, Mapping
 
 
@@ -148,12 +149,17 @@ class DeclaredClasses:
 Element = Record | Rejected | DeclaredClasses
 
 
-def pack(elements: Iterable["Element"]) -> bytes:
-    """One batch as bytes: Beam's own coders cost more, element by element (docs/design.md)."""
-    return pickle.dumps(list(elements), protocol=pickle.HIGHEST_PROTOCOL)
+def pack(elements: Iterable[Element]) -> bytes:
+    """One batch as bytes: Beam's own coders cost more, element by element (docs/design.md).
+
+    Compressed to a quarter (paths repeat themselves), for 2 µs a record: shuffles and a
+    local runner's memory hold every record several times.
+    """
+    pickled = pickle.dumps(list(elements), protocol=pickle.HIGHEST_PROTOCOL)
+    return zlib.compress(pickled, level=1)
 
 
 def unpack(batch: bytes) -> list[Element]:
     """The elements that `pack` packed."""
-    elements: list[Element] = pickle.loads(batch)
+    elements: list[Element] = pickle.loads(zlib.decompress(batch))
     return elements
