@@ -15,7 +15,7 @@ def rejects_of(directory):
 
 
 def run(capsys, *arguments):
-    code = commands.main([*map(str, arguments)])
+    code = commands.main([*map(str, arguments), "--threads", "1"])
     return code, capsys.readouterr()
 
 
