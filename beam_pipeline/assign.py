@@ -16,6 +16,9 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, unpack
 
+# Records of one content that are told by name; all are counted.
+_KEYS_TOLD = 10
+
 
 class Assigned(NamedTuple):
     """What Assign yields.
@@ -139,9 +142,10 @@ def _settle_content(
     written = records[:1] if policy == "drop" else records
     census.add_duplicates(
         DuplicateGroup(
-            keys=tuple(record.key for record in records),
-            labels=tuple(map(sharding.label_text, records)) if conflict else (),
+            keys=tuple(record.key for record in records[:_KEYS_TOLD]),
+            labels=tuple(map(sharding.label_text, records[:_KEYS_TOLD])) if conflict else (),
             splits=tuple(sorted({record.split or "" for record in written})),
+            num_records=len(records),
         )
     )
     kept, *others = records

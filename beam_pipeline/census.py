@@ -23,14 +23,16 @@ class DuplicateGroup:
     """Records of equal content.
 
     Attributes:
-        keys: Their keys, sorted; the first is the one that `drop` keeps.
-        labels: Their class names, where they are not annotated alike; else empty.
+        keys: The first of their keys, sorted; the very first is the one that `drop` keeps.
+        labels: Class names by key, where the records are not annotated alike; else empty.
         splits: The splits that those of them that are written fall into.
+        num_records: How many they are.
     """
 
     keys: tuple[str, ...]
     labels: tuple[str, ...]
     splits: tuple[str, ...]
+    num_records: int
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -95,7 +97,7 @@ class Census:
     def add_duplicates(self, group: DuplicateGroup) -> None:
         """Counts a content met more than once."""
         self.duplicate_groups += 1
-        self.duplicate_records += len(group.keys)
+        self.duplicate_records += group.num_records
         self.conflicting += bool(group.labels)
         self.across_splits += len(group.splits) > 1
         self.duplicates.append((not group.labels, group))
