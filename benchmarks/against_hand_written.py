@@ -1,6 +1,6 @@
-"""50,000 files of 3 KB: `build` against a hand-written script with the same checks, in one run.
+"""`build` against a hand-written script with the same checks, in one run.
 
-    python benchmarks/small_files.py [--count 50000] [--runs 3] [--folder DIR]
+    python benchmarks/against_hand_written.py [--count 50000] [--kilobytes 3] [--runs 3]
 
 Prints a table: the median wall time, CPU time and peak memory of each, and the ratios of
 pairs of runs that followed one another. Memory is the sum over a program's processes of the
@@ -40,11 +40,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=50_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "small_files"))
+    parser.add_argument("--kilobytes", type=float, default=3.0, help="about, a picture")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir(), "against_hand_written")
+    )
     args = parser.parse_args()
-    pictures = args.folder / f"pictures_{args.count}"
+    pictures = args.folder / f"pictures_{args.count}_{args.kilobytes:g}"
     if not pictures.exists():
         make = [HERE / "make_images.py", pictures, "--count", str(args.count)]
+        make += ["--kilobytes", str(args.kilobytes)]
         subprocess.run([sys.executable, *make], check=True)
     build = ["-m", "beam_pipeline", "build", str(pictures), "--output", str(args.folder / "data")]
     commands = {
