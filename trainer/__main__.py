@@ -126,7 +126,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
     what.add_argument(
         "--image-size",
         type=parse_image_size,
-        metavar="SIDE|HxW",
+        metavar="SIDE|WxH",
         help="pixels that images are resized to (default: the dataset's, else 128)",
     )
 

@@ -120,16 +120,16 @@ def option(name: str) -> str:
 
 
 def parse_image_size(text: str) -> tuple[int, int]:
-    """(height, width) in pixels from `64` or `48x64`.
+    """(height, width) in pixels from `64` or, width first as `build` has it, `640x480`.
 
     Raises:
         ConfigError: It is neither.
     """
     match = re.fullmatch(r"(\d+)(?:x(\d+))?", text.strip().lower())
-    size = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    size = (int(match[2] or match[1]), int(match[1])) if match else (0, 0)
     if min(size) < 1:
         raise ConfigError(
-            f"--image-size {text!r} cannot be read; give a side (64) or HEIGHTxWIDTH (48x64)"
+            f"--image-size {text!r} cannot be read; give a side (64) or WIDTHxHEIGHT (640x480)"
         )
     return size
 

@@ -32,11 +32,11 @@ def test_wrong_options(options, error, message):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("64", (64, 64)), ("48x64", (48, 64)), ("48X64", (48, 64)), ("64x", None), ("0", None)],
+    [("64", (64, 64)), ("64x48", (48, 64)), ("64X48", (48, 64)), ("64x", None), ("0", None)],
 )
 def test_image_size(text, expected):
     if expected is None:
-        with pytest.raises(ConfigError, match="HEIGHTxWIDTH"):
+        with pytest.raises(ConfigError, match="WIDTHxHEIGHT"):
             parse_image_size(text)
     else:
         assert parse_image_size(text) == expected

@@ -156,7 +156,7 @@ def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsy
         pytest.param(["--task", "clasification"], 2, "did you mean", id="task"),
         pytest.param(["--train-split", "trian"], 2, "did you mean 'train'", id="split"),
         pytest.param(["--model", "smal"], 2, "keras.applications", id="model"),
-        pytest.param(["--image-size", "big"], 2, "HEIGHTxWIDTH", id="image size"),
+        pytest.param(["--image-size", "big"], 2, "WIDTHxHEIGHT", id="image size"),
         pytest.param(["--devices", "gpus"], 2, "gpu:0,1", id="devices"),
         pytest.param(["--data", "nowhere"], 2, "no file or directory nowhere", id="data"),
     ],
