@@ -180,6 +180,7 @@ def _clear(config: BuildConfig, keep: set[str]) -> None:
         rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.parquet|\.idx)?"
         r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.pbtxt"
         rf"|(failed-)?{re.escape(REJECTS_FILE)}"
+        r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
     )
     stale = [
         path

@@ -32,6 +32,7 @@ class Rows:
     def __init__(self, schema: Sequence[Feature]):
         self._schema = schema
         self._arrow_schema = _arrow_schema(schema)
+        self._column_of = {feature.name: _column(feature, schema) for feature in schema}
         self._columns: dict[str, list[Any]] = {name: [] for name in self._arrow_schema.names}
 
     def add(self, record: Record, offset: int, length: int) -> None:
@@ -57,7 +58,7 @@ class Rows:
                 case bytes():
                     pass
                 case value:
-                    row[_column(feature)] = value
+                    row[self._column_of[feature.name]] = value
         row["labels"] = labels
         for name, column in self._columns.items():
             column.append(row.get(name))
@@ -77,8 +78,12 @@ def _prefix(feature: Feature) -> str:
     return "" if feature.name == "image" else f"{feature.name}_"
 
 
-def _column(feature: Feature) -> str:
-    return f"{feature.name}_" if feature.name in _RESERVED else feature.name
+def _column(feature: Feature, schema: Sequence[Feature]) -> str:
+    taken = _RESERVED | {each.name for each in schema if each is not feature}
+    name = feature.name
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
@@ -94,6 +99,6 @@ def _arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
                     (f"{prefix}height", int64),
                 ]
             case "scalar" | "text":
-                columns.append((_column(feature), _TYPES[feature.dtype]))
+                columns.append((_column(feature, schema), _TYPES[feature.dtype]))
     columns.append(("labels", pyarrow.list_(string)))
     return pyarrow.schema(columns)

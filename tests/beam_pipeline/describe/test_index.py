@@ -65,5 +65,11 @@ def test_a_column_called_like_one_of_ours(name):
     assert table[f"{name}_"].to_pylist() == ["theirs"]
 
 
+def test_columns_that_would_meet_are_kept_apart():
+    table, _ = index_of(Record(key="a", features={"key": "theirs", "key_": "theirs too"}))
+    assert table["key_"].to_pylist() == ["theirs too"]
+    assert table["key__"].to_pylist() == ["theirs"]
+
+
 def test_bytes_have_no_column():
     assert "raw" not in index_of(Record(key="a", features={"raw": b"\x00"}))[0].column_names
