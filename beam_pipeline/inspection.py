@@ -16,8 +16,9 @@ from beam_pipeline.progress import Meter
 from beam_pipeline.records import Element, unpack
 from beam_pipeline.runner import LocalJob
 
-# So many batches are worth the half second that worker processes take to start.
-_BATCHES_BEFORE_PROCESSES = 8
+# How often it is looked at what the files are. The first time, processes are not thought of:
+# so many batches are worth the half second that they take to start.
+_BATCHES_A_LOOK = 8
 
 
 @dataclasses.dataclass
@@ -51,10 +52,11 @@ class _InspectBatch(beam.DoFn):
         self._ahead: Ahead[bytes] | None = None
 
     def process(self, batch: bytes) -> Iterator[list[Element]]:
+        if self._num_batches % _BATCHES_A_LOOK == 0:
+            processes = self._local.processes if self._num_batches else 0
+            self._labour = divide_labour(unpack(batch), self._threads, processes)
         self._num_batches += 1
-        worth_it = self._num_batches > _BATCHES_BEFORE_PROCESSES
-        processes = self._local.processes if worth_it else 0
-        labour = divide_labour(unpack(batch), self._threads, processes)
+        labour = self._labour
         inspect = functools.partial(self._inspect, threads=labour.threads)
         if not labour.processes:
             yield self._done(inspect(batch))

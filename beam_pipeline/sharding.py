@@ -92,6 +92,8 @@ def split_name(stated: str | None) -> str:
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
     """The split of a group: its hash as a fraction, among the cumulated `fractions`."""
+    if len(fractions) == 1:
+        return next(iter(fractions))
     point = _hash(f"split {seed}", group) / 2**_POSITION_BITS
     names = list(fractions)
     ends = list(itertools.accumulate(fractions.values()))

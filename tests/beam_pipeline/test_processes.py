@@ -35,7 +35,7 @@ def hashes(info: DatasetInfo) -> list[str]:
 
 
 def test_processes_write_the_same_bytes(pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr(inspection, "_BATCHES_BEFORE_PROCESSES", 0)
+    monkeypatch.setattr(inspection, "_BATCHES_A_LOOK", 1)
     started = []
     ahead = parallel.ahead_in_processes
 
