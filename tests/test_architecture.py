@@ -28,7 +28,7 @@ LAYERS = {
         errors
         features progress
         parsing config
-        input_pipeline
+        input_pipeline counting
         dataset
         opening strategy optimizers tasks
         training

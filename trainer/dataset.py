@@ -8,6 +8,7 @@ from typing import Any, Literal
 import tensorflow as tf
 
 from trainer import input_pipeline, parsing
+from trainer.counting import count_records
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature, class_names
 
@@ -73,14 +74,12 @@ class Dataset:
         return self.splits[name]
 
     def num_records(self, split: str | None = None) -> int:
-        """The number of records of a split; files without metadata are read through once."""
+        """The number of records of a split; files without metadata are gone through once."""
         chosen = self.split(split)
         if chosen.num_records is not None:
             return chosen.num_records
         if chosen.name not in self._counted:
-            self._counted[chosen.name] = input_pipeline.count_records(
-                chosen.files, chosen.compression
-            )
+            self._counted[chosen.name] = count_records(chosen.files, chosen.compression)
         return self._counted[chosen.name]
 
     def batches(
@@ -149,7 +148,8 @@ class Dataset:
             _check_equal_sizes(selected)
         if seed is None:
             seed = secrets.randbits(32)
-        num_records = self.num_records(chosen.name) if first_record else chosen.num_records
+        needed = first_record or repeat is not True
+        num_records = self.num_records(chosen.name) if needed else chosen.num_records
         return input_pipeline.batches(
             input_pipeline.Shards(
                 files=chosen.files, compression=chosen.compression, num_records=num_records

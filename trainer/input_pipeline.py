@@ -183,10 +183,3 @@ def with_mask(batched: tf.data.Dataset, size: int) -> tf.data.Dataset:
         return (*tf.nest.map_structure(filled, batch), mask)
 
     return batched.map(fill)
-
-
-def count_records(files: Sequence[str], compression: str) -> int:
-    """How many records `files` hold, by reading them all."""
-    dataset = tf.data.TFRecordDataset(list(files), compression, buffer_size=_READ_BUFFER_BYTES)
-    counted = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
-    return int(counted.numpy())
