@@ -7,6 +7,8 @@ Python between them is what costs, and only processes share that out.
 import dataclasses
 import itertools
 import os
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -28,6 +30,7 @@ _FILES_LOOKED_AT = 32
 
 # Processes that have had nothing to do for so long end.
 _IDLE_S = 10
+_PARENT_LOOK_S = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +117,28 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 def ahead_in_processes(processes: int) -> Ahead[Any]:
     """Calls in worker processes, which all stages of this process share.
 
-    loky's processes import neither the program's `__main__` nor what this process has
-    opened, and end by themselves when they are idle or this process is gone.
+    loky's processes do not import the program's `__main__`, and inherit nothing that this
+    process has opened. They end when they are idle, and soon after this process is gone.
     """
-    executor = loky.get_reusable_executor(max_workers=processes, timeout=_IDLE_S)
+    executor = loky.get_reusable_executor(
+        max_workers=processes, timeout=_IDLE_S, initializer=_end_with_parent
+    )
     return Ahead(executor, 2 * processes)
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, killed for instance.
+
+    loky's own processes stay then, waiting for work.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_LOOK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def end_processes() -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,38 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
     assert printed.strip() == "[]"
+
+
+def test_worker_processes_end_when_their_parent_is_killed():
+    code = (
+        "import time\n"
+        "from beam_pipeline.parallel import ahead_in_processes\n"
+        "print(*ahead_in_processes(1).map(time.sleep, [0]), flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        (worker,) = (pid for pid in children(parent.pid) if b"LokyProcess" in command(pid))
+        parent.kill()
+    deadline = time.monotonic() + 30
+    while b"LokyProcess" in command(worker):
+        assert time.monotonic() < deadline, "the worker outlives its parent"
+        time.sleep(0.1)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, on Linux."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in threads for child in path.read_text().split()]
+
+
+def command(pid: int) -> bytes:
+    """A process's command line; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def picture(path: Path | str) -> Record:
