@@ -23,7 +23,13 @@ from beam_pipeline.errors import (
     DatasetDamagedError,
     RecordError,
 )
-from beam_pipeline.options import Parser, add_build_options, beam_options, build_config
+from beam_pipeline.options import (
+    Parser,
+    add_build_options,
+    beam_options,
+    build_config,
+    split_arguments,
+)
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.records import FileRef
 from beam_pipeline.show import as_text, examples, write_images
@@ -39,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     logging.getLogger("apache_beam.runners.common").addFilter(_is_news)
     try:
-        args, unknown = parser.parse_known_args(arguments)
+        ours, theirs = split_arguments(sys.argv[1:] if arguments is None else arguments)
+        args, stray = parser.parse_known_args(ours)
+        unknown = theirs + stray
         options = beam_options(unknown, args.parser)
         if unknown and args.run not in (_build, _plan):
             raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")

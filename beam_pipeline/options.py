@@ -220,15 +220,31 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see `{self.prog} --help`)")
 
 
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(ours, Beam's): an option of Beam's goes with its value, wherever it stands.
+
+    Our own parser, which does not know that `--direct_num_workers` takes a value, would
+    take the value for the input.
+    """
+    _, ours = _beam_parser().parse_known_args(list(arguments))
+    rest = iter(ours)
+    awaited = next(rest, None)
+    theirs = []
+    for argument in arguments:
+        if argument == awaited:
+            awaited = next(rest, None)
+        else:
+            theirs.append(argument)
+    return ours, theirs
+
+
 def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> PipelineOptions:
     """Beam's options in what our own parser did not know.
 
     Raises:
         ConfigError: An argument is neither ours nor Beam's; the nearest of both is named.
     """
-    theirs = Parser(add_help=False)
-    for group in PipelineOptions.__subclasses__():
-        _add_group(theirs, group._add_argparse_args)
+    theirs = _beam_parser()
     _, stray = theirs.parse_known_args(list(unknown))
     if stray:
         option = stray[0].partition("=")[0]
@@ -237,6 +253,14 @@ def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> Pip
         hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
         raise ConfigError(f"unknown argument {option}{hint}")
     return PipelineOptions(list(unknown))
+
+
+def _beam_parser() -> Parser:
+    """A parser of all options of Beam's."""
+    parser = Parser(add_help=False)
+    for group in PipelineOptions.__subclasses__():
+        _add_group(parser, group._add_argparse_args)
+    return parser
 
 
 def _add_group(

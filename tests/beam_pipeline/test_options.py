@@ -157,3 +157,26 @@ def test_options_are_not_abbreviated(parser, short):
 def test_a_bad_value_is_a_configuration_error(parser):
     with pytest.raises(ConfigError, match=r"argument --seed: invalid int value: 'x' \(see `build"):
         parser.parse_args(["photos", "--seed", "x"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ours", "theirs"),
+    [
+        pytest.param(["build", "IN"], ["build", "IN"], [], id="none of Beam's"),
+        pytest.param(
+            ["build", "--direct_num_workers", "2", "IN", "--seed", "2"],
+            ["build", "IN", "--seed", "2"],
+            ["--direct_num_workers", "2"],
+            id="before the input",
+        ),
+        pytest.param(
+            ["build", "IN", "--output", "X", "--runner=FlinkRunner", "--streaming"],
+            ["build", "IN", "--output", "X"],
+            ["--runner=FlinkRunner", "--streaming"],
+            id="behind it",
+        ),
+        pytest.param(["build", "--zzqq", "3"], ["build", "--zzqq", "3"], [], id="nobody's"),
+    ],
+)
+def test_options_of_beams_go_with_their_values(arguments, ours, theirs):
+    assert options.split_arguments(arguments) == (ours, theirs)
