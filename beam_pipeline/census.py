@@ -11,7 +11,7 @@ from beam_pipeline import sharding
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
-from beam_pipeline.schema import Feature, Observed, infer
+from beam_pipeline.schema import Feature, Observed, infer, observe_record
 from beam_pipeline.sharding import SplitPlan
 
 # Duplicates and rejects that are told by name; all are counted.
@@ -76,11 +76,7 @@ class Census:
         histogram[bin_] = (records + 1, num_bytes + record.num_bytes)
         if record.notes:
             self.notes.update(record.notes)
-        source = record.source or record.key
-        for name, value in record.features.items():
-            if name not in self.observed:
-                self.observed[name] = Observed()
-            self.observed[name].add(value, source)
+        observe_record(record, self.observed)
 
     def add_rejected(self, rejected: Rejected) -> None:
         """Counts a reject."""

@@ -94,6 +94,18 @@ _OUR_ERROR = re.compile(
 )
 
 
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Raises the project's own error in place of one that carries it; never one from itself."""
+    try:
+        yield
+    except Exception as error:
+        told = explain(error)
+        if told is error:
+            raise
+        raise told from error
+
+
 def explain(error: Exception) -> Exception:
     """The project's own error that `error` carries, as itself or as text; else `error`."""
     cause: BaseException | None = error

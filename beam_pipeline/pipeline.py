@@ -17,7 +17,7 @@ from beam_pipeline.commit import Commit
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.inspection import InspectMedia
-from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, explain, watched
+from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, explained, watched
 from beam_pipeline.records import Element
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.sources import find_layout, source_of
@@ -97,11 +97,11 @@ def build(
     options = options or PipelineOptions([])
     with exclusive(config), collecting_rarely(), watched(options) as local:
         try:
-            with beam.Pipeline(runner=choose_runner(options), options=options) as pipeline:
+            with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)
-        except Exception as error:
+        except Exception:
             drop_unfinished(config)
-            raise explain(error) from error
+            raise
     return open_dataset(config.dataset_dir)
 
 
@@ -121,12 +121,9 @@ def plan(
         watched(options) as local,
     ):
         result = Path(folder, "plan")
-        try:
-            with beam.Pipeline(runner=choose_runner(options), options=options) as pipeline:
-                planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
-                planned[0].plan | "Save" >> beam.Map(_save, str(result))
-        except Exception as error:
-            raise explain(error) from error
+        with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
+            planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
+            planned[0].plan | "Save" >> beam.Map(_save, str(result))
         made: Plan = pickle.loads(result.read_bytes())
     return made
 

@@ -287,7 +287,14 @@ def observe(records: Iterable[Record]) -> dict[str, Observed]:
     """What the features of `records` are."""
     observed: dict[str, Observed] = {}
     for record in records:
-        source = record.source or record.key
-        for name, value in record.features.items():
-            observed.setdefault(name, Observed()).add(value, source)
+        observe_record(record, observed)
     return observed
+
+
+def observe_record(record: Record, observed: dict[str, Observed]) -> None:
+    """Takes the features of one more record into account."""
+    source = record.source or record.key
+    for name, value in record.features.items():
+        if name not in observed:
+            observed[name] = Observed()
+        observed[name].add(value, source)

@@ -1,5 +1,8 @@
 """One PTransform a layout; each yields `Record | Rejected | DeclaredClasses`."""
 
+import functools
+from collections.abc import Callable
+
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
@@ -48,24 +51,15 @@ def source_of(config: BuildConfig, found: Layout) -> beam.PTransform:
             return ReadYolo(found.path)
         case "coco":
             return ReadCoco(found.path, image_root=config.image_root or None)
-        case "csv":
-            return ReadCsv(
-                found.path,
-                image_root=config.image_root or None,
-                image_column=config.image_column or None,
-                label_column=config.label_column or None,
-                split_column=config.split_column or None,
-                box_format=config.box_format or None,
-                column_names=config.column_names,
-                ignore_columns=config.ignore_columns,
-            )
-        case _:
-            return ReadJsonl(
-                found.path,
-                image_root=config.image_root or None,
-                image_column=config.image_column or None,
-                label_column=config.label_column or None,
-                split_column=config.split_column or None,
-                box_format=config.box_format or None,
-                ignore_columns=config.ignore_columns,
-            )
+    read_manifest: Callable[..., beam.PTransform] = ReadJsonl
+    if found.name == "csv":
+        read_manifest = functools.partial(ReadCsv, column_names=config.column_names)
+    return read_manifest(
+        found.path,
+        image_root=config.image_root or None,
+        image_column=config.image_column or None,
+        label_column=config.label_column or None,
+        split_column=config.split_column or None,
+        box_format=config.box_format or None,
+        ignore_columns=config.ignore_columns,
+    )
