@@ -10,8 +10,10 @@ import apache_beam as beam
 from beam_pipeline import sharding
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError
+from beam_pipeline.inference import complete, infer
+from beam_pipeline.observation import Observed, observe_record
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
-from beam_pipeline.schema import Feature, Observed, infer, observe_record
+from beam_pipeline.schema import Feature
 from beam_pipeline.sharding import SplitPlan
 
 # Duplicates and rejects that are told by name; all are counted.
@@ -173,10 +175,11 @@ def make_plan(census: Census, config: BuildConfig) -> Plan:
             )
             for split in wanted
         }
-        schema = infer(
-            census.observed,
-            num_records=census.num_records,
-            declared=declared_classes(census, config.classes),
+        declared = declared_classes(census, config.classes)
+        schema = (
+            complete(config.schema, census.observed, declared)
+            if config.schema
+            else infer(census.observed, num_records=census.num_records, declared=declared)
         )
     except BeamTFRecordsError as problem:
         return Plan(census=census, splits={}, schema=(), problem=problem)

@@ -9,7 +9,8 @@ from collections import Counter
 
 from beam_pipeline import boxes, storage
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.images import ImageFacts, ImageOptions, inspect_image
+from beam_pipeline.media.images import ImageFacts, inspect_image
+from beam_pipeline.observation import dtype_of
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import (
     Boxes,
@@ -23,14 +24,14 @@ from beam_pipeline.records import (
     pack,
     unpack,
 )
-from beam_pipeline.schema import dtype_of
+from beam_pipeline.rules import Rules
 
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400
 _BOX_BYTES = 40
 
 
-def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxes.Policy) -> Record:
+def inspect_record(record: Record, rules: Rules) -> Record:
     """`record` with all that its files' bytes tell.
 
     Pictures get format, size, sha256 and what has to be converted; boxes become fractions of
@@ -47,7 +48,7 @@ def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxe
     for name, value in record.features.items():
         if isinstance(value, Image):
             data = storage.read_bytes(value.file)
-            fact = facts[name] = inspect_image(data, image_options)
+            fact = facts[name] = inspect_image(data, rules.image)
             file = value.file
             sha256 = hashlib.sha256(data).hexdigest()
             features[name] = Image(
@@ -67,7 +68,7 @@ def inspect_record(record: Record, image_options: ImageOptions, box_policy: boxe
             num_bytes += len(value) if isinstance(value, str | bytes) else 8
     for name, value in features.items():
         if isinstance(value, Boxes):
-            features[name], changed = _placed_boxes(value, facts, box_policy)
+            features[name], changed = _placed_boxes(value, facts, rules.box_policy)
             notes.update(changed)
             num_bytes += _BOX_BYTES * len(value.coordinates)
     return Record(  # dataclasses.replace takes three times as long
@@ -125,23 +126,19 @@ def _placed_boxes(
     return boxes.normalise(value, source_size=value.image_size, orientation=1, policy=box_policy)
 
 
-def inspect_element(
-    element: Element, image_options: ImageOptions, box_policy: boxes.Policy
-) -> Element:
+def inspect_element(element: Element, rules: Rules) -> Element:
     """A Record inspected, or Rejected if it cannot be used; anything else as it is."""
     if not isinstance(element, Record):
         return element
     try:
-        return inspect_record(element, image_options, box_policy)
+        return inspect_record(element, rules)
     except RecordError as error:
         # A name that is no UTF-8 can be printed and written so.
         source = (element.source or element.key).encode(errors="backslashreplace").decode()
         return Rejected(source=source, reason=error.reason, detail=error.detail)
 
 
-def inspect_batch(
-    batch: bytes, image_options: ImageOptions, box_policy: boxes.Policy, threads: int
-) -> bytes:
+def inspect_batch(batch: bytes, rules: Rules, threads: int) -> bytes:
     """`inspect_element` over a packed batch, `threads` elements at once."""
-    inspect = functools.partial(inspect_element, image_options=image_options, box_policy=box_policy)
+    inspect = functools.partial(inspect_element, rules=rules)
     return pack(map_threads(inspect, unpack(batch), threads))

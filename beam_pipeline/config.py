@@ -13,9 +13,15 @@ from beam_pipeline.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.boxes import POLICIES as BOX_POLICIES
 from beam_pipeline.boxes import Policy
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.rules import Rules
+from beam_pipeline.schema import Feature
 
-LAYOUTS = ("auto", "folders", "coco", "voc", "yolo", "csv", "jsonl")
+LAYOUTS = (
+    *("auto", "folders", "coco", "voc", "yolo"),
+    *("csv", "jsonl", "arrays", "tar", "tfrecord"),
+)
 COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
 
@@ -49,8 +55,13 @@ class BuildConfig:
         box_format: The format of boxes in a manifest.
         classes: The class names in order, where the layout declares none.
         image: How pictures are checked and stored.
+        audio: How sounds are checked and stored.
+        tokenizer: A tokenizer's file, for the tokens of every text; "" for none.
+        schema: What the records hold; empty finds out by looking at all of them.
+        path_pattern: What the paths of class folders' files say, such as "{label}_{speaker}".
         image_root: The folder that a manifest's or a COCO file's paths start from.
-        image_column, label_column, split_column: A manifest's columns, by their names.
+        image_column, audio_column, label_column, split_column: A manifest's columns, by their
+            names; several labels as "color,shape".
         column_names: The names of a CSV's columns, where the file itself has none.
         ignore_columns: Columns of a manifest that are left out.
         threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
@@ -74,8 +85,13 @@ class BuildConfig:
     box_format: str = ""
     classes: tuple[str, ...] = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
+    tokenizer: str = ""
+    schema: tuple[Feature, ...] = ()
+    path_pattern: str = ""
     image_root: str = ""
     image_column: str = ""
+    audio_column: str = ""
     label_column: str = ""
     split_column: str = ""
     column_names: tuple[str, ...] = ()
@@ -83,7 +99,7 @@ class BuildConfig:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        for path in ("input", "output", "image_root"):
+        for path in ("input", "output", "image_root", "tokenizer"):
             if value := getattr(self, path):
                 object.__setattr__(self, path, storage.absolute(os.fspath(value)))
         if not self.name:
@@ -156,10 +172,22 @@ class BuildConfig:
         """The data set's directory."""
         return storage.join(self.output, self.name, self.version)
 
+    @property
+    def rules(self) -> Rules:
+        """How records are checked and stored."""
+        return Rules(
+            image=self.image,
+            audio=self.audio,
+            box_policy=self.box_policy,
+            tokenizer=self.tokenizer,
+            schema=self.schema,
+        )
+
     def content(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         options = dataclasses.asdict(self)
         kept = {name: value for name, value in options.items() if name not in _NOT_CONTENT}
+        kept["schema"] = [feature.to_json() for feature in self.schema]
         normalised: dict[str, Any] = json.loads(json.dumps(kept))
         return normalised
 

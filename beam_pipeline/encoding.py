@@ -10,22 +10,23 @@ from collections.abc import Mapping, Sequence
 from beam_pipeline import storage
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.example import FeatureValue, encode
-from beam_pipeline.media.images import ImageOptions, encode_image
+from beam_pipeline.media.images import encode_image
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Value, unpack
+from beam_pipeline.rules import Rules
 from beam_pipeline.schema import Feature
 
 
 def encode_records(
-    batch: bytes, schema: tuple[Feature, ...], options: ImageOptions, threads: int
+    batch: bytes, schema: tuple[Feature, ...], rules: Rules, threads: int
 ) -> list[bytes]:
     """The serialized Examples of a packed batch of records, in its order."""
     records = (each for each in unpack(batch) if isinstance(each, Record))
-    encode_one = functools.partial(encode_record, schema=schema, options=options)
+    encode_one = functools.partial(encode_record, schema=schema, rules=rules)
     return list(map_threads(encode_one, records, threads))
 
 
-def encode_record(record: Record, schema: tuple[Feature, ...], options: ImageOptions) -> bytes:
+def encode_record(record: Record, schema: tuple[Feature, ...], rules: Rules) -> bytes:
     """The serialized Example of `record`, its files read anew.
 
     Raises:
@@ -36,7 +37,7 @@ def encode_record(record: Record, schema: tuple[Feature, ...], options: ImageOpt
     for name, value in record.features.items():
         if isinstance(value, Image):
             data = _read_again(record, value)
-            payloads[name] = encode_image(data, value, options)
+            payloads[name] = encode_image(data, value, rules.image)
     return encode(example_values(record, schema, payloads))
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from beam_pipeline.boxes import Policy
 from beam_pipeline.checking import inspect_batch
-from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.parallel import Ahead, ahead_in_processes, divide_labour
 from beam_pipeline.progress import Meter
 from beam_pipeline.records import Element, unpack
+from beam_pipeline.rules import Rules
 from beam_pipeline.runner import LocalJob
 
 # How often it is looked at what the files are. The first time, processes are not thought of:
@@ -25,8 +24,7 @@ _BATCHES_A_LOOK = 8
 class InspectMedia(beam.PTransform):
     """Packed batches of elements to lists of them, each Record inspected or Rejected."""
 
-    image_options: ImageOptions
-    box_policy: Policy
+    rules: Rules
     threads: int
     local: LocalJob
 
@@ -36,11 +34,7 @@ class InspectMedia(beam.PTransform):
 
 class _InspectBatch(beam.DoFn):
     def __init__(self, settings: InspectMedia):
-        self._inspect = functools.partial(
-            inspect_batch,
-            image_options=settings.image_options,
-            box_policy=settings.box_policy,
-        )
+        self._inspect = functools.partial(inspect_batch, rules=settings.rules)
         self._threads = settings.threads
         self._local = settings.local
 

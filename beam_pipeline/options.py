@@ -11,7 +11,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.boxes import FORMATS, POLICIES
 from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
+from beam_pipeline.declaration import read_schema
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 
 _Number = TypeVar("_Number", int, float)
@@ -94,7 +96,8 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--image-root", default="", metavar="DIR", help="where a manifest's or COCO's paths start")
     add("--image-column", default="", metavar="NAME", help="a manifest's column of picture paths")
-    add("--label-column", default="", metavar="NAME", help="a manifest's column of class names")
+    add("--audio-column", default="", metavar="NAME", help="a manifest's column of sound paths")
+    add("--label-column", default="", metavar="A[,B]", help="a manifest's columns of class names")
     add("--split-column", default="", metavar="NAME", help="a manifest's column of splits")
     add(
         "--column-names",
@@ -112,7 +115,20 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
     add(
+        "--schema",
+        default="",
+        metavar="FILE",
+        help="JSON or YAML that declares the features (default: look at all records)",
+    )
+    add(
+        "--path-pattern",
+        default="",
+        metavar="P",
+        help="what files' paths say, such as '{label}_{speaker}_{index}'",
+    )
+    add(
         "--classes",
+        "--labels",
         type=parse_classes,
         default=(),
         metavar="A,B|FILE",
@@ -145,6 +161,15 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--image-size", type=parse_size, metavar="S|WxH", help="stretch every picture to this size")
     add("--image-format", choices=("keep", "jpeg", "png"), default="keep")
     add("--jpeg-quality", type=int, default=default.image.jpeg_quality, metavar="Q")
+    add = parser.add_argument_group("how sounds and texts are stored").add_argument
+    add("--audio-sample-rate", type=int, metavar="HZ", help="resample (default: keep)")
+    add("--audio-mono", action="store_true", help="average the channels")
+    add(
+        "--tokenizer",
+        default="",
+        metavar="FILE",
+        help="sentencepiece .model or tokenizers .json: adds <text>/tokens",
+    )
     add = parser.add_argument_group("splits and shards").add_argument
     add(
         "--split",
@@ -200,8 +225,13 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
             jpeg_quality=args.jpeg_quality,
             max_pixels=args.max_image_pixels,
         ),
+        audio=AudioOptions(sample_rate=args.audio_sample_rate, mono=args.audio_mono),
+        tokenizer=args.tokenizer,
+        schema=read_schema(args.schema) if args.schema else (),
+        path_pattern=args.path_pattern,
         image_root=args.image_root,
         image_column=args.image_column,
+        audio_column=args.audio_column,
         label_column=args.label_column,
         split_column=args.split_column,
         column_names=args.column_names,

@@ -45,7 +45,7 @@ class PlanDataset(beam.PTransform):
             | "Balance" >> beam.Reshuffle()  # the same, spread over the workers
             | "Inspect"
             >> InspectMedia(
-                self.config.image, self.config.box_policy, self.config.threads, self.local
+                self.config.rules, self.config.threads, self.local
             )  # the same, records inspected
             | "Assign" >> AssignShards(self.config)  # Assigned
         )

@@ -52,11 +52,77 @@ class Image:
     conversions: tuple[str, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Audio:
+    """One sound; a source gives `file` alone, Inspect fills in the rest.
+
+    Attributes:
+        file: The encoded sound.
+        format: "wav", "flac" or "ogg": the encoding in which it will be stored.
+        sample_rate: Samples a second, as stored.
+        num_samples: Samples of each channel, as stored.
+        channels: Channels, as stored.
+        conversions: Why the stored bytes differ from the file's, such as "resampled"; empty
+            when the file's own bytes are stored.
+    """
+
+    file: FileRef
+    format: str = ""
+    sample_rate: int = 0
+    num_samples: int = 0
+    channels: int = 0
+    conversions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Array:
+    """Numbers of one type: inline, or in a file.
+
+    Attributes:
+        dtype: NumPy's name: "int64", "float32", "uint8", …; "" while `file` is a .npy or .npz
+            file that nobody has opened yet.
+        shape: Sizes by axis.
+        data: The values, little-endian, in C order; empty where `file` has them.
+        file: A .npy or .npz file of one array where `dtype` is "" or where `conversions` are;
+            else a range that holds the values alone, as `data` would.
+        minimum, maximum: Of the values, once inspected; None where there are none, or no number.
+        conversions: Why the stored values are not a range of the file: "fortran order", ….
+    """
+
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    data: bytes = b""
+    file: FileRef | None = None
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    conversions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FileContent:
+    """The bytes of a file, whatever they are.
+
+    Attributes:
+        file: Where they lie.
+        num_bytes: How many they are, once inspected.
+    """
+
+    file: FileRef
+    num_bytes: int = 0
+
+
 @dataclasses.dataclass(frozen=True)
 class ClassLabel:
     """A class by its name; its number is known once all names are."""
 
     name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassLabels:
+    """Any number of classes by their names: a record of several labels."""
+
+    names: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +155,17 @@ class Boxes:
 
 
 Scalar = int | float | str | bytes
-Value = Image | ClassLabel | Boxes | Scalar
+Labels = ClassLabel | ClassLabels | Boxes
+# A tuple of strings is a sequence of them; one of numbers is an Array.
+Value = Image | Audio | Array | FileContent | Labels | Scalar | tuple[str, ...]
+
+
+def file_of(value: Value) -> FileRef | None:
+    """The file that holds `value`, if one does."""
+    match value:
+        case Image() | Audio() | FileContent() | Array():
+            return value.file
+    return None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,8 +176,8 @@ class Record:
         key: Unique in the data set and stable from run to run: the path relative to the
             input, with forward slashes, or what the layout has instead. It decides the
             record's place, and becomes `image/filename`.
-        features: Values by feature name. The names "image", "label" (a ClassLabel) and
-            "boxes" are the usual ones; every other name is a column of the user's.
+        features: Values by feature name. The names "image", "audio", "label" (a ClassLabel)
+            and "boxes" are the usual ones; every other name is a column of the user's.
         split: The split that the layout states; None leaves it to `--split`.
         group: Records of one group share a split; None means the content's sha256.
         source: Where the record was described, for messages: "labels.csv:12". Default: key.

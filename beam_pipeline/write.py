@@ -223,7 +223,7 @@ class _WriteShard(beam.DoFn):
         encode = functools.partial(
             encode_records,
             schema=schema,
-            options=self._config.image,
+            rules=self._config.rules,
             threads=labour.threads,
         )
         packed = map(pack, chunks(records))

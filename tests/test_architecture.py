@@ -15,7 +15,8 @@ LAYERS = {
         records example progress
         storage
         schema boxes parallel runner media
-        batches config sharding drawing checking encoding
+        rules observation declaration
+        inference config sharding drawing checking encoding batches
         receipts census sources
         options job inspection assign describe
         dataset write

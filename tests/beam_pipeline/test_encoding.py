@@ -6,8 +6,9 @@ import pytest
 
 from beam_pipeline.encoding import example_values
 from beam_pipeline.errors import RecordError
+from beam_pipeline.inference import infer
+from beam_pipeline.observation import observe
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
-from beam_pipeline.schema import infer, observe
 
 
 def values_of(*records, declared=None):

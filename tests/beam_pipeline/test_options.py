@@ -86,7 +86,9 @@ def test_nothing_said_is_the_default_configuration(parser):
     assert options.build_config(parser.parse_args(["photos"])) == BuildConfig(input="photos")
 
 
-def test_every_option_arrives(parser):
+def test_every_option_arrives(parser, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
     args = parser.parse_args(
         [
             *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
@@ -97,6 +99,8 @@ def test_every_option_arrives(parser):
             *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
             *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
             *("--name", "n", "--version", "2.0.0", "--overwrite", "--threads", "2"),
+            *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
+            *("--tokenizer", "t.json", "--schema", str(schema), "--path-pattern", "{label}"),
         ]
     )
     config = options.build_config(args)
@@ -114,6 +118,8 @@ def test_every_option_arrives(parser):
         80,
     )
     assert config.num_shards == {"a": 2}
+    assert (config.audio.sample_rate, config.audio.mono) == (8000, True)
+    assert [feature.name for feature in config.schema] == ["n"]
 
 
 def test_beams_own_options_pass_through(parser):

@@ -6,8 +6,9 @@ import pyarrow.parquet
 import pytest
 
 from beam_pipeline.describe.index import Rows
+from beam_pipeline.inference import infer
+from beam_pipeline.observation import observe
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
-from beam_pipeline.schema import infer, observe
 
 
 def index_of(*records, compressed=False):

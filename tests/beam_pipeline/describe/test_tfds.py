@@ -7,8 +7,9 @@ import pytest
 
 from beam_pipeline.commit import ShardInfo
 from beam_pipeline.describe import tfds
+from beam_pipeline.inference import infer
+from beam_pipeline.observation import observe
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
-from beam_pipeline.schema import infer, observe
 
 
 def schema_of(**features):

@@ -1,0 +1,27 @@
+"""How records are checked and stored: what every stage that touches a record goes by."""
+
+import dataclasses
+
+from beam_pipeline.boxes import Policy
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.schema import Feature
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How records are checked and stored.
+
+    Attributes:
+        image: Pictures.
+        audio: Sounds.
+        box_policy: What becomes of boxes that reach outside the picture.
+        tokenizer: Path of the tokenizer that texts go through; "" for none.
+        schema: What a user declared of the records; empty where nothing is.
+    """
+
+    image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
+    box_policy: Policy = "clip"
+    tokenizer: str = ""
+    schema: tuple[Feature, ...] = ()
