@@ -133,7 +133,7 @@ def read_bytes(file: FileRef) -> bytes:
             file ends before the range does. The detail names the file without its folders:
             it goes into rejects.jsonl, which must not tell where the input lay.
     """
-    with _reading(file.path) as handle:
+    with opened(file.path) as handle:
         data = _read_range(handle, file)
     if file.length is not None and len(data) != file.length:
         raise RecordError(
@@ -151,15 +151,19 @@ def sha256_of(path: str) -> str:
         RecordError: As `read_bytes`.
     """
     digest = hashlib.sha256()
-    with _reading(path) as handle:
+    with opened(path) as handle:
         while data := handle.read(1 << 20):
             digest.update(data)
     return digest.hexdigest()
 
 
 @contextlib.contextmanager
-def _reading(path: str) -> Iterator[Any]:
-    """The file at `path`, opened; what fails until it is closed becomes a RecordError."""
+def opened(path: str) -> Iterator[Any]:
+    """The file at `path`, to read and to seek in; it is read as it is, whatever its suffix.
+
+    What fails until it is closed becomes a RecordError: "missing file" or "unreadable file".
+    So nothing is to be written meanwhile: a full disk is no fault of the file that is read.
+    """
     name = path.rpartition("/")[2]
     try:
         if is_remote(path):
@@ -206,20 +210,48 @@ def make_dirs(path: str) -> None:
 
 def write_bytes(path: str, data: bytes) -> None:
     """Writes a file whole; a reader sees all of it or, if it was new, nothing."""
-    make_dirs(path.rpartition("/")[0])
     if is_remote(path):  # objects appear when they are complete
         with _file_systems().create(path, compression_type=_AS_IT_IS) as handle:
             handle.write(data)
         return
+    with writing(path) as handle:
+        handle.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[Any]:
+    """A new file, written piece by piece; it lies at `path` once all of it is written.
+
+    Whatever fails before leaves nothing there.
+    """
+    make_dirs(path.rpartition("/")[0])
     temporary = f"{path}.{uuid.uuid4().hex}.partial"
     try:
-        with open(temporary, "wb") as handle:
-            handle.write(data)
-        os.replace(temporary, path)
+        with (
+            _file_systems().create(temporary, compression_type=_AS_IT_IS)
+            if is_remote(path)
+            else open(temporary, "wb")
+        ) as handle:
+            yield handle
+        move(temporary, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
+        delete([temporary])
         raise
+
+
+def version(path: str) -> str:
+    """What tells one state of a file from the next: its size and when it changed.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+    """
+    with opened(path) as handle:
+        if is_remote(path):
+            [match] = _file_systems().match([path])
+            [metadata] = match.metadata_list
+            return f"{metadata.size_in_bytes} {metadata.last_updated_in_seconds}"
+        status = os.fstat(handle.fileno())
+        return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def move(source: str, destination: str) -> None:
