@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from beam_pipeline.options import (
     split_arguments,
 )
 from beam_pipeline.pipeline import build, plan
+from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import FileRef
 from beam_pipeline.show import as_text, examples, write_images
 from beam_pipeline.sources import find_layout, source_of
@@ -150,7 +152,7 @@ def _parser() -> Parser:
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
     config = build_config(args)
     try:
-        info = build(config, options, _source(config))
+        info = build(config, options, _source(config, scratch_dir(config)))
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
         path = storage.join(config.dataset_dir, name)
@@ -164,17 +166,18 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config = build_config(args)
-    made = plan(config, options, _source(config))
+    with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
+        made = plan(config, options, _source(config, scratch))
     print(summary.of_plan(made, config.split))
     if made.problem:
         raise made.problem
 
 
-def _source(config: BuildConfig) -> beam.PTransform:
+def _source(config: BuildConfig, scratch: str) -> beam.PTransform:
     """The source of the configured input; says on stderr what was found."""
     layout = find_layout(config)
     print(f"found {layout.found}", file=sys.stderr)
-    return source_of(config, layout)
+    return source_of(config, layout, scratch)
 
 
 def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:

@@ -18,6 +18,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.inspection import InspectMedia
 from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, explained, watched
+from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import Element
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.sources import find_layout, source_of
@@ -92,7 +93,7 @@ def build(
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    source = source or source_of(config, find_layout(config))
+    source = source or source_of(config, find_layout(config), scratch_dir(config))
     check_output(config)
     options = options or PipelineOptions([])
     with exclusive(config), collecting_rarely(), watched(options) as local:
@@ -111,7 +112,6 @@ def plan(
     source: beam.PTransform | None = None,
 ) -> Plan:
     """What `build` would do with the same arguments; all is read and checked, nothing written."""
-    source = source or source_of(config, find_layout(config))
     options = options or PipelineOptions([])
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave --runner out")
@@ -121,6 +121,7 @@ def plan(
         watched(options) as local,
     ):
         result = Path(folder, "plan")
+        source = source or source_of(config, find_layout(config), f"{folder}/unpacked")
         with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
             planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
             planned[0].plan | "Save" >> beam.Map(_save, str(result))

@@ -53,6 +53,11 @@ def working_dir(config: BuildConfig) -> str:
     return storage.join(config.dataset_dir, f".building-{config.fingerprint[:16]}")
 
 
+def scratch_dir(config: BuildConfig) -> str:
+    """Where a build unpacks compressed inputs; it goes with the working directory."""
+    return storage.join(working_dir(config), "unpacked")
+
+
 def receipt_path(config: BuildConfig, split: str, shard: int) -> str:
     """Where the receipt of a finished shard lies."""
     return storage.join(working_dir(config), "receipts", f"{split}-{shard:05d}.json")

@@ -40,8 +40,11 @@ def find_layout(config: BuildConfig) -> Layout:
     return layout.resolve(config.input, config.layout)
 
 
-def source_of(config: BuildConfig, found: Layout) -> beam.PTransform:
-    """The transform that reads the configured input, whose layout was `found`."""
+def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransform:
+    """The transform that reads the configured input, whose layout was `found`.
+
+    Compressed inputs that must be files as they are get unpacked into the folder `scratch`.
+    """
     match found.name:
         case "folders":
             return ReadClassFolders(found.path)
