@@ -28,8 +28,10 @@ LAYERS = {
     "trainer": """
         errors
         features progress
-        parsing config
-        input_pipeline counting
+        parsing config explaining
+        batching elements counting
+        padding
+        input_pipeline
         dataset
         opening strategy optimizers tasks
         training

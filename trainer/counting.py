@@ -1,8 +1,9 @@
-"""How many records bare TFRecord files hold, which no metadata says."""
+"""How many records and classes bare TFRecord files hold, which no metadata says."""
 
 import os
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -26,6 +27,16 @@ def count_records(files: Sequence[str], compression: str) -> int:
     dataset = tf.data.TFRecordDataset(list(files), compression, buffer_size=1 << 20)
     counted = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
     return int(counted.numpy())
+
+
+def count_classes(batches: tf.data.Dataset, name: str) -> int:
+    """1 + the largest of the int64 numbers `name` in `batches`; 0 where none is above -1."""
+
+    def larger(largest: Any, batch: Any) -> Any:
+        numbers = tf.reshape(batch[name], [-1])
+        return tf.reduce_max(tf.concat([[largest], numbers], axis=0))
+
+    return int(batches.reduce(tf.constant(-1, tf.int64), larger).numpy()) + 1
 
 
 def _count_frames(path: str) -> int:

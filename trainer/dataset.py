@@ -2,17 +2,20 @@
 
 import dataclasses
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import tensorflow as tf
 
-from trainer import input_pipeline, parsing
-from trainer.counting import count_records
+from trainer import batching, input_pipeline, parsing
+from trainer.counting import count_classes, count_records
+from trainer.elements import arranger
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.explaining import explained
 from trainer.features import Feature, class_names
 
 ImageSize = int | tuple[int, int]
+_USUAL_BATCH_SIZE = 32
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,20 @@ class Dataset:
         features: Feature by name.
         splits: Split by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: What the builder says identifies the content; empty without metadata.
+        notes: What was guessed about the records of bare files, to be read by people.
+        remedy: What to do when a record does not fit the features.
     """
 
     path: str
     features: Mapping[str, Feature]
     splits: Mapping[str, Split]
     fingerprint: str = ""
+    notes: tuple[str, ...] = ()
+    remedy: str = "run `python -m beam_pipeline verify` on it"
     _counted: dict[str, int] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    _num_classes: dict[tuple[str, str], int] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def classes(self) -> list[str]:
@@ -82,17 +92,49 @@ class Dataset:
             self._counted[chosen.name] = count_records(chosen.files, chosen.compression)
         return self._counted[chosen.name]
 
+    def num_classes(self, name: str, split: str | None = None) -> int:
+        """How many classes a feature has: those that it states, else as many as a split needs.
+
+        Without stated classes that is 1 + the largest number in the split, by one pass that
+        reads this key alone, once. A record without a label (-1) does not count, nor does
+        one of several labels that has none: 0 where no record has any.
+
+        Raises:
+            UnknownNameError: No such feature or split.
+            ConfigError: The feature holds no class numbers.
+        """
+        (feature,) = self._select([name])
+        if feature.classes:
+            return len(feature.classes)
+        if feature.dtype != "int64":
+            raise ConfigError(
+                f"feature {name!r} is {feature.kind} of {feature.dtype}, not a number of a class; "
+                "declare it as class_label, or choose another"
+            )
+        chosen = self.split(split).name
+        if (name, chosen) not in self._num_classes:
+            batches = self.batches(chosen, batch_size=1024, features=[name], padding_value=-1)
+            self._num_classes[name, chosen] = count_classes(batches, name)
+        return self._num_classes[name, chosen]
+
     def batches(
         self,
         split: str | None = None,
         *,
-        batch_size: int | None = 32,
+        batch_size: int | None = _USUAL_BATCH_SIZE,
         features: Sequence[str] | None = None,
         target: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
         image_size: ImageSize | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
+        pad: Mapping[str, int] | None = None,
+        truncate: bool = False,
+        padding_value: batching.Padding | Mapping[str, batching.Padding] | None = None,
+        ragged: bool | Sequence[str] = False,
         boxes: Literal["padded", "ragged"] = "padded",
         max_boxes: int | None = None,
+        buckets: Sequence[tuple[int | None, int]] | None = None,
+        bucket_by: str | None = None,
         shuffle: bool = False,
         seed: int | None = None,
         shuffle_buffer: int = 2048,
@@ -103,13 +145,16 @@ class Dataset:
     ) -> tf.data.Dataset:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
 
-        Names and shapes (b = batch):
+        Names and shapes (b = batch; n = the longest record of the batch, others filled up):
             an image: float32 in 0..1, or uint8, [b, height, width, channels];
-            a class label: int64 [b], from 0;
+            audio: float32 in -1..1 [b, n, channels], filled up with 0.0;
+            a class label: int64 [b], from 0; of several labels a record [b, n], with -1;
+            a tensor: [b, …] as its dtype and shape say;
+            a sequence: int64, float32 or `tf.string` [b, n, …], with 0, 0.0 or "";
             `boxes`: float32 [b, n, 4], xmin, ymin, xmax, ymax in 0..1, with `box_labels`
-            int64 [b, n] from 0 and `box_<attribute>` [b, n]; shorter rows end in -1
-            (in "" where an attribute is bytes);
-            every other column under its own name, text and bytes as `tf.string`.
+            int64 [b, n] from 0 and `box_<attribute>` [b, n], with -1 (with "" where an
+            attribute is bytes);
+            every other column [b] under its own name, text and bytes as `tf.string`.
 
         Args:
             split: May be left out where there is one split.
@@ -118,36 +163,53 @@ class Dataset:
             target: An output's name: elements become (inputs, target). Inputs are the bare
                 tensor where one is left, a dict where several are. Several names make the
                 target a dict.
+            sample_weight: A number's name: elements become (inputs, target, weight), the
+                weight float32 [b], and no input.
             image_size: A side, or (height, width), in pixels, that images are resized to
                 without regard to aspect. Without it, only images of a declared size batch.
             image_dtype: "uint8" keeps 0..255.
-            boxes: "padded", or "ragged" tensors.
-            max_boxes: Pads to this many boxes. A record with more is an error.
+            pad: The length n by output: `{"sequence": 128}`; of boxes also their labels' and
+                attributes'. A longer record is an error.
+            truncate: Cut records that are longer than `pad` or `max_boxes` says instead.
+            padding_value: What fills up: one value for all outputs of its type, or by output.
+            ragged: True leaves what varies in length as ragged tensors; or names of outputs.
+            boxes: "ragged" does so for boxes and what belongs to them.
+            max_boxes: As `pad` for all boxes.
+            buckets: `[(50, 64), (100, 32), (None, 16)]` batches records of up to 50 by 64,
+                of up to 100 by 32, longer ones by 16; leave batch_size out. The number of
+                batches is not known beforehand; under a strategy of several replicas pass
+                batch_size, as these batches have no one size to be shared out.
+            bucket_by: The output whose length decides, where several vary.
             shuffle: A new order each pass: shards permuted, sixteen read at once, then each
                 `shuffle_buffer` serialized records permuted.
             seed: Makes the order the same in each run; a fresh one is drawn without it.
             repeat: True for no end, or the number of passes. Batches run on over the end of
                 a pass.
             first_record: How many records, counted over all passes, to leave out.
-            drop_remainder: Leave out a last batch that is not full.
+            drop_remainder: Leave out a last batch that is not full (of each bucket).
             deterministic: False lets records overtake each other when the reads stall.
 
         Raises:
-            UnknownNameError: No such split, feature or target.
+            UnknownNameError: No such split, feature or output.
             ConfigError: Arguments that do not go together.
+
+        The dataset itself raises `tf.errors.InvalidArgumentError` at a record that does not fit
+        the features; the message names the key and the remedy. `numpy` raises this package's.
         """
         chosen = self.split(split)
         selected = self._select(features)
         _check_choice("image_dtype", image_dtype, ("float32", "uint8"))
         _check_choice("boxes", boxes, ("padded", "ragged"))
         _check_positive(batch_size=batch_size, max_boxes=max_boxes, shuffle_buffer=shuffle_buffer)
-        if max_boxes is not None and boxes == "ragged":
-            raise ConfigError("max_boxes pads, and boxes='ragged' does not; leave one out")
+        if buckets and batch_size != _USUAL_BATCH_SIZE:
+            raise ConfigError(f"buckets state their batch sizes; leave out batch_size={batch_size}")
         size = (image_size, image_size) if isinstance(image_size, int) else image_size
         if batch_size is not None and size is None:
             _check_equal_sizes(selected)
         if seed is None:
             seed = secrets.randbits(32)
+        decoding = parsing.Decoding(image_size=size, image_dtype=image_dtype)
+        outputs = parsing.outputs(selected, decoding)
         needed = first_record or repeat is not True
         num_records = self.num_records(chosen.name) if needed else chosen.num_records
         return input_pipeline.batches(
@@ -163,11 +225,18 @@ class Dataset:
                 first_record=first_record,
                 deterministic=deterministic,
             ),
-            parsing.Decoding(image_size=size, image_dtype=image_dtype, max_boxes=max_boxes),
-            input_pipeline.Batching(
-                size=batch_size, drop_remainder=drop_remainder, ragged=boxes == "ragged"
+            decoding,
+            batching.Batching(
+                size=batch_size,
+                drop_remainder=drop_remainder,
+                lengths=batching.stated_lengths(pad, max_boxes, outputs),
+                truncate=truncate,
+                padding=batching.padding(padding_value, outputs),
+                ragged=batching.ragged_names(ragged, boxes, outputs),
+                buckets=batching.stated_buckets(buckets, bucket_by, outputs),
             ),
-            _arranger(selected, target),
+            arranger(outputs, target, sample_weight),
+            f"a record does not fit the features; {self.remedy}",
         )
 
     def numpy(
@@ -183,7 +252,10 @@ class Dataset:
         """The records of a split one by one, as NumPy arrays by name; text comes as bytes.
 
         Arguments, names and errors are those of `batches`, shapes those without the axis b.
-        Images keep their own size without `image_size`; boxes are [n, 4], never padded.
+        Images keep their own size without `image_size`; nothing is padded: boxes are [n, 4].
+
+        Raises:
+            DatasetDamagedError: A record does not fit the features, or a shard is damaged.
         """
         dataset = self.batches(
             split,
@@ -194,8 +266,13 @@ class Dataset:
             shuffle=shuffle,
             seed=seed,
         )
-        records: Iterator[dict[str, Any]] = dataset.as_numpy_iterator()
-        return records
+        return self._read(dataset)
+
+    def _read(self, dataset: tf.data.Dataset) -> Iterator[dict[str, Any]]:
+        try:
+            yield from dataset.as_numpy_iterator()
+        except tf.errors.OpError as error:
+            raise explained(error, self.remedy) from error
 
     def _select(self, names: Sequence[str] | None) -> list[Feature]:
         if names is None:
@@ -209,32 +286,6 @@ class Dataset:
             raise ConfigError(f"no feature of {self.path} is chosen; name one in features=[…]")
         parsing.check_readable(selected)
         return selected
-
-
-def _arranger(
-    features: Sequence[Feature], target: str | Sequence[str] | None
-) -> Callable[[parsing.Tensors], Any]:
-    """The function from outputs by name to what `batches` yields."""
-    if target is None:
-        return lambda outputs: outputs
-    outputs = [name for feature in features for name in parsing.output_names(feature)]
-    targets = [target] if isinstance(target, str) else list(target)
-    for name in targets:
-        if name not in outputs:
-            raise UnknownNameError("output to be the target", name, outputs)
-    inputs = [name for name in outputs if name not in targets]
-    if not inputs:
-        raise ConfigError(f"target={target!r} leaves no input; choose more features")
-
-    def arrange(by_name: parsing.Tensors) -> Any:
-        return (
-            by_name[inputs[0]] if len(inputs) == 1 else {name: by_name[name] for name in inputs},
-            by_name[target]
-            if isinstance(target, str)
-            else {name: by_name[name] for name in targets},
-        )
-
-    return arrange
 
 
 def _check_equal_sizes(features: Sequence[Feature]) -> None:

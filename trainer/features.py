@@ -1,7 +1,7 @@
 """What a record holds: the features of metadata.json, or declared by the caller."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -29,14 +29,18 @@ _DEFAULT_DTYPES = {
 _DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
     "image": (None, None, None),
     "boxes": (None, 4),
+    "sequence": (None,),
+    "audio": (None, None),
 }
+_ENCODINGS = {"tensor": ("", "bytes"), "boxes": ("", "flat")}
 # The ids of a label map, which boxes refer to, start at 1.
 _DEFAULT_LABEL_OFFSETS = {"boxes": 1}
-# Where the usual writers (TF Object Detection API, Model Garden) put these kinds.
+# Where the usual writers (this project's, TF Object Detection API, Model Garden) put these kinds.
 _STANDARD_KEYS = {
-    "image": "image/encoded",
-    "class_label": "image/class/label",
-    "boxes": "image/object",
+    "image": ("{name}/encoded", "image/encoded"),
+    "audio": ("{name}/encoded", "audio/encoded"),
+    "class_label": ("{name}/label", "image/class/label"),
+    "boxes": ("{name}/object", "image/object"),
 }
 
 Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
@@ -49,11 +53,20 @@ class Feature:
     Attributes:
         name: The name in the trainer's batches.
         kind: One of `KINDS`.
-        dtype: "uint8", "int64", "float32", "string" or "bytes".
+        dtype: "uint8", "int64", "float32", "string" or "bytes"; of a tensor with encoding
+            "bytes" any of NumPy's numbers.
         shape: Sizes by axis, None where they vary from record to record.
         key: The key in `tf.train.Example`; for boxes the prefix of the keys.
-        classes: Class names by number, empty where the feature has none.
-        format: Of an image: "jpeg", "png" or "mixed"; empty when not stated.
+        classes: Class names by number, empty where the feature has none, or nobody said which.
+        format: Of an image: "jpeg", "png" or "mixed"; of audio: "wav", "flac", "ogg" or
+            "mixed"; empty when not stated.
+        encoding: Of a tensor: "bytes" where it is one raw value, little-endian, in C order;
+            empty for a list of values. Of boxes: "flat" where `key` is one list of four
+            numbers a box; empty for a list a side.
+        bare: Stored under `key` alone, as others write records.
+        sample_rate: Of audio: samples a second, 0 where records differ or nobody said.
+        default: What a record without the key has; None makes that an error. Of a sequence:
+            what pads it.
         label_offset: What the stored class numbers start at; the trainer's start at 0.
         attributes: Of boxes: further facts of each box, dtype by name.
         keypoints: Of boxes: points a box, 0 for none.
@@ -66,6 +79,10 @@ class Feature:
     key: str
     classes: tuple[str, ...] = ()
     format: str = ""
+    encoding: str = ""
+    bare: bool = False
+    sample_rate: int = 0
+    default: Any = None
     label_offset: int = 0
     attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
@@ -113,24 +130,48 @@ def _feature(entry: Mapping[str, Any]) -> Feature:
             f'feature {name!r} of kind {kind!r} has no dtype; add "dtype": "int64", '
             '"float32" or "bytes"'
         )
-    shape = entry.get("shape")
-    if kind == "image" and shape is not None and len(shape) != 3:
-        raise ConfigError(
-            f"image feature {name!r} has shape {shape!r}; state [height, width, channels], "
-            "null where a size varies"
+    encoding = entry.get("encoding") or ""
+    known = _ENCODINGS.get(kind, ("",))
+    if encoding not in known:
+        raise UnknownNameError(
+            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, known)
         )
     return Feature(
         name=name,
         kind=kind,
         dtype=dtype,
-        shape=_DEFAULT_SHAPES.get(kind, ()) if shape is None else tuple(shape),
+        shape=_shape(name, kind, entry.get("shape")),
         key=entry.get("key") or name,
         classes=tuple(entry.get("classes") or ()),
         format=entry.get("format") or "",
+        encoding=encoding,
+        bare=bool(entry.get("bare")),
+        sample_rate=entry.get("sample_rate") or 0,
         label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
         attributes=MappingProxyType(dict(entry.get("attributes") or {})),
         keypoints=entry.get("keypoints") or 0,
     )
+
+
+def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[int | None, ...]:
+    shape = None if stated is None else tuple(stated)
+    match kind, shape:
+        case "tensor", None:
+            wanted = "its sizes by axis: [5], or [64, 64, 3]"
+        case "tensor", tuple(sizes) if None in sizes:
+            wanted = "sizes that are fixed; one whose length varies is a sequence"
+        case "image", tuple(sizes) if len(sizes) != 3:
+            wanted = "[height, width, channels], null where a size varies"
+        case "audio", tuple(sizes) if len(sizes) != 2:
+            wanted = "[samples, channels], null where a size varies"
+        case "sequence", tuple(sizes) if sizes[:1] != (None,) or not all(sizes[1:]):
+            wanted = "[null], or [null, 4] for rows of 4 numbers"
+        case "class_label", tuple(sizes) if sizes not in ((), (None,)):
+            wanted = "[], or [null] for any number of labels a record"
+        case _:
+            return _DEFAULT_SHAPES.get(kind, ()) if shape is None else shape
+    said = "no shape" if stated is None else f"shape {list(stated)}"
+    raise ConfigError(f"{kind} feature {name!r} has {said}; state {wanted}")
 
 
 def with_keys_of(
@@ -138,8 +179,9 @@ def with_keys_of(
 ) -> Mapping[str, Feature]:
     """`features` of files without metadata, with the keys that a record really has.
 
-    A feature whose key the record lacks takes the standard key of its kind
-    (image/encoded, image/class/label, image/object/…) where the record has that one.
+    A feature whose key the record lacks takes a standard key of its kind (image/encoded,
+    image/class/label, image/object/…) where the record has that one. Boxes whose key the
+    record has as it stands are flat.
     """
     return MappingProxyType(
         {name: _with_key_of(feature, record_keys) for name, feature in features.items()}
@@ -150,10 +192,11 @@ def _with_key_of(feature: Feature, record_keys: Collection[str]) -> Feature:
     def is_present(key: str) -> bool:
         return (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in record_keys
 
-    standard = _STANDARD_KEYS.get(feature.kind, feature.key)
-    if is_present(standard) and not is_present(feature.key):
-        return dataclasses.replace(feature, key=standard)
-    return feature
+    if feature.kind == "boxes" and feature.key in record_keys:
+        return dataclasses.replace(feature, encoding="flat")
+    standard = [key.format(name=feature.name) for key in _STANDARD_KEYS.get(feature.kind, ())]
+    key = next(filter(is_present, [feature.key, *standard]), feature.key)
+    return dataclasses.replace(feature, key=key)
 
 
 def class_names(features: Iterable[Feature]) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer import parsing
+from trainer import padding, parsing
+from trainer.batching import Batching
 from trainer.features import Feature
 
 # Sixteen shards at once, sixteen records at a time: with a buffer of 2,048 a pair of records
@@ -60,21 +61,6 @@ class Order:
     deterministic: bool = True
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Batching:
-    """How records become batches.
-
-    Attributes:
-        size: Records a batch; None for no batches.
-        drop_remainder: Leave out a last batch that is not full.
-        ragged: Columns of varying length become ragged tensors, instead of being padded.
-    """
-
-    size: int | None
-    drop_remainder: bool = False
-    ragged: bool = False
-
-
 def batches(
     shards: Shards,
     features: Sequence[Feature],
@@ -82,16 +68,34 @@ def batches(
     decoding: parsing.Decoding,
     batching: Batching,
     arrange: Callable[[parsing.Tensors], Any],
+    misfit: str,
 ) -> tf.data.Dataset:
-    """The dataset of what `arrange` makes of each batch's tensors by name."""
-    parse = parsing.parser(features, decoding)
+    """The dataset of what `arrange` makes of each batch's tensors by name.
+
+    Args:
+        shards: Where the records are.
+        features: What is read of them.
+        order: Which come, and when.
+        decoding: How images come out.
+        batching: How records become batches.
+        arrange: From tensors by name to an element of the dataset.
+        misfit: What TensorFlow's error shall say of a record that does not fit `features`.
+    """
+    parse = parsing.parser(features, decoding, misfit)
     records = serialized_records(shards, order)  # bytes
-    if parsing.reads_batches(features) and batching.size is not None:
+    whole = parsing.reads_batches(features) and batching.size is not None and not batching.buckets
+    if whole:
         serialized = records.batch(batching.size, drop_remainder=batching.drop_remainder)
-        columns = serialized.map(parse, num_parallel_calls=tf.data.AUTOTUNE)  # {name: [b, …]}
+        columns = serialized.map(  # {name: [b, …]}
+            lambda batch: padding.dense(parse(batch), batching), num_parallel_calls=tf.data.AUTOTUNE
+        )
     else:
-        decoded = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)  # {name: […]}
-        columns = _batched(decoded, features, batching, decoding.max_boxes)  # {name: [b, …]}
+        columns = records.map(  # {name: […]}
+            lambda record: padding.fitted(parse(record), batching),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        if batching.size is not None:
+            columns = padding.batched(columns, batching)  # {name: [b, …]}
     options = tf.data.Options()
     options.deterministic = order.deterministic
     return columns.map(arrange).with_options(options).prefetch(tf.data.AUTOTUNE)
@@ -141,24 +145,6 @@ def _one_pass(shards: Shards, order: Order, pass_number: Any) -> tf.data.Dataset
             window, tf.random.experimental.stateless_fold_in(seed, number)
         )
     ).unbatch()
-
-
-def _batched(
-    decoded: tf.data.Dataset,
-    features: Sequence[Feature],
-    batching: Batching,
-    max_boxes: int | None,
-) -> tf.data.Dataset:
-    if batching.size is None:
-        return decoded
-    if batching.ragged:
-        return decoded.ragged_batch(batching.size, drop_remainder=batching.drop_remainder)
-    return decoded.padded_batch(
-        batching.size,
-        padded_shapes=parsing.padded_shapes(features, decoded.element_spec, max_boxes),
-        padding_values=parsing.padding_values(decoded.element_spec),
-        drop_remainder=batching.drop_remainder,
-    )
 
 
 def with_mask(batched: tf.data.Dataset, size: int) -> tf.data.Dataset:

@@ -1,0 +1,97 @@
+"""Records of varying length to tensors of one shape, or ragged ones."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.batching import Batching
+from trainer.parsing import Tensors
+
+
+def fitted(record: Tensors, batching: Batching) -> Tensors:
+    """One record, with the outputs that have a stated length brought to it."""
+    return {name: _fitted(name, value, batching) for name, value in record.items()}
+
+
+def _fitted(name: str, value: Any, batching: Batching) -> Any:
+    length = batching.lengths.get(name)
+    if length is None:
+        return value
+    with tf.control_dependencies(_checks(name, tf.shape(value)[0], batching)):
+        cut = value[:length]
+    missing = length - tf.shape(cut)[0]
+    filled = tf.pad(
+        cut,
+        [[0, missing]] + [[0, 0]] * (len(value.shape) - 1),
+        constant_values=batching.padding[name],
+    )
+    return tf.ensure_shape(filled, (length, *value.shape[1:]))
+
+
+def batched(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
+    """Batches of records, a dict of tensors [b, …] each."""
+    lengths_too = records.map(
+        lambda record: (record, {name: tf.shape(record[name])[0] for name in batching.ragged})
+    )
+    return _padded(lengths_too, batching).map(
+        lambda columns, lengths: (
+            columns
+            | {
+                name: tf.RaggedTensor.from_tensor(columns[name], tf.cast(length, tf.int64))
+                for name, length in lengths.items()
+            }
+        )
+    )
+
+
+def _padded(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
+    outputs, lengths = records.element_spec
+    fill = (
+        {
+            name: batching.padding.get(name, tf.zeros([], spec.dtype))
+            for name, spec in outputs.items()
+        },
+        {name: tf.constant(0) for name in lengths},
+    )
+    if batching.buckets is None:
+        return records.padded_batch(
+            batching.size, padding_values=fill, drop_remainder=batching.drop_remainder
+        )
+    by = batching.buckets.by
+    return records.bucket_by_sequence_length(
+        lambda record, _: tf.shape(record[by])[0],
+        bucket_boundaries=[length + 1 for length in batching.buckets.up_to],
+        bucket_batch_sizes=list(batching.buckets.batch_sizes),
+        padding_values=fill,
+        drop_remainder=batching.drop_remainder,
+    )
+
+
+def dense(columns: Tensors, batching: Batching) -> Tensors:
+    """A batch that was parsed as a whole, its ragged tensors padded but for those to be ragged."""
+    return {
+        name: value if name in batching.ragged else _dense(name, value, batching)
+        for name, value in columns.items()
+    }
+
+
+def _dense(name: str, value: Any, batching: Batching) -> Any:
+    if not isinstance(value, tf.RaggedTensor):
+        return value
+    length = batching.lengths.get(name)
+    with tf.control_dependencies(_checks(name, tf.reduce_max(value.row_lengths()), batching)):
+        shape = [None, length, *value.shape[2:]]
+        filled = value.to_tensor(batching.padding[name], shape)
+    return tf.ensure_shape(filled, (value.shape[0], length, *value.shape[2:]))
+
+
+def _checks(name: str, longest: Any, batching: Batching) -> list[Any]:
+    length = batching.lengths.get(name)
+    if length is None or batching.truncate:
+        return []
+    message = (
+        f"{name} of a record is longer than the {length} that pad (or max_boxes) states; raise "
+        "it, or pass truncate=True to cut what is longer. Its length:"
+    )
+    fits = tf.debugging.Assert(longest <= length, [message, longest])
+    return [fits]

@@ -1,0 +1,90 @@
+"""Bounding boxes as detection data sets store them: a list a side, with what belongs to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.parsing.reader import STORED_DTYPES, Decoding, Output, Tensors, list_of
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+
+
+class Boxes:
+    """The boxes of a picture, with their classes and attributes where there are any.
+
+    Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
+    `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `box_keypoints`, float32
+    [n, points, 3] (x, y in 0..1, visibility 0, 1 or 2; -1 where a box has fewer). A feature
+    of another name has outputs `<name>`, `<name>_labels` and so on.
+    """
+
+    reads_batches: ClassVar[bool] = False
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        keys = {f"{feature.key}/bbox/{side}": tf.float32 for side in _SIDES}
+        if feature.classes:
+            keys[f"{feature.key}/class/label"] = tf.int64
+        for attribute, dtype in feature.attributes.items():
+            keys[f"{feature.key}/{attribute}"] = STORED_DTYPES[dtype]
+        if feature.keypoints:
+            keys |= {f"{feature.key}/keypoint/{axis}": tf.float32 for axis in ("x", "y")}
+            keys |= {f"{feature.key}/keypoint/{part}": tf.int64 for part in ("visibility", "num")}
+        return {key: list_of(dtype) for key, dtype in keys.items()}
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        del decoding
+        prefix = _prefix(feature)
+        labels = {f"{prefix}_labels": "int64"} if feature.classes else {}
+        attributes = {f"{prefix}_{name}": dtype for name, dtype in feature.attributes.items()}
+        keypoints = [
+            Output(
+                name=f"{prefix}_keypoints",
+                feature=feature,
+                dtype=tf.float32,
+                shape=(None, feature.keypoints, 3),
+                padding=-1,
+            )
+        ]
+        return [
+            Output(
+                name=feature.name, feature=feature, dtype=tf.float32, shape=(None, 4), padding=-1
+            ),
+            *(
+                Output(
+                    name=name,
+                    feature=feature,
+                    dtype=STORED_DTYPES[dtype],
+                    shape=(None,),
+                    padding=b"" if STORED_DTYPES[dtype] == tf.string else -1,
+                )
+                for name, dtype in (labels | attributes).items()
+            ),
+            *(keypoints if feature.keypoints else []),
+        ]
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        del decoding
+        prefix = _prefix(feature)
+        sides = [parsed[f"{feature.key}/bbox/{side}"] for side in _SIDES]
+        outputs = {feature.name: tf.stack(sides, axis=-1)}
+        if feature.classes:
+            stored = parsed[f"{feature.key}/class/label"]
+            outputs[f"{prefix}_labels"] = stored - feature.label_offset
+        for attribute in feature.attributes:
+            outputs[f"{prefix}_{attribute}"] = parsed[f"{feature.key}/{attribute}"]
+        if feature.keypoints:
+            outputs[f"{prefix}_keypoints"] = _keypoints(feature, parsed)
+        return outputs
+
+
+def _prefix(feature: Feature) -> str:
+    return "box" if feature.name == "boxes" else feature.name
+
+
+def _keypoints(feature: Feature, parsed: Tensors) -> Any:
+    columns = [parsed[f"{feature.key}/keypoint/{name}"] for name in ("x", "y", "visibility")]
+    points = tf.stack([tf.cast(column, tf.float32) for column in columns], axis=-1)
+    of_each_box = tf.RaggedTensor.from_row_lengths(points, parsed[f"{feature.key}/keypoint/num"])
+    return of_each_box.to_tensor(-1.0, shape=(None, feature.keypoints, 3))

@@ -1,0 +1,173 @@
+"""Kinds that need no decoding of their own for each record: a whole batch is read at once."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.features import Feature
+from trainer.parsing.reader import Decoding, Output, Tensors, list_of, stored_dtype
+
+_RAW_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+)
+# `decode_raw` has no unsigned integers of this size.
+_DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
+
+
+class Fixed:
+    """As many values as the shape says, stored as a list: scalars, text, bytes, small tensors."""
+
+    reads_batches: ClassVar[bool] = True
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        return {
+            feature.key: tf.io.FixedLenFeature(
+                feature.shape, stored_dtype(feature), feature.default
+            )
+        }
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        del decoding
+        dtype = stored_dtype(feature)
+        return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        del decoding
+        return {feature.name: parsed[feature.key]}
+
+
+class Raw:
+    """A tensor of a fixed shape, stored as one value: its bytes, little-endian, in C order."""
+
+    reads_batches: ClassVar[bool] = True
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        return {feature.key: tf.io.FixedLenFeature([], tf.string, feature.default)}
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        del decoding
+        dtype = raw_dtype(feature)
+        return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        del decoding
+        stored = parsed[feature.key]
+        dtype = raw_dtype(feature)
+        expected = math.prod(size or 0 for size in feature.shape) * dtype.size
+        lengths = tf.strings.length(stored)
+        message = (
+            f"key {feature.key} must hold {expected} bytes, for {feature.dtype} "
+            f"{list(feature.shape)}; declare its dtype and shape. Bytes there are:"
+        )
+        right = tf.debugging.Assert(tf.reduce_all(lengths == expected), [message, lengths])
+        with tf.control_dependencies([right]):
+            values = tf.io.decode_raw(stored, _DECODED_AS.get(dtype, dtype))
+        if dtype in _DECODED_AS:
+            values = tf.bitcast(values, dtype)
+        shape = tf.concat([tf.shape(stored), tf.constant(feature.shape, tf.int32)], axis=0)
+        return {
+            feature.name: tf.ensure_shape(
+                tf.reshape(values, shape), (*stored.shape, *feature.shape)
+            )
+        }
+
+
+def raw_dtype(feature: Feature) -> tf.DType:
+    """The dtype of a tensor that is stored as bytes.
+
+    Raises:
+        ConfigError: NumPy has no such numbers.
+    """
+    if feature.dtype not in _RAW_DTYPES:
+        raise ConfigError(
+            f"tensor {feature.name!r} is stored as bytes and has dtype {feature.dtype!r}; "
+            f"declare one of {', '.join(_RAW_DTYPES)}"
+        )
+    return tf.as_dtype(feature.dtype)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rows:
+    """A list of any length, of values or of rows of a fixed shape: sequences, flat boxes.
+
+    Attributes:
+        padding: What fills up shorter records where they are numbers.
+    """
+
+    reads_batches: ClassVar[bool] = True
+
+    padding: int = 0
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        return {feature.key: list_of(stored_dtype(feature))}
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        del decoding
+        dtype = stored_dtype(feature)
+        usual = b"" if dtype == tf.string else self.padding
+        return [
+            Output(
+                name=feature.name,
+                feature=feature,
+                dtype=dtype,
+                shape=feature.shape,
+                padding=usual if feature.default is None else feature.default,
+            )
+        ]
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        del decoding
+        return {feature.name: _in_rows(feature, parsed[feature.key])}
+
+
+def _in_rows(feature: Feature, values: Any) -> Any:
+    row_shape = feature.shape[1:]
+    if not row_shape:
+        return values
+    row_size = math.prod(size or 1 for size in row_shape)
+    is_batch = isinstance(values, tf.RaggedTensor)
+    lengths = values.row_lengths() if is_batch else tf.shape(values)
+    message = (
+        f"key {feature.key} holds rows of {list(row_shape)}, so its length must be a "
+        f"multiple of {row_size}; mend the record, or declare another shape. Lengths there are:"
+    )
+    whole = tf.debugging.Assert(tf.reduce_all(lengths % row_size == 0), [message, lengths])
+    with tf.control_dependencies([whole]):
+        rows = tf.reshape(values.flat_values if is_batch else values, [-1, *row_shape])
+    if not is_batch:
+        return rows
+    return tf.RaggedTensor.from_row_splits(rows, values.row_splits // row_size, validate=False)
+
+
+class ClassLabel:
+    """A class by number, int64, -1 where a record has none; or any number of them, [n]."""
+
+    reads_batches: ClassVar[bool] = True
+
+    def _reader(self, feature: Feature) -> Fixed | Rows:
+        return Rows(padding=-1) if feature.shape else Fixed()
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        return self._reader(feature).spec(feature)
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        return self._reader(feature).outputs(feature, decoding)
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        del decoding
+        stored = parsed[feature.key]
+        if not feature.label_offset:
+            return {feature.name: stored}
+        if isinstance(stored, tf.RaggedTensor):
+            return {feature.name: stored.with_flat_values(_from_0(feature, stored.flat_values))}
+        return {feature.name: _from_0(feature, stored)}
+
+
+def _from_0(feature: Feature, stored: Any) -> Any:
+    return tf.where(stored < 0, stored, stored - feature.label_offset)

@@ -1,0 +1,98 @@
+"""What the readers of all kinds of features have in common."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.features import Feature
+
+Tensors = dict[str, Any]
+
+STORED_DTYPES: Mapping[str, tf.DType] = {
+    "int64": tf.int64,
+    "float32": tf.float32,
+    "bytes": tf.string,
+    "string": tf.string,
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How images come out.
+
+    Attributes:
+        image_size: (height, width) in pixels that images are resized to (bilinear, no
+            regard to aspect); None keeps their own.
+        image_dtype: "float32" in 0..1, or "uint8".
+    """
+
+    image_size: tuple[int, int] | None = None
+    image_dtype: str = "float32"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One tensor that a feature gives.
+
+    Attributes:
+        name: In the trainer's batches.
+        feature: Whose it is.
+        dtype: Of its values.
+        shape: In one record; None where a size varies.
+        padding: What fills up shorter records; None where none is filled up: images, and
+            what has a fixed shape.
+    """
+
+    name: str
+    feature: Feature
+    dtype: tf.DType
+    shape: tuple[int | None, ...] = ()
+    padding: int | float | bytes | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether records differ in length, and can be padded to one."""
+        return self.padding is not None and self.shape[0] is None
+
+
+class Reader(Protocol):
+    """Reads the features of one kind.
+
+    Attributes:
+        reads_batches: Whether `decode` takes what a whole batch was parsed to as it takes
+            what one record was: lists of varying length are ragged there.
+    """
+
+    reads_batches: ClassVar[bool]
+
+    def spec(self, feature: Feature) -> Mapping[str, Any]:
+        """The `tf.io` parse specs by key."""
+
+    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
+        """What `decode` gives."""
+
+    def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        """The outputs by name, from what was parsed."""
+
+
+def stored_dtype(feature: Feature) -> tf.DType:
+    """The dtype of the list that holds the feature.
+
+    Raises:
+        ConfigError: No Example stores it.
+    """
+    dtype = STORED_DTYPES.get(feature.dtype)
+    if dtype is None:
+        raise ConfigError(
+            f"feature {feature.name!r} has dtype {feature.dtype!r}, which no Example stores; "
+            f"declare one of {', '.join(STORED_DTYPES)}"
+        )
+    return dtype
+
+
+def list_of(dtype: tf.DType) -> tf.io.RaggedFeature:
+    """The spec of a list of any length."""
+    return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
