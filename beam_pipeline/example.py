@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
 from google.protobuf.message import DecodeError
 
 from beam_pipeline.errors import RecordError
@@ -265,13 +265,33 @@ def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:
     Raises:
         ValueError: `data` is not an Example.
     """
+    return {key: list(values) for key, (_, values) in sorted(lists(data).items())}
+
+
+def lists(data: bytes) -> dict[str, tuple[str, Sequence[Any]]]:
+    """The (kind, values) of a serialized Example by key, in no order.
+
+    The kind is "bytes", "float32" or "int64", or "" of a feature without one. The values are
+    not copied.
+
+    Raises:
+        ValueError: `data` is not an Example.
+    """
     try:
         example = Example.FromString(data)
     except DecodeError as error:
         raise ValueError(f"not a tf.train.Example: {error}") from error
-    feature = example.features.feature
-    values = {}
-    for key in sorted(feature):
-        kind = feature[key].WhichOneof("kind")
-        values[key] = list(getattr(feature[key], kind).value) if kind else []
-    return values
+    if len(unknown_fields.UnknownFieldSet(example)):
+        raise ValueError("not a tf.train.Example; perhaps a tf.train.SequenceExample")
+    return {key: _list(feature) for key, feature in example.features.feature.items()}
+
+
+def _list(feature: Any) -> tuple[str, Sequence[Any]]:
+    match feature.WhichOneof("kind"):
+        case "int64_list":
+            return "int64", feature.int64_list.value
+        case "float_list":
+            return "float32", feature.float_list.value
+        case "bytes_list":
+            return "bytes", feature.bytes_list.value
+    return "", ()

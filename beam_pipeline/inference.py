@@ -5,6 +5,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 
+from beam_pipeline import bare
 from beam_pipeline.errors import DataError
 from beam_pipeline.observation import Observed
 from beam_pipeline.schema import STORED_INTEGERS, Feature, usual_key
@@ -66,6 +67,8 @@ def complete(
 def _complete_feature(
     feature: Feature, seen: Observed, declared: Mapping[str, Iterable[str]]
 ) -> Feature:
+    if seen.lists:
+        return bare.complete_feature(feature, seen, declared.get(feature.name, ()))
     match feature.kind:
         case "image":
             return dataclasses.replace(feature, format=_format(seen), shape=_picture_shape(seen))
@@ -88,13 +91,17 @@ def _complete_feature(
 
 def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
     usual = ("image", "audio", "label", "boxes")
-    name = item[0]
+    name, seen = item
+    if seen.lists:  # other people's Examples have no usual names
+        return (0, name)
     return (usual.index(name) if name in usual else len(usual), name)
 
 
 def _infer_feature(
     name: str, seen: Observed, num_records: int, declared: tuple[str, ...], with_image: bool
 ) -> Feature:
+    if seen.lists:
+        return bare.infer_feature(name, seen, num_records, declared)
     dtype = _one_dtype(name, seen)
     missing = num_records - seen.dtypes.total()
     if missing and dtype in _NEEDED:

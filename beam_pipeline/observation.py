@@ -16,8 +16,10 @@ from beam_pipeline.records import (
     FileContent,
     Image,
     Record,
+    Stored,
     Value,
 )
+from beam_pipeline.stored import MAX_CLASS, Lists, is_label_key, kind_of
 
 # Of sizes and sample rates so many are kept: whether they differ is all that matters.
 _KEPT = 2
@@ -28,9 +30,10 @@ class Observed:
     """What the values of one feature were, over some records; observations merge.
 
     Attributes:
-        dtypes: Records by the value's type, as `dtype_of` calls it.
+        dtypes: Records by the value's type, as `dtype_of` calls it; of Examples that others
+            wrote, by the list's kind.
         example: A record's source by such a type, for messages.
-        formats: Pictures and sounds by encoding.
+        formats: Pictures and sounds by encoding; `Stored.form` of other people's bytes.
         sizes: By axis the sizes of pictures (height, width), sounds (samples, channels) and
             arrays, the smallest few of each axis.
         ranks: The same by their number of axes.
@@ -42,6 +45,7 @@ class Observed:
         classes: How often each class occurs.
         attributes: Of boxes: dtype by attribute name.
         keypoints: The most points of a box.
+        lists: How the lists of a key of other people's Examples were; None for other values.
     """
 
     dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -57,13 +61,11 @@ class Observed:
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
+    lists: Lists | None = None
 
     def add(self, value: Value, source: str) -> None:
         """Takes one more value into account."""
-        dtype = dtype_of(value)
-        self.dtypes[dtype] += 1
-        if source < self.example.setdefault(dtype, source):
-            self.example[dtype] = source
+        self._count(dtype_of(value), source)
         match value:
             case Image():
                 self.formats[value.format] += 1
@@ -90,6 +92,36 @@ class Observed:
                 self.classes.update(names)
                 self._add_lengths((len(names), len(names)))
 
+    def add_stored(self, value: Value, source: str, is_label: bool) -> None:
+        """Takes one more list of an Example into account, as `stored.summary` told it.
+
+        Args:
+            is_label: Whether its numbers may be classes.
+        """
+        self._count(kind_of(value), source)
+        self.lists = self.lists or Lists()
+        self.lists.add(value)
+        match value:
+            case int() | float():
+                if value == value:  # not NaN
+                    self._add_range(value, value)
+                if is_label and isinstance(value, int) and 0 <= value <= MAX_CLASS:
+                    self.classes[str(value)] += 1
+            case str():
+                self.formats["text"] += 1
+                self._add_lengths((len(value), len(value)))
+            case Stored(kind="bytes", length=1):
+                self.formats[value.form] += 1
+                self._add_lengths((value.num_characters, value.num_characters))
+            case Stored():
+                self._add_range(value.minimum, value.maximum)
+                self._add_lengths((value.length, value.length))
+
+    def _count(self, dtype: str, source: str) -> None:
+        self.dtypes[dtype] += 1
+        if source < self.example.setdefault(dtype, source):
+            self.example[dtype] = source
+
     def merge(self, other: Self) -> None:
         """Takes all that `other` observed into account."""
         for counted in ("dtypes", "formats", "ranks", "array_dtypes", "classes"):
@@ -103,6 +135,9 @@ class Observed:
         self._add_range(other.minimum, other.maximum)
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
+        if other.lists:
+            self.lists = self.lists or Lists()
+            self.lists.merge(other.lists)
 
     def _add_shape(self, shape: tuple[int, ...]) -> None:
         self.ranks[len(shape)] += 1
@@ -201,4 +236,7 @@ def observe_record(record: Record, observed: dict[str, Observed]) -> None:
     for name, value in record.features.items():
         if name not in observed:
             observed[name] = Observed()
-        observed[name].add(value, source)
+        if record.example:
+            observed[name].add_stored(value, source, is_label_key(name))
+        else:
+            observed[name].add(value, source)

@@ -11,6 +11,7 @@ import dataclasses
 import pickle
 import zlib
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,6 +112,66 @@ class FileContent:
     num_bytes: int = 0
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What one key of an Example holds that is an Example already: a list, told in brief.
+
+    One number and one short text are their own summary: an int, a float, a str.
+
+    Attributes:
+        kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
+        length: Values in it.
+        minimum, maximum: Of numbers; None where there are none, or only NaN.
+        form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
+            "flac", "ogg"; else "text" or "raw"; "" of an empty one.
+        num_bytes: Bytes of one bytes value.
+        num_characters: Of a text.
+        floats: As what one bytes value may be read: "float32", "float64".
+        sha256: Hex digest of one bytes value that is a picture, a sound or raw.
+        width, height: Pixels of a picture, as stored.
+    """
+
+    kind: str
+    length: int
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    form: str = ""
+    num_bytes: int = 0
+    num_characters: int = 0
+    floats: tuple[str, ...] = ()
+    sha256: str = ""
+    width: int = 0
+    height: int = 0
+
+
+class Expected(NamedTuple):
+    """What a key of an Example holds in the first records of its data set.
+
+    Attributes:
+        kind: The list's: "int64", "float32" or "bytes".
+        form: "image" or "audio" where its values are encoded so; else "".
+        source: The record where that was first seen, for messages.
+    """
+
+    kind: str
+    form: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoredExample:
+    """A record that is an Example already, and is written as it is, byte for byte.
+
+    Attributes:
+        file: The record's whole frame in a TFRecord file that is not compressed.
+        expected: What the first records of the data set have, by key; every record is held
+            against it, unless the user declares a schema.
+    """
+
+    file: FileRef
+    expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
+
+
 @dataclasses.dataclass(frozen=True)
 class ClassLabel:
     """A class by its name; its number is known once all names are."""
@@ -157,7 +218,7 @@ class Boxes:
 Scalar = int | float | str | bytes
 Labels = ClassLabel | ClassLabels | Boxes
 # A tuple of strings is a sequence of them; one of numbers is an Array.
-Value = Image | Audio | Array | FileContent | Labels | Scalar | tuple[str, ...]
+Value = Image | Audio | Array | FileContent | Stored | Labels | Scalar | tuple[str, ...]
 
 
 def file_of(value: Value) -> FileRef | None:
@@ -184,6 +245,8 @@ class Record:
         source_id: `image/source_id`; default: key.
         notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
         num_bytes: Once inspected: about how many bytes the record takes in a shard.
+        example: The record itself, where it is an Example already; `features` then hold what
+            Inspect found in it, by key or by the name that a schema gives.
     """
 
     key: str
@@ -194,6 +257,7 @@ class Record:
     source_id: str = ""
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     num_bytes: int = 0
+    example: StoredExample | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,9 @@ LAYERS = {
         errors
         records example progress
         storage
-        schema boxes parallel runner media
+        schema boxes parallel runner media frames stored
         rules observation declaration
+        bare
         inference config sharding drawing checking encoding batches
         receipts census sources
         options job inspection assign describe

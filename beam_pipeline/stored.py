@@ -1,0 +1,196 @@
+"""What the keys of other people's Examples hold, in brief: one value, then over many records."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy
+
+from beam_pipeline.records import Stored, Value
+
+IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
+AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
+# What decode_raw makes a square of, by dtype: values are bytes divided by n².
+FLOATS = {"float32": 4, "float64": 8}
+
+_LABELS = frozenset(
+    {"label", "labels", "class", "class_id", "class_label", "category", "category_id"}
+    | {"target", "y"}
+)
+# A larger number is an id, not a class.
+MAX_CLASS = 9_999
+
+# A longer text is told by its length alone.
+_SHORT_CHARACTERS = 100
+# Floats that somebody computed are in between; bytes of another type read as floats seldom are.
+_SMALLEST, _LARGEST = 1e-10, 1e10
+
+
+@functools.lru_cache(maxsize=4096)
+def is_label_key(key: str) -> bool:
+    """Whether numbers under `key` may be classes, by its name."""
+    last = last_part(key)
+    return last in _LABELS or last.endswith(("_label", "_class"))
+
+
+def last_part(key: str) -> str:
+    """What follows the last slash of `key`, in lower case."""
+    return key.rpartition("/")[2].lower()
+
+
+def summary(kind: str, values: Sequence[Any]) -> Value:
+    """What a list of an Example holds, in brief.
+
+    Args:
+        kind: "int64", "float32", "bytes", or "" where none is set.
+        values: The list.
+    """
+    length = len(values)
+    if kind == "bytes":
+        return _of_bytes(values[0]) if length == 1 else Stored(kind=kind, length=length)
+    if length == 1 and kind:
+        number: int | float = values[0]
+        return number
+    known = [each for each in values if each == each]  # not NaN
+    return Stored(
+        kind=kind,
+        length=length,
+        minimum=min(known, default=None),
+        maximum=max(known, default=None),
+    )
+
+
+def _of_bytes(value: bytes) -> Value:
+    form = form_of(value)
+    text = value.decode() if form == "text" else ""
+    if 0 < len(text) <= _SHORT_CHARACTERS:
+        return text
+    return Stored(
+        kind="bytes",
+        length=1,
+        form=form,
+        num_bytes=len(value),
+        num_characters=len(text),
+        floats=plausible_floats(value) if form in ("text", "raw") else (),
+    )
+
+
+def form_of(value: bytes) -> str:
+    """What a value is by its first bytes; see `Stored.form`."""
+    match value[:4]:
+        case b"":
+            return ""
+        case b"\x89PNG" if value[4:8] == b"\r\n\x1a\n":
+            return "png"
+        case b"GIF8" if value[4:6] in (b"7a", b"9a"):
+            return "gif"
+        case b"RIFF" if value[8:12] == b"WAVE":
+            return "wav"
+        case b"fLaC":
+            return "flac"
+        case b"OggS":
+            return "ogg"
+    if value[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
+        return "bmp"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return "raw"
+    printable = text.isprintable() or text.translate(_WHITE_SPACE).isprintable()
+    return "text" if printable else "raw"
+
+
+_WHITE_SPACE = str.maketrans("", "", "\n\r\t")
+
+
+def plausible_floats(value: bytes) -> tuple[str, ...]:
+    """The types of float as which all of `value` makes sense, where it may be a square of them.
+
+    That is: every value is 0, or finite and neither tiny nor huge.
+    """
+    return tuple(
+        dtype
+        for dtype, width in FLOATS.items()
+        if any(is_square(len(value), width * channels) for channels in (1, 3))
+        and _are_plausible(numpy.frombuffer(value, f"<f{width}"))
+    )
+
+
+def _are_plausible(numbers: Any) -> bool:
+    sizes = numpy.abs(numbers)
+    return bool(((sizes == 0) | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
+
+
+def is_square(num_bytes: int, bytes_a_pixel: int) -> bool:
+    """Whether so many bytes are a square of 2 by 2 pixels or more."""
+    side = math.isqrt(num_bytes // bytes_a_pixel)
+    return side >= 2 and side * side * bytes_a_pixel == num_bytes
+
+
+def kind_of(value: Value) -> str:
+    """The kind of the list that `summary` summed up so."""
+    match value:
+        case int():
+            return "int64"
+        case float():
+            return "float32"
+        case Stored(kind=kind):
+            return kind
+    return "bytes"
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Lists:
+    """How the lists of one key were, over some Examples; they merge.
+
+    Attributes:
+        lengths: (shortest, longest) in values; None before the first.
+        fours: Whether all lengths are multiples of 4.
+        num_bytes: (fewest, most) of single bytes values that are not empty; None before the first.
+        floats: As what all such values may be read.
+    """
+
+    lengths: tuple[int, int] | None = None
+    fours: bool = True
+    num_bytes: tuple[int, int] | None = None
+    floats: frozenset[str] = frozenset(FLOATS)
+
+    def add(self, value: Value) -> None:
+        """Takes one more list into account."""
+        match value:
+            case Stored(length=length, num_bytes=num_bytes, floats=floats):
+                self._add_length(length)
+                if num_bytes:
+                    self._add_bytes(num_bytes, floats)
+            case str(text):
+                self._add_length(1)
+                data = text.encode()
+                self._add_bytes(len(data), plausible_floats(data))
+            case _:
+                self._add_length(1)
+
+    def merge(self, other: Self) -> None:
+        """Takes all that `other` observed into account."""
+        self.lengths = _span(self.lengths, other.lengths)
+        self.fours &= other.fours
+        self.num_bytes = _span(self.num_bytes, other.num_bytes)
+        self.floats &= other.floats
+
+    def _add_length(self, length: int) -> None:
+        if self.lengths != (length, length):
+            self.lengths = _span(self.lengths, (length, length))
+        self.fours &= length % 4 == 0
+
+    def _add_bytes(self, num_bytes: int, floats: tuple[str, ...]) -> None:
+        self.num_bytes = _span(self.num_bytes, (num_bytes, num_bytes))
+        self.floats &= frozenset(floats)
+
+
+def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), max(one[1], other[1])
