@@ -1,0 +1,183 @@
+"""What is stored of a sound, held against libsndfile and TensorFlow."""
+
+import io
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+import tensorflow as tf
+
+from beam_pipeline import records
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
+
+Encode = Callable[..., bytes]
+
+ENCODINGS = [
+    ("WAV", "PCM_U8"), ("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "PCM_32"), ("WAV", "FLOAT"),
+    ("WAV", "DOUBLE"), ("WAVEX", "PCM_16"), ("WAVEX", "FLOAT"), ("FLAC", "PCM_S8"),
+    ("FLAC", "PCM_16"), ("FLAC", "PCM_24"), ("OGG", "VORBIS"), ("OGG", "OPUS"),
+]  # fmt: skip
+encodings = pytest.mark.parametrize(("container", "encoding"), ENCODINGS, ids=" ".join)
+
+
+def read(data):
+    return soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+
+
+def store(data, options):
+    """(facts, stored bytes) of a sound."""
+    facts = inspect_audio(data, options)
+    audio = records.Audio(
+        file=records.FileRef(path="/a"),
+        format=facts.format,
+        sample_rate=facts.sample_rate,
+        num_samples=facts.num_samples,
+        channels=facts.channels,
+        conversions=facts.conversions,
+    )
+    return facts, encode_audio(data, audio)
+
+
+@encodings
+@pytest.mark.parametrize("channels", [1, 2])
+def test_stored_as_it_is(encode_sound: Encode, container, encoding, channels):
+    data = encode_sound(container, encoding, channels=channels)
+    facts, stored = store(data, AudioOptions())
+
+    assert stored is data
+    samples, sample_rate = read(data)
+    assert (facts.num_samples, facts.channels) == samples.shape == (2000, channels)
+    assert facts.sample_rate == sample_rate == 8000
+    assert facts.format == {"WAVEX": "wav"}.get(container, container.lower())
+    assert facts.conversions == ()
+    assert facts.estimated_bytes == len(data)
+
+
+@encodings
+@pytest.mark.parametrize(
+    ("options", "reasons"),
+    [
+        ({"mono": True}, ("mono",)),
+        ({"sample_rate": 16000}, ("resampled",)),
+        ({"sample_rate": 5513, "mono": True}, ("mono", "resampled")),
+    ],
+    ids=["mono", "upwards", "downwards and mono"],
+)
+def test_converted(encode_sound: Encode, container, encoding, options, reasons):
+    data = encode_sound(container, encoding, channels=2)
+    facts, stored = store(data, AudioOptions(**options))
+
+    source, _ = read(data)
+    expected = source.mean(axis=1, keepdims=True) if "mono" in reasons else source
+    if "resampled" in reasons:
+        expected = soxr.resample(expected, 8000, options["sample_rate"])
+    samples, sample_rate = read(stored)
+    assert samples.shape == expected.shape == (facts.num_samples, facts.channels)
+    assert sample_rate == facts.sample_rate == options.get("sample_rate", 8000)
+    narrow = encoding in ("PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS")
+    np.testing.assert_allclose(samples, expected, atol=0.6 / 32768 if narrow else 1e-6)
+    found = soundfile.info(io.BytesIO(stored))
+    assert (found.format, found.subtype) == ("WAV", "PCM_16" if narrow else "FLOAT")
+    in_other_format = container in ("FLAC", "OGG")
+    assert facts.conversions == (*reasons, *[f"format {container.lower()}"] * in_other_format)
+    assert abs(facts.estimated_bytes - len(stored)) <= 16
+
+
+@pytest.mark.parametrize(
+    ("channels", "options"),
+    [
+        pytest.param(2, {"sample_rate": 8000}, id="the rate that it has"),
+        pytest.param(1, {"mono": True}, id="mono already"),
+        pytest.param(1, {"mono": True, "sample_rate": 8000}, id="both"),
+    ],
+)
+def test_nothing_is_converted_that_fits(encode_sound: Encode, channels, options):
+    data = encode_sound("OGG", "VORBIS", channels=channels)
+    facts, stored = store(data, AudioOptions(**options))
+    assert facts.conversions == ()
+    assert stored is data
+
+
+def test_equal_channels_keep_every_bit(make_sound):
+    samples = np.repeat(make_sound(2000, 1), 2, axis=1)
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, 8000, format="WAV", subtype="PCM_16")
+    _, stored = store(buffer.getvalue(), AudioOptions(mono=True))
+    assert (read(stored)[0] == read(buffer.getvalue())[0][:, :1]).all()
+
+
+def square_wave(encoding):
+    """Full scale: resampling overshoots it."""
+    buffer = io.BytesIO()
+    samples = np.where(np.arange(2000) // 20 % 2, 0.999, -0.999)
+    soundfile.write(buffer, samples, 8000, format="WAV", subtype=encoding)
+    return buffer.getvalue()
+
+
+def test_what_resampling_lifts_beyond_full_scale():
+    clipped, _ = read(store(square_wave("PCM_16"), AudioOptions(sample_rate=11025))[1])
+    kept, _ = read(store(square_wave("FLOAT"), AudioOptions(sample_rate=11025))[1])
+
+    assert np.abs(kept).max() > 1.01
+    np.testing.assert_allclose(clipped, kept.clip(-1, 32767 / 32768), atol=2 / 32768)
+
+
+@pytest.mark.parametrize("encoding", ["PCM_16", "FLOAT"])
+def test_the_same_bytes_come_out(encode_sound: Encode, encoding):
+    options = AudioOptions(sample_rate=16000)
+    data = encode_sound("WAV", encoding, num_samples=70_000)
+    assert store(data, options)[1] == store(data, options)[1]
+    assert b"PEAK" not in store(data, options)[1]  # libsndfile's has the time of day
+
+
+def test_sixteen_bits_are_read_by_tensorflow(encode_sound: Encode):
+    data = encode_sound("FLAC", "PCM_16", channels=2)
+    _, stored = store(data, AudioOptions(sample_rate=16000))
+    samples, sample_rate = tf.audio.decode_wav(stored)
+    assert int(sample_rate) == 16000
+    assert (samples.numpy() == read(stored)[0]).all()
+
+
+@pytest.mark.parametrize("num_samples", [1, 2, 100])
+def test_a_short_sound_keeps_a_sample(encode_sound: Encode, num_samples):
+    data = encode_sound("WAV", "PCM_16", num_samples=num_samples)
+    facts, stored = store(data, AudioOptions(sample_rate=1))
+    assert (facts.num_samples, len(read(stored)[0])) == (1, 1)
+
+
+@pytest.mark.parametrize("sample_rate", [7999, 8001, 44_100, 48_000])
+@pytest.mark.parametrize("num_samples", [3, 65_535, 65_536, 65_537])
+def test_lengths(encode_sound: Encode, num_samples, sample_rate):
+    data = encode_sound("WAV", "PCM_16", num_samples=num_samples)
+    facts, stored = store(data, AudioOptions(sample_rate=sample_rate))
+    assert facts.num_samples == len(read(stored)[0])
+    assert abs(facts.num_samples - num_samples * sample_rate / 8000) <= 1
+
+
+def test_what_stands_beside_the_samples_is_kept(encode_sound: Encode):
+    plain = encode_sound("WAV", "PCM_16")
+    notes = struct.pack("<4sI", b"LIST", 4) + b"INFO"
+    data = plain[:12] + notes + plain[12:] + notes
+    facts, stored = store(data, AudioOptions())
+    assert facts.num_samples == 2000
+    assert stored is data
+
+
+@pytest.mark.parametrize("rate", [0, -1, 2_000_000])
+def test_impossible_options(rate):
+    with pytest.raises(ConfigError, match=f"audio sample rate {rate}"):
+        AudioOptions(sample_rate=rate)
+
+
+def test_libraries_are_loaded_when_they_are_needed():
+    script = "import sys, beam_pipeline.checking, beam_pipeline.encoding; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert not {"soundfile", "soxr"} & set(done.stdout.split())

@@ -1,0 +1,283 @@
+"""Which sounds are refused, and why; what passes decodes in the trainer's libraries."""
+
+import io
+import random
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import soundfile
+import tensorflow as tf
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media import ogg
+from beam_pipeline.media.audio import AudioOptions, inspect_audio
+
+Encode = Callable[..., bytes]
+
+
+def refusal(data: bytes) -> RecordError:
+    with pytest.raises(RecordError) as caught:
+        inspect_audio(data, AudioOptions())
+    return caught.value
+
+
+def reason(data: bytes) -> str | None:
+    """Why `data` is refused; None when it passes."""
+    try:
+        inspect_audio(data, AudioOptions())
+    except RecordError as error:
+        return error.reason
+    return None
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "told"),
+    [
+        pytest.param(b"", "empty file", "no bytes", id="empty"),
+        pytest.param(b"\0" * 999, "not audio", "999 bytes", id="zeros"),
+        pytest.param(b"<html><body>404", "not audio", "<html>", id="an error page"),
+        pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="a picture"),
+        pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
+        pytest.param(b"ID3\4\0\0\0\0", "unsupported audio", "MP3", id="MP3 with a tag"),
+        pytest.param(b"\xff\xfb\x90\x64", "unsupported audio", "MP3", id="MP3"),
+        pytest.param(b"\xff\xf1\x50\x80", "unsupported audio", "AAC", id="AAC"),
+        pytest.param(b"FORM\0\0\0\0AIFF", "unsupported audio", "AIFF", id="AIFF"),
+        pytest.param(b"\0\0\0\x20ftypM4A ", "unsupported audio", "M4A", id="M4A"),
+        pytest.param(b"RF64\xff\xff\xff\xffWAVE", "unsupported audio", "RF64", id="RF64"),
+        pytest.param(b"RIFF\0\0\0\0WAVE", "truncated audio", "12 bytes", id="WAV of 12 bytes"),
+        pytest.param(b"fLaC", "damaged audio", "FLAC", id="FLAC of 4 bytes"),
+        pytest.param(b"OggS", "truncated audio", "byte 4", id="OGG of 4 bytes"),
+    ],
+)
+def test_not_a_usable_sound(data, expected, told):
+    refused = refusal(data)
+    assert refused.reason == expected
+    assert told in refused.detail
+
+
+def test_a_refused_format_says_what_to_convert_to():
+    assert "convert it to WAV, FLAC or OGG" in refusal(b"\xff\xfb\x90\x64").detail
+
+
+def chunk(name, body, size=None):
+    stated = len(body) if size is None else size
+    return struct.pack("<4sI", name, stated) + body + bytes(len(body) % 2)
+
+
+def form(codec=1, channels=1, rate=8000, bits=16, align=None, a_second=None, more=b""):
+    align = channels * bits // 8 if align is None else align
+    a_second = rate * align if a_second is None else a_second
+    values = (codec, channels, rate, a_second, align, bits)
+    return chunk(b"fmt ", struct.pack("<HHIIHH", *values) + more)
+
+
+def extensible(codec, bits, valid_bits):
+    guid = struct.pack("<H", codec) + bytes.fromhex("000000001000800000aa00389b71")
+    return form(0xFFFE, bits=bits, more=struct.pack("<HHI", 22, valid_bits, 4) + guid)
+
+
+def wav(*chunks, size=None):
+    body = b"WAVE" + b"".join(chunks)
+    return struct.pack("<4sI", b"RIFF", len(body) if size is None else size) + body
+
+
+SAMPLES = np.arange(12, dtype="<i2").tobytes()
+DATA = chunk(b"data", SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(wav(form(), DATA), None, id="plain"),
+        pytest.param(wav(form(more=b"\0\0"), DATA), None, id="longer format chunk"),
+        pytest.param(wav(extensible(1, 16, 16), DATA), None, id="extensible"),
+        pytest.param(wav(extensible(1, 32, 20), DATA), None, id="20 bits in 32"),
+        pytest.param(wav(form(), chunk(b"LIST", b"abc"), DATA), None, id="odd chunk between"),
+        pytest.param(wav(chunk(b"JUNK", b"abcd"), form(), DATA), None, id="chunk before"),
+        pytest.param(wav(form(), DATA, chunk(b"LIST", b"abc")), None, id="chunk behind"),
+        pytest.param(wav(form(), DATA) + b"garbage", None, id="bytes behind the end"),
+        pytest.param(wav(form(), DATA, size=0), None, id="no file size"),
+        pytest.param(wav(form(), DATA, size=60 + 8), None, id="file size counts itself in"),
+        pytest.param(wav(form(), DATA, size=999), "truncated audio", id="file ends early"),
+        pytest.param(
+            wav(form(), chunk(b"data", SAMPLES, size=26)), "truncated audio", id="samples end early"
+        ),
+        pytest.param(
+            wav(form(), chunk(b"data", SAMPLES, size=2**32 - 1)), "truncated audio", id="a pipe's"
+        ),
+        pytest.param(wav(form()), "truncated audio", id="no samples' chunk"),
+        pytest.param(wav(form(), chunk(b"data", b"")), "audio without samples", id="no samples"),
+        pytest.param(
+            wav(form(), chunk(b"data", SAMPLES[:-1])), "damaged audio", id="half a sample"
+        ),
+        pytest.param(wav(DATA, form()), "damaged audio", id="samples before their format"),
+        pytest.param(wav(form(), form(), DATA), "damaged audio", id="two formats"),
+        pytest.param(wav(form(), DATA, DATA), "damaged audio", id="samples twice"),
+        pytest.param(wav(chunk(b"fmt ", b"\1\0"), DATA), "damaged audio", id="short format"),
+        pytest.param(wav(form(rate=0), DATA), "damaged audio", id="0 Hz"),
+        pytest.param(wav(form(rate=2**31 - 1, align=2), DATA), "damaged audio", id="2 GHz"),
+        pytest.param(wav(form(channels=0), DATA), "damaged audio", id="no channel"),
+        pytest.param(
+            wav(form(channels=2000), chunk(b"data", bytes(4000))),
+            "damaged audio",
+            id="2,000 channels",
+        ),
+        pytest.param(wav(form(align=4), DATA), "damaged audio", id="sample size"),
+        pytest.param(wav(form(a_second=1), DATA), "damaged audio", id="bytes a second"),
+        pytest.param(wav(form(bits=12, align=2), DATA), "unsupported audio", id="12 bits"),
+        pytest.param(wav(form(codec=3), DATA), "unsupported audio", id="16-bit float"),
+        pytest.param(wav(form(codec=7, bits=8), DATA), "unsupported audio", id="µ-law"),
+        pytest.param(wav(form(codec=0x55), DATA), "unsupported audio", id="MP3 in WAV"),
+    ],
+)
+def test_headers(data, expected):
+    assert reason(data) == expected
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("encoding", ["FLOAT", "DOUBLE"])
+def test_samples_that_are_no_numbers(make_sound, encoding, value):
+    samples = make_sound(70_000, 2)
+    samples[66_000, 1] = value
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, 8000, format="WAV", subtype=encoding)
+
+    refused = refusal(buffer.getvalue())
+    assert refused.reason == "damaged audio"
+    assert "sample 66,000 is not finite" in refused.detail
+
+
+@pytest.mark.parametrize(
+    ("container", "encoding", "expected"),
+    [
+        ("WAV", "PCM_16", {"truncated audio"}),
+        ("WAV", "FLOAT", {"truncated audio"}),
+        ("FLAC", "PCM_16", {"damaged audio"}),  # libsndfile tells the two not apart
+        ("OGG", "VORBIS", {"truncated audio"}),
+        ("OGG", "OPUS", {"truncated audio"}),
+    ],
+)
+def test_a_file_cut_anywhere_is_refused(encode_sound: Encode, container, encoding, expected):
+    data = encode_sound(container, encoding)
+    cuts = {*range(12, 100), *range(100, len(data), 97), *range(len(data) - 20, len(data))}
+    assert {reason(data[:cut]) for cut in cuts} == expected
+
+
+def test_a_damaged_flac_says_where(encode_sound: Encode):
+    data = bytearray(encode_sound("FLAC", "PCM_16", num_samples=200_000))
+    data[-50_000] ^= 1
+    assert "of 200,000 samples, those after 131,072 are damaged" in refusal(bytes(data)).detail
+
+
+def test_a_flac_that_does_not_know_its_length(encode_sound: Encode):
+    data = bytearray(encode_sound("FLAC", "PCM_16"))
+    data[21] &= 0xF0
+    data[22:26] = bytes(4)
+    refused = refusal(bytes(data))
+    assert refused.reason == "unsupported audio"
+    assert "not into a pipe" in refused.detail
+
+
+def test_a_header_that_states_hours_is_refused_before_decoding(encode_sound: Encode):
+    data = bytearray(encode_sound("FLAC", "PCM_16"))
+    data[22:26] = b"\xff\xff\xff\xf0"
+    assert refusal(bytes(data)).reason == "audio too large"
+
+
+def test_ogg_of_two_streams(encode_sound: Encode):
+    one, other = (encode_sound("OGG", "VORBIS", seed=seed) for seed in (0, 1))
+    first_page = len(ogg._page(one, 0))
+    assert refusal(one[:first_page] + other + one[first_page:]).reason == "unsupported audio"
+
+
+def test_every_bit_of_ogg_and_flac_is_checked(encode_sound: Encode):
+    chance = random.Random(3)
+    for container, encoding, first in (
+        ("OGG", "VORBIS", 0),
+        ("OGG", "OPUS", 0),
+        ("FLAC", "PCM_16", 100),
+    ):
+        original = encode_sound(container, encoding)
+        for _ in range(200):
+            data = bytearray(original)
+            data[chance.randrange(first, len(data))] ^= 1 << chance.randrange(8)
+            assert reason(bytes(data)) is not None
+
+
+def mutated(original: bytes, chance: random.Random) -> bytes:
+    data = bytearray(original)
+    for _ in range(chance.choice((1, 1, 2, 3, 8))):
+        at = chance.randrange(min(len(data), 120) if chance.random() < 0.6 else len(data))
+        match chance.randrange(5):
+            case 0:
+                data[at] = chance.choice((0, 255, 127, 128, chance.randrange(256)))
+            case 1:
+                data[at] ^= 1 << chance.randrange(8)
+            case 2:
+                del data[at : at + chance.randrange(1, 30)]
+            case 3:
+                data[at:at] = chance.randbytes(chance.randrange(1, 20))
+            case 4:
+                data[at : at + 4] = chance.choice((bytes(4), b"\xff" * 4, b"\xff\xff\xff\x7f"))
+        if len(data) < 50:
+            break
+    return bytes(data)
+
+
+def with_checksums(data: bytes) -> bytes:
+    """OGG pages as they are, their checksums right: so that the decoder sees the damage."""
+    mended, offset = bytearray(data), 0
+    try:
+        while offset < len(mended):
+            page = ogg._page(bytes(mended), offset)
+            mended[offset + 22 : offset + 26] = ogg._checksum(page).to_bytes(4, "little")
+            offset += len(page)
+    except RecordError:  # no further page
+        pass
+    return bytes(mended)
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether there is nothing but 44 bytes of header and 16-bit samples."""
+    (num_bytes,) = struct.unpack_from("<I", data, 40)
+    plain = data[12:22] == b"fmt \x10\0\0\0\1\0" and data[34:40] == b"\x10\0data"
+    return plain and 44 + num_bytes == len(data)
+
+
+@pytest.mark.parametrize(
+    ("container", "encoding"),
+    [
+        ("WAV", "PCM_U8"),
+        ("WAV", "PCM_16"),
+        ("WAV", "DOUBLE"),
+        ("WAVEX", "PCM_24"),
+        ("FLAC", "PCM_16"),
+        ("OGG", "VORBIS"),
+        ("OGG", "OPUS"),
+    ],
+)
+def test_damage_that_passes_is_harmless(encode_sound: Encode, container, encoding):
+    """Random changes: each either is refused here, or is nothing to the trainer's decoders."""
+    original = encode_sound(container, encoding, channels=2, num_samples=600)
+    chance = random.Random(5)
+    passed = 0
+    for _ in range(600):
+        data = mutated(original, chance)
+        if container == "OGG":
+            data = with_checksums(data)
+        try:
+            facts = inspect_audio(data, AudioOptions())
+        except RecordError:
+            continue
+        samples, sample_rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+        assert samples.shape == (facts.num_samples, facts.channels)
+        assert sample_rate == facts.sample_rate
+        assert np.isfinite(samples).all()
+        if container == "WAV" and is_plain(data):
+            decoded, decoded_rate = tf.audio.decode_wav(data)
+            assert (decoded.numpy() == samples).all()
+            assert int(decoded_rate) == sample_rate
+        passed += 1
+    assert passed > 5
