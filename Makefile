@@ -20,7 +20,7 @@ demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not flink and not gpu'
+	$(BIN)/python -m pytest -m 'not slow and not flink and not gpu' --numprocesses auto --dist loadfile
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m 'slow and not flink and not gpu'
