@@ -1,0 +1,251 @@
+"""What becomes of an array: checked in `inspect_array`, stored by `encode_array`.
+
+The rules, in the order in which they are applied:
+
+1. A .npy file, of format version 1, 2 or 3, holds one array; so does here an .npz, which is a zip
+   of .npy files. Which of the two it is, is told by the first bytes.
+2. The values are bool, integers, or floats of up to 64 bits. Arrays of Python objects are pickled:
+   they could run programs when they are read, so they never are. Structured ones are refused.
+3. The file is as long as its header says, no shorter and no longer.
+4. The values are stored raw, little-endian, in C order. Where the file has them so, they are a
+   range of its bytes; `ArrayFacts.conversions` names what differs.
+
+Source of the format: numpy.lib.format.
+"""
+
+import dataclasses
+import io
+import math
+import zipfile
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy_format
+
+from beam_pipeline import records
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media import npz
+from beam_pipeline.media.npz import (
+    DAMAGED,
+    EMPTY,
+    NOT_AN_ARRAY,
+    PICKLED,
+    TOO_LARGE,
+    TRUNCATED,
+    UNSUPPORTED,
+)
+
+# Bytes of all values; an Example of twice as many cannot be read.
+MAX_BYTES = 1 << 30
+_NUMBERS = "biuf"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayHeader:
+    """What a .npy file says of its array.
+
+    Attributes:
+        dtype: With the byte order of the file. It may be text, complex, a time, ….
+        shape: Sizes by axis.
+        fortran_order: Whether the first axis changes fastest.
+        offset: Where the values begin, in bytes from where the header was read.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran_order: bool
+    offset: int
+
+    @property
+    def num_bytes(self) -> int:
+        """What the values take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def conversions(self) -> tuple[str, ...]:
+        """Why the values are not as they are stored: "fortran order", "byte order"."""
+        found = []
+        if self.fortran_order and sum(size != 1 for size in self.shape) > 1:
+            found.append("fortran order")
+        if self.dtype != self.dtype.newbyteorder("<"):
+            found.append("byte order")
+        return tuple(found)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFacts:
+    """What `inspect_array` found, and what will be stored.
+
+    Attributes:
+        dtype: NumPy's name: "float32".
+        shape: Sizes by axis.
+        minimum, maximum: Of the values but NaN; None where there are none.
+        num_bytes: What the values take.
+        conversions: "fortran order", "byte order", "compressed"; empty: the stored values are
+            `length` bytes of the file, from `offset`.
+        offset, length: That range; the whole file where there are conversions.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    minimum: float | int | None
+    maximum: float | int | None
+    num_bytes: int
+    conversions: tuple[str, ...]
+    offset: int
+    length: int
+
+
+def array_header(handle: IO[bytes]) -> ArrayHeader:
+    """The header of a .npy file that `handle` stands at the beginning of; the values come next.
+
+    Raises:
+        RecordError: "not an array", "truncated array", "damaged array", "pickled array" or
+            "unsupported array".
+    """
+    start = handle.tell()
+    try:
+        magic = handle.read(npy_format.MAGIC_LEN)
+        if not magic.startswith(npy_format.MAGIC_PREFIX):
+            raise RecordError(NOT_AN_ARRAY, f"a file that begins with {magic!r}")
+        version = tuple(magic[-2:])
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise RecordError(UNSUPPORTED, f"version {'.'.join(map(str, version))} of .npy")
+        # Version 3 differs from 2 in the names of a structured array's fields alone.
+        first = version == (1, 0)
+        read = npy_format.read_array_header_1_0 if first else npy_format.read_array_header_2_0
+        shape, fortran_order, dtype = read(handle)
+    except RecordError:
+        raise
+    except Exception as error:  # a hostile header may raise anything
+        cut = str(error).startswith("EOF")
+        raise RecordError(TRUNCATED if cut else DAMAGED, f"its header: {error}") from error
+    if dtype.hasobject:
+        raise RecordError(PICKLED, "its values are Python objects; save it with allow_pickle=False")
+    if dtype.fields is not None or dtype.subdtype is not None or dtype.kind == "V":
+        raise RecordError(
+            UNSUPPORTED, f"a structured array ({dtype}); save each field as an array of its own"
+        )
+    if any(size < 0 for size in shape):
+        raise RecordError(DAMAGED, f"its header: a shape of {shape}")
+    return ArrayHeader(
+        dtype=dtype,
+        shape=tuple(map(int, shape)),
+        fortran_order=bool(fortran_order),
+        offset=handle.tell() - start,
+    )
+
+
+def inspect_array(data: bytes) -> ArrayFacts:
+    """Checks the whole of a .npy or .npz file of one array of numbers, and measures its values.
+
+    Raises:
+        RecordError: As `array_header`; "empty file", "array too large".
+    """
+    if not data:
+        raise RecordError(EMPTY, "the file has no bytes")
+    start, compressed, npy = 0, False, data
+    if data.startswith(npz.MAGIC):
+        handle = io.BytesIO(data)
+        member = _only_member(data)
+        start, npy = npz.data_offset(handle, member), npz.read(handle, member)
+        compressed = member.compress_type != zipfile.ZIP_STORED
+    header, values = _values(npy)
+    minimum, maximum = value_range(values)
+    conversions = (*header.conversions, *["compressed"] * compressed)
+    return ArrayFacts(
+        dtype=header.dtype.name,
+        shape=header.shape,
+        minimum=minimum,
+        maximum=maximum,
+        num_bytes=header.num_bytes,
+        conversions=conversions,
+        offset=0 if conversions else start + header.offset,
+        length=len(data) if conversions else header.num_bytes,
+    )
+
+
+def encode_array(data: bytes, array: records.Array) -> bytes:
+    """The values of an inspected array as they are stored: raw, little-endian, in C order.
+
+    Args:
+        data: What `array.file` refers to: the whole file where there are conversions.
+        array: What was decided of it.
+
+    Raises:
+        RecordError: `data` is not what was inspected.
+    """
+    if not array.conversions:
+        return data
+    npy = data
+    if data.startswith(npz.MAGIC):
+        npy = npz.read(io.BytesIO(data), _only_member(data))
+    header, values = _values(npy)
+    shaped = values.reshape(header.shape, order="F" if header.fortran_order else "C")
+    return shaped.astype(header.dtype.newbyteorder("<"), order="C").tobytes()
+
+
+def value_range(values: npt.NDArray[Any]) -> tuple[float | int | None, float | int | None]:
+    """(minimum, maximum) of numbers but NaN as Python's own; None where there are none."""
+    if not values.size:
+        return None, None
+    if values.dtype.kind == "b":
+        return int(values.min()), int(values.max())
+    minimum, maximum = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    return (None, None) if np.isnan(minimum) else (minimum.item(), maximum.item())
+
+
+def check_numbers(dtype: np.dtype[Any]) -> None:
+    """Raises RecordError for values that no feature holds: text, complex numbers, times."""
+    if dtype.kind not in _NUMBERS or dtype.itemsize > 8:
+        raise RecordError(
+            UNSUPPORTED, f"values of type {dtype}; use bool, integers or floats of up to 64 bits"
+        )
+
+
+def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """The numbers that `data` holds from `offset` on, [n], without copying them.
+
+    Raises:
+        RecordError: "damaged array": bools that are neither 0 nor 1.
+    """
+    values = np.frombuffer(data, dtype, offset=offset)
+    if dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
+        raise RecordError(DAMAGED, "bools that are neither 0 nor 1")
+    return values
+
+
+def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
+    """(header, values [n] in the file's order) of a whole .npy file."""
+    header = array_header(io.BytesIO(npy))
+    check_numbers(header.dtype)
+    lacking = header.offset + header.num_bytes - len(npy)
+    if header.num_bytes > MAX_BYTES:
+        raise RecordError(
+            TOO_LARGE, f"{header.num_bytes:,} bytes of values, of {MAX_BYTES:,} at most"
+        )
+    if lacking > 0:
+        raise RecordError(TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
+    if lacking < 0:
+        raise RecordError(
+            DAMAGED, f"{-lacking:,} bytes follow the values; a file holds one array, saved once"
+        )
+    return header, raw_values(npy, header.dtype, header.offset)
+
+
+def _only_member(data: bytes) -> zipfile.ZipInfo:
+    """The one array of an .npz file."""
+    members = npz.members(io.BytesIO(data))
+    if not members:
+        raise RecordError(UNSUPPORTED, "an .npz without arrays")
+    if len(members) > 1:
+        names = ", ".join(each.filename.removesuffix(".npy") for each in members[:10])
+        raise RecordError(
+            UNSUPPORTED,
+            f"an .npz of {len(members)} arrays ({names}), where one is needed; give the .npz as "
+            "the input itself to read it row by row",
+        )
+    if members[0].file_size > MAX_BYTES:
+        raise RecordError(TOO_LARGE, f"{members[0].file_size:,} bytes, of {MAX_BYTES:,} at most")
+    return members[0]

@@ -1,0 +1,258 @@
+"""Arrays from .npy and .npz files, held against NumPy."""
+
+import io
+import math
+import random
+import struct
+import zipfile
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as st_numpy
+
+from beam_pipeline import records
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.arrays import array_header, encode_array, inspect_array
+
+
+def npy(array, version=None, **options):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asanyarray(array), version=version, **options)
+    return buffer.getvalue()
+
+
+def npz(save=np.savez, **arrays):
+    buffer = io.BytesIO()
+    save(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def store(data):
+    """(facts, stored bytes) of an array's file."""
+    facts = inspect_array(data)
+    array = records.Array(
+        dtype=facts.dtype,
+        shape=facts.shape,
+        file=records.FileRef(path="/a"),
+        conversions=facts.conversions,
+    )
+    return facts, encode_array(data[facts.offset : facts.offset + facts.length], array)
+
+
+def refusal(data):
+    with pytest.raises(RecordError) as caught:
+        inspect_array(data)
+    return caught.value
+
+
+numbers = st.one_of(
+    st_numpy.boolean_dtypes(),
+    st_numpy.integer_dtypes(endianness="?"),
+    st_numpy.unsigned_integer_dtypes(endianness="?"),
+    st_numpy.floating_dtypes(endianness="?", sizes=(16, 32, 64)),
+)
+shapes = st_numpy.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+
+
+@hypothesis.settings(deadline=None)
+@hypothesis.given(
+    st_numpy.arrays(numbers, shapes), st.booleans(), st.sampled_from([npy, "npz", "compressed"])
+)
+def test_values_are_numpys(array, fortran, container):
+    array = np.asfortranarray(array) if fortran else array
+    save = np.savez_compressed if container == "compressed" else np.savez
+    data = npy(array) if container is npy else npz(save, array=array)
+    facts, stored = store(data)
+
+    little = array.astype(array.dtype.newbyteorder("<"), order="C")
+    assert stored == little.tobytes()
+    assert (facts.dtype, facts.shape, facts.num_bytes) == (
+        array.dtype.name,
+        array.shape,
+        len(stored),
+    )
+    plain = array.flags.c_contiguous and array.dtype == little.dtype and container != "compressed"
+    assert plain <= (facts.conversions == ())
+    seen = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    assert facts.minimum == (seen.min() if seen.size else None)
+    assert facts.maximum == (seen.max() if seen.size else None)
+    assert {type(facts.minimum), type(facts.maximum)} <= {int, float, type(None)}
+
+
+ROWS = np.arange(12, dtype="<f4").reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(npy(ROWS), (), id="as it is"),
+        pytest.param(npz(x=ROWS), (), id="npz"),
+        pytest.param(npy(ROWS.T), ("fortran order",), id="Fortran order"),
+        pytest.param(npy(ROWS.astype(">f4")), ("byte order",), id="big-endian"),
+        pytest.param(npy(ROWS.astype(">f4").T), ("fortran order", "byte order"), id="both"),
+        pytest.param(npz(np.savez_compressed, x=ROWS), ("compressed",), id="compressed npz"),
+        pytest.param(npy(np.asfortranarray(ROWS[:1])), (), id="one row has one order"),
+    ],
+)
+def test_what_is_converted(data, expected):
+    assert inspect_array(data).conversions == expected
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.filterwarnings("ignore:Stored array in format")
+def test_versions(version):
+    facts, stored = store(npy(ROWS, version=version))
+    assert (facts.shape, stored) == ((3, 4), ROWS.tobytes())
+
+
+def test_the_header_at_an_open_file(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, ROWS.T.astype(">f4"))
+    with open(path, "rb", buffering=0) as handle:
+        header = array_header(handle)
+        assert handle.tell() == header.offset
+    assert (header.dtype, header.shape, header.fortran_order) == (np.dtype(">f4"), (4, 3), True)
+    assert path.read_bytes()[header.offset :] == ROWS.astype(">f4").tobytes()
+
+
+def test_the_header_of_text_is_read_though_its_values_are_not():
+    header = array_header(io.BytesIO(npy(np.array(["ab", "c"]))))
+    assert (header.dtype, header.shape, header.num_bytes) == (np.dtype("<U2"), (2,), 16)
+
+
+def header_of(text, version=b"\1\0"):
+    size = struct.pack("<H" if version == b"\1\0" else "<I", len(text))
+    return b"\x93NUMPY" + version + size + text.encode()
+
+
+def plain(descr="'<f4'", shape="(2,)", order="False"):
+    return header_of(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "told"),
+    [
+        pytest.param(b"", "empty file", "no bytes", id="empty"),
+        pytest.param(b"1,2,3\n4,5,6\n", "not an array", "1,2,3", id="text"),
+        pytest.param(b"\x93NUM", "not an array", "NUM", id="half of the magic"),
+        pytest.param(npy(ROWS)[:60], "truncated array", "header", id="half a header"),
+        pytest.param(npy(ROWS)[:-5], "truncated array", "5 of 48 bytes", id="values are missing"),
+        pytest.param(npy(ROWS) + npy(ROWS), "damaged array", "176 bytes follow", id="saved twice"),
+        pytest.param(
+            npy(np.array([{}, None], object), allow_pickle=True),
+            "pickled array",
+            "Python objects",
+            id="objects",
+        ),
+        pytest.param(
+            npy(np.zeros(2, [("a", "i4"), ("b", "O")]), allow_pickle=True),
+            "pickled array",
+            "Python objects",
+            id="a field of objects",
+        ),
+        pytest.param(
+            npy(np.zeros(2, [("a", "i4"), ("b", "f4")])),
+            "unsupported array",
+            "structured",
+            id="structured",
+        ),
+        pytest.param(npy(np.array(["a"])), "unsupported array", "<U1", id="text values"),
+        pytest.param(npy(np.array([1j])), "unsupported array", "complex128", id="complex"),
+        pytest.param(npy(np.zeros(2, "M8[s]")), "unsupported array", "datetime64", id="times"),
+        pytest.param(npy(np.zeros(2, np.longdouble)), "unsupported array", "float", id="80 bits"),
+        pytest.param(header_of("{}", b"\4\0"), "unsupported array", "version 4.0", id="version 4"),
+        pytest.param(header_of("import os"), "damaged array", "header", id="a program"),
+        pytest.param(header_of("(" * 9000), "damaged array", "header", id="nested"),
+        pytest.param(header_of(" " * 60_000), "damaged array", "header", id="long header"),
+        pytest.param(
+            header_of("{}", b"\2\0")[:10] + b"\xff\xff",
+            "truncated array",
+            "header",
+            id="stated length",
+        ),
+        pytest.param(plain(shape="(-2,)"), "damaged array", "(-2,)", id="negative shape"),
+        pytest.param(plain(shape="[2]"), "damaged array", "shape", id="shape is a list"),
+        pytest.param(plain(descr="'what'"), "damaged array", "descr", id="unknown type"),
+        pytest.param(
+            plain(shape="(9999999999,9999)"), "array too large", "bytes of values", id="huge"
+        ),
+        pytest.param(plain(descr="'|b1'") + b"\1\2", "damaged array", "bools", id="a bool of 2"),
+        pytest.param(npz(), "not an array", "PK", id="empty npz"),
+        pytest.param(npz(x=ROWS, y=ROWS), "unsupported array", "(x, y)", id="npz of two"),
+        pytest.param(
+            npz(x=np.array([{}], object)), "pickled array", "Python objects", id="npz of objects"
+        ),
+        pytest.param(npz(x=ROWS)[:100], "damaged array", "npz", id="cut npz"),
+    ],
+)
+def test_not_a_usable_array(data, reason, told):
+    refused = refusal(data)
+    assert refused.reason == reason
+    assert told in refused.detail
+
+
+def test_several_arrays_say_what_to_do():
+    assert (
+        "give the .npz as the input itself to read it row by row"
+        in refusal(npz(x=ROWS, y=ROWS)).detail
+    )
+
+
+def test_other_files_in_the_zip_are_no_arrays():
+    buffer = io.BytesIO(npz(x=ROWS))
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr("README", "what this is")
+    assert store(buffer.getvalue())[1] == ROWS.tobytes()
+
+
+def test_a_zip_without_arrays():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("README", "what this is")
+    assert refusal(buffer.getvalue()).detail == "an .npz without arrays"
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", bytes(1000))
+    data = bytearray(buffer.getvalue())
+    struct.pack_into("<I", data, data.index(b"PK\1\2") + 24, 3 << 30)  # the size that it states
+    assert refusal(bytes(data)).reason == "array too large"
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_values_that_changed_in_the_zip(save):
+    data = bytearray(npz(save, x=np.arange(1000)))
+    data[len(data) // 2] ^= 1
+    assert refusal(bytes(data)).reason == "damaged array"
+
+
+def test_nan_is_passed_over():
+    facts = inspect_array(npy(np.array([np.nan, 2.0, -np.inf, 1.0], np.float32)))
+    assert (facts.minimum, facts.maximum) == (-math.inf, 2.0)
+    assert inspect_array(npy(np.array([np.nan, np.nan]))).minimum is None
+
+
+@pytest.mark.parametrize("data", [npy(ROWS), npz(x=ROWS), npz(np.savez_compressed, x=ROWS)])
+def test_whatever_is_changed_nothing_but_a_record_error_comes_out(data):
+    chance = random.Random(7)
+    passed = 0
+    for _ in range(2000):
+        changed = bytearray(data)
+        for _ in range(chance.choice((1, 2, 5))):
+            at = chance.randrange(len(changed))
+            if chance.random() < 0.7:
+                changed[at] = chance.choice((0, 255, 40, 41, chance.randrange(256)))
+            else:
+                del changed[at : at + chance.randrange(1, 9)]
+        try:
+            facts, stored = store(bytes(changed))
+        except RecordError:
+            continue
+        assert len(stored) == facts.num_bytes
+        assert np.frombuffer(stored, facts.dtype).size == math.prod(facts.shape)
+        passed += 1
+    assert passed > 10
