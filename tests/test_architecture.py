@@ -16,7 +16,8 @@ LAYERS = {
         storage
         schema boxes parallel runner media frames stored
         rules observation declaration
-        bare
+        bare fit
+        existing
         inference config sharding drawing checking encoding batches
         receipts census sources
         options job inspection assign describe
@@ -29,11 +30,12 @@ LAYERS = {
     "trainer": """
         errors
         features progress
-        parsing config explaining
-        batching elements counting
-        padding
+        parsing config explaining observation
+        batching elements counting inference
+        padding declaration
         input_pipeline
         dataset
+        files
         opening strategy optimizers tasks
         training
         evaluation keras_fit checkpoint

@@ -43,8 +43,6 @@ _STANDARD_KEYS = {
     "boxes": ("{name}/object", "image/object"),
 }
 
-Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
@@ -88,7 +86,9 @@ class Feature:
     keypoints: int = 0
 
 
-def features_from_json(declared: Declaration) -> Mapping[str, Feature]:
+def features_from_json(
+    declared: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
+) -> Mapping[str, Feature]:
     """The features that `declared` states, by name and in its order.
 
     Args:

@@ -1,24 +1,28 @@
 """Finds a dataset: a directory with metadata.json, its parents, or bare TFRecord files."""
 
 import json
+import logging
 import os
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from trainer.dataset import Dataset, Split
+from trainer.declaration import Declaration, declared_features, names_of_specs
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from trainer.features import Declaration, features_from_json, with_keys_of
+from trainer.features import features_from_json
+from trainer.files import compression_of, first_records, matching_files, splits_of_files
+from trainer.inference import guesses, infer
+from trainer.observation import observe
 
 _METADATA = "metadata.json"
 _FORMAT_VERSION = 1
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
-_TFDS_FILE = re.compile(r".+-(?P<split>[^-]+)\.[a-z]+-\d{5,}-of-\d{5,}(\.gz)?$")
-_GZIP_MAGIC = b"\x1f\x8b\x08"
+_LOG = logging.getLogger("trainer")
 
 
 def open(
@@ -32,14 +36,22 @@ def open(
             finished version is taken, or that one's parent where it holds one name; or a
             glob, a file, or a list of them, of TFRecord files, plain or gzip. Local or gs://.
         features: What bare files hold: metadata.json's `features`, as a list of
-            `{"name", "kind", …}` or as a mapping from name. Bare files whose names are all
-            like TFDS's (`cells-train.tfrecord-00000-of-00008`) have their splits; others
-            are one split `train`.
+            `{"name", "kind", …}`; or a mapping from name to such a declaration, to a `tf.io`
+            spec as `tf.io.parse_example` takes it, or to a Feature of another dataset.
+            Without it every key is a feature, of the kind that up to 256 records show, the
+            first of up to 16 files; what was guessed is in `Dataset.notes`, and logged as a
+            warning of the logger "trainer".
+
+    Bare files whose names are all like TFDS's (`cells-train.tfrecord-00000-of-00008`), or all
+    start with a split's name (`train_1.tfrecord`, `val.tfrecord`), have these splits; others
+    are one split `train`.
 
     Raises:
-        NotADatasetError: A directory without a finished dataset, or no such file.
-        ConfigError: Bare files without `features`, or a declaration that is wrong.
-        DatasetDamagedError: metadata.json cannot be read, or shards that it lists are missing.
+        NotADatasetError: A directory without a finished dataset, no such file, or files
+            that hold no Examples.
+        ConfigError: A declaration is wrong, or not what the first records hold.
+        DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
+            or a file is damaged.
     """
     if isinstance(path, str | os.PathLike):
         location = os.fspath(path)
@@ -96,7 +108,7 @@ def _splits_of_metadata(directory: str, listed: Mapping[str, Any]) -> dict[str, 
         splits[name] = Split(
             name=name,
             files=files,
-            compression=_compression(files),
+            compression=compression_of(files),
             num_records=entry["num_records"],
             num_bytes=entry.get("num_bytes"),
         )
@@ -153,70 +165,34 @@ def _folders(path: str) -> list[str]:
     return sorted(name for name in names if tf.io.gfile.isdir(os.path.join(path, name)))
 
 
-def _open_files(path: str, patterns: Iterable[str], features: Declaration | None) -> Dataset:
-    files = [file for pattern in patterns for file in _matching(pattern)]
-    if features is None:
-        raise ConfigError(
-            f"{path} has no metadata.json that says what its records hold; pass "
-            'features=[{"name": "image", "kind": "image"}, …], or open a dataset directory'
-        )
-    splits = _splits_of_files(list(dict.fromkeys(files)))
-    keys = _first_record_keys(splits.values())
-    declared = features_from_json(features)
+def _open_files(path: str, patterns: Iterable[str], declared: Declaration | None) -> Dataset:
+    files = matching_files(patterns)
+    try:
+        sample = observe(first_records(files))
+    except DecodeError as error:
+        raise NotADatasetError(
+            f"{path} holds records that are no tf.train.Example; convert them"
+        ) from error
+    if declared is None:
+        if not sample.observed:
+            raise NotADatasetError(
+                f"{path} has no record with any value, so what its records hold cannot be told; "
+                'declare it: features={"image": {"kind": "image"}, …}'
+            )
+        features = infer(sample)
+        notes = guesses(features, sample)
+        remedy = "the features were inferred from the first records: declare that key by features="
+    else:
+        features = declared_features(declared, sample)
+        guessed = names_of_specs(declared)
+        notes = guesses({name: features[name] for name in guessed}, sample)
+        remedy = "declare that key otherwise by features="
+    for note in notes:
+        _LOG.warning(note)
     return Dataset(
         path=path,
-        features=with_keys_of(declared, keys) if keys else declared,
-        splits=MappingProxyType(splits),
+        features=features,
+        splits=MappingProxyType(splits_of_files(files)),
+        notes=tuple(notes),
+        remedy=remedy,
     )
-
-
-def _matching(pattern: str) -> list[str]:
-    files = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
-    if not files:
-        raise NotADatasetError(f"no file or directory {pattern}; check the path")
-    return files
-
-
-def _splits_of_files(files: Sequence[str]) -> dict[str, Split]:
-    matches = [_TFDS_FILE.match(os.path.basename(file)) for file in files]
-    grouped: dict[str, list[str]] = {}
-    for file, match in zip(files, matches, strict=True):
-        name = match["split"] if match and all(matches) else "train"
-        grouped.setdefault(name, []).append(file)
-    return {
-        name: Split(name=name, files=tuple(members), compression=_compression(members))
-        for name, members in grouped.items()
-    }
-
-
-def _compression(files: Sequence[str]) -> str:
-    """What the first file that is not empty says; a split's shards are all alike."""
-    for file in files:
-        with tf.io.gfile.GFile(file, "rb") as handle:
-            head = handle.read(4096)
-        if head:
-            return "GZIP" if is_gzip(head) else ""
-    return ""
-
-
-def is_gzip(head: bytes) -> bool:
-    """Whether a file that starts with `head` is gzip.
-
-    A plain TFRecord file starts with a length, which may look like gzip's magic bytes;
-    what follows them then does not unpack.
-    """
-    if not head.startswith(_GZIP_MAGIC):
-        return False
-    try:
-        zlib.decompressobj(wbits=31).decompress(head)
-    except zlib.error:
-        return False
-    return True
-
-
-def _first_record_keys(splits: Iterable[Split]) -> set[str]:
-    for split in splits:
-        dataset = tf.data.TFRecordDataset(list(split.files), split.compression)
-        for serialized in dataset.take(1).as_numpy_iterator():
-            return set(tf.train.Example.FromString(serialized).features.feature)
-    return set()

@@ -1,6 +1,5 @@
 """Finding datasets: directories, versions, bare files, and what is said when there is none."""
 
-import gzip
 import json
 import shutil
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import trainer
-from trainer.opening import is_gzip
 
 BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}
 
@@ -122,39 +120,6 @@ def test_bare_files_with_declared_features(tmp_path, write_records, png, keys, d
     assert [record["image"].shape for record in dataset.numpy()] == [(4, 4, 3)] * 3
 
 
-@pytest.mark.parametrize(
-    ("names", "splits"),
-    [
-        pytest.param(["a.tfrecord", "b.tfrecord"], {"train": 2}, id="plain names"),
-        pytest.param(
-            ["x-train.tfrecord-00000-of-00002", "x-val.tfrecord-00000-of-00001"],
-            {"train": 1, "val": 1},
-            id="TFDS's names",
-        ),
-        pytest.param(
-            ["x-test.tfrecord-00000-of-00001", "b.tfrecord"], {"train": 2}, id="not all TFDS's"
-        ),
-        pytest.param(["my-cells-test.tfrecord-00000-of-00001.gz"], {"test": 1}, id="one split"),
-    ],
-)
-def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):
-    for name in names:
-        write_records(tmp_path / name, [{"n": 1}])
-
-    dataset = trainer.open(
-        [tmp_path / name for name in names], features={"n": {"kind": "scalar", "dtype": "int64"}}
-    )
-
-    assert {name: dataset.num_records(name) for name in dataset.splits} == splits
-
-
-def test_bare_files_need_a_declaration(tmp_path, write_records):
-    write_records(tmp_path / "a.tfrecord", [{"n": 1}])
-
-    with pytest.raises(trainer.ConfigError, match="features="):
-        trainer.open(tmp_path / "a.tfrecord")
-
-
 def test_no_file_matches(tmp_path):
     with pytest.raises(trainer.NotADatasetError, match="no file or directory"):
         trainer.open(f"{tmp_path}/*.tfrecord", features=BARE)
@@ -185,22 +150,6 @@ def test_compression_is_seen_past_empty_files(tmp_path, write_records):
     )
 
     assert [record["n"] for record in dataset.numpy()] == [7]
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        pytest.param(gzip.compress(b"records" * 99), True, id="gzip"),
-        pytest.param(gzip.compress(bytes(range(256)) * 99)[:64], True, id="the start of gzip"),
-        pytest.param((9).to_bytes(8, "little") + bytes(20), False, id="plain"),
-        pytest.param(
-            0x00088B1F.to_bytes(8, "little") + b"\xff" * 60, False, id="a length like gzip's magic"
-        ),
-        pytest.param(b"", False, id="empty"),
-    ],
-)
-def test_is_gzip(head, expected):
-    assert is_gzip(head) is expected
 
 
 def test_opening_takes_no_features_for_a_directory(colors: Path):

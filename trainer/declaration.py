@@ -1,0 +1,172 @@
+"""Features that a caller declares for bare files: metadata.json's form, or `tf.io` specs."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.features import Feature, features_from_json, with_keys_of
+from trainer.inference import bytes_feature, number_feature, one_kind
+from trainer.observation import Observed, Sample
+from trainer.parsing import parse_spec
+
+# By name: as metadata.json has it, as `tf.io.parse_example` takes it, or of another data set;
+# or a list of the first of these.
+Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature | Any]
+
+_KINDS = {tf.int64: "int64", tf.float32: "float32", tf.string: "bytes"}
+_DTYPES = {tf.int64: "int64", tf.float32: "float32", tf.string: "string"}
+_SPECS = (
+    "tf.io.FixedLenFeature, VarLenFeature, RaggedFeature without partitions, and "
+    "FixedLenSequenceFeature with allow_missing=True"
+)
+
+
+def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
+    """The features that `declared` states, by name and in its order.
+
+    What it leaves open, the records in `sample` tell: the key of a kind's usual writers, whether
+    a tensor is stored as bytes, and what the strings of a `tf.io` spec hold.
+
+    Raises:
+        ConfigError: A declaration is wrong, or not what the records hold.
+        UnknownNameError: A kind that does not exist, or a key that no record has.
+    """
+    if isinstance(declared, Mapping):
+        features = {name: _declared_feature(name, each, sample) for name, each in declared.items()}
+    else:
+        features = dict(features_from_json(declared))
+    features = {
+        name: _with_encoding_of(feature, sample)
+        for name, feature in with_keys_of(features, sample.observed).items()
+    }
+    if sample.num_records:
+        for feature in features.values():
+            _check(feature, sample)
+    return MappingProxyType(features)
+
+
+def names_of_specs(declared: Declaration) -> list[str]:
+    """The names that are declared by `tf.io` specs, which leave open what a string holds."""
+    if not isinstance(declared, Mapping):
+        return []
+    return [name for name, each in declared.items() if not isinstance(each, Mapping | Feature)]
+
+
+def _declared_feature(name: str, declared: Any, sample: Sample) -> Feature:
+    if isinstance(declared, Feature):
+        return dataclasses.replace(declared, name=name)
+    if isinstance(declared, Mapping):
+        return features_from_json({name: declared})[name]
+    return _feature_of_spec(name, declared, sample)
+
+
+def _feature_of_spec(name: str, spec: Any, sample: Sample) -> Feature:
+    """The feature of a `tf.io` spec: a string is what the records' strings are."""
+    shape: tuple[int | None, ...]
+    key, default = name, None
+    match spec:
+        case tf.io.FixedLenFeature():
+            shape, default = _fixed(name, spec.shape), spec.default_value
+        case tf.io.VarLenFeature():
+            shape = (None,)
+        case tf.io.RaggedFeature(partitions=()):
+            shape, key = (None,), spec.value_key or name
+        case tf.io.FixedLenSequenceFeature(allow_missing=True):
+            shape, default = (None, *_fixed(name, spec.shape)), spec.default_value
+        case _:
+            raise ConfigError(
+                f"feature {name!r} is declared as {spec!r}, which cannot be read; declare it as "
+                f'{{"kind": …}}, or use one of {_SPECS}'
+            )
+    dtype = tf.as_dtype(spec.dtype)
+    if dtype not in _DTYPES:
+        raise ConfigError(
+            f"feature {name!r} is declared with dtype {dtype.name}, which no Example stores; "
+            "declare tf.int64, tf.float32 or tf.string"
+        )
+    seen = sample.observed.get(key, Observed())
+    if shape:
+        kind = "sequence" if None in shape else "tensor"
+        feature = Feature(
+            name=name, kind=kind, dtype=_DTYPES[dtype], shape=shape, key=key, bare=True
+        )
+    elif dtype == tf.string:
+        feature = bytes_feature(key, seen)
+    else:
+        feature = number_feature(key, _DTYPES[dtype], seen)
+    return dataclasses.replace(feature, name=name, default=default)
+
+
+def _fixed(name: str, shape: Any) -> tuple[int, ...]:
+    sizes = tf.TensorShape(shape)
+    if not sizes.is_fully_defined():
+        raise ConfigError(
+            f"feature {name!r} is declared with shape {sizes}; give every size, or use "
+            "tf.io.VarLenFeature"
+        )
+    return tuple(sizes.as_list())
+
+
+def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
+    """A tensor of numbers whose key holds bytes is stored raw."""
+    seen = sample.observed.get(feature.key)
+    if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or seen is None:
+        return feature
+    return dataclasses.replace(feature, encoding="bytes") if "bytes" in seen.where else feature
+
+
+def _check(feature: Feature, sample: Sample) -> None:
+    """Holds a declared feature against the records.
+
+    Raises:
+        UnknownNameError: None of them has its key.
+        ConfigError: They hold another type, or another number of values.
+    """
+    needed = parse_spec(feature)
+    for number, (key, spec) in enumerate(needed.items()):
+        seen = sample.observed.get(key)
+        if seen is None:
+            if number == 0 and getattr(spec, "default_value", None) is None:
+                raise UnknownNameError(
+                    f"key (of feature {feature.name!r}) in the first records", key, sample.observed
+                )
+            continue
+        kind, expected = one_kind(key, seen), _KINDS[spec.dtype]
+        if kind and kind != expected:
+            raise ConfigError(
+                f"feature {feature.name!r} is declared as {feature.kind} of {feature.dtype}, which "
+                f"takes a list of {expected}, but key {key!r} holds {kind} in {seen.where[kind]}; "
+                "declare it as what it is"
+            )
+        if isinstance(spec, tf.io.FixedLenFeature):
+            _check_lengths(feature, spec, seen, sample.num_records)
+
+
+def _check_lengths(feature: Feature, spec: Any, seen: Observed, num_records: int) -> None:
+    if seen.num_records < num_records and spec.default_value is None:
+        raise ConfigError(
+            f"key {feature.key!r} of feature {feature.name!r} is missing in "
+            f"{num_records - seen.num_records} of the first {num_records} records; declare it as "
+            'a "sequence", or as tf.io.FixedLenFeature with a default_value'
+        )
+    expected = math.prod(spec.shape)
+    if (seen.shortest, seen.longest) != (expected, expected):
+        raise ConfigError(
+            f"feature {feature.name!r} is declared with {expected} value(s) a record, but key "
+            f"{feature.key!r} holds {seen.shortest} to {seen.longest}; declare it as a "
+            '"sequence" if their number varies'
+        )
+    if feature.encoding == "bytes":
+        expected = math.prod(size or 0 for size in feature.shape)
+        expected *= tf.as_dtype(feature.dtype).size
+        if seen.num_bytes - {expected}:
+            raise ConfigError(
+                f"feature {feature.name!r} is declared as {feature.dtype} {list(feature.shape)}, "
+                f"which takes {expected} bytes, but key {feature.key!r} holds "
+                f"{', '.join(map(str, sorted(seen.num_bytes)[:5]))}; declare another dtype or shape"
+            )

@@ -1,0 +1,150 @@
+"""What the keys of Examples hold, over the records that were looked at."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
+AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
+# What a square of raw numbers may be, in the order of trust: bytes a number, numbers a pixel.
+RAW_LAYOUTS = tuple(
+    (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
+)
+# Floats that somebody computed are in between; other bytes read as floats seldom are.
+_SMALLEST, _LARGEST = 1e-10, 1e10
+
+_KINDS = {"int64_list": "int64", "float_list": "float32", "bytes_list": "bytes"}
+_WHITE_SPACE = str.maketrans("", "", "\n\r\t")
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Observed:
+    """What one key holds.
+
+    Attributes:
+        where: A record by the kind of its list: "int64", "float32", "bytes".
+        num_records: Records that have the key.
+        shortest, longest: Values a record, among these.
+        fours: Whether all lengths are multiples of 4.
+        smallest, largest: Of int64 values; None where there are none.
+        forms: Of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text", "raw",
+            or "" for an empty one.
+        num_bytes: Lengths of single bytes values that are not empty.
+        layouts: As what of `RAW_LAYOUTS` all of these make sense.
+    """
+
+    where: dict[str, str] = dataclasses.field(default_factory=dict)
+    num_records: int = 0
+    shortest: int = 0
+    longest: int = 0
+    fours: bool = True
+    smallest: int | None = None
+    largest: int | None = None
+    forms: set[str] = dataclasses.field(default_factory=set)
+    num_bytes: set[int] = dataclasses.field(default_factory=set)
+    layouts: tuple[tuple[str, int], ...] = RAW_LAYOUTS
+
+    def add(self, feature: Any, where: str) -> None:
+        """Takes one more record's `tf.train.Feature` into account; `where` names the record."""
+        field = feature.WhichOneof("kind")
+        values: Sequence[Any] = getattr(feature, field).value if field else ()
+        if field:
+            self.where.setdefault(_KINDS[field], where)
+        length = len(values)
+        self.shortest = min(self.shortest, length) if self.num_records else length
+        self.longest = max(self.longest, length)
+        self.fours &= length % 4 == 0
+        self.num_records += 1
+        if field == "int64_list" and values:
+            smallest, largest = min(values), max(values)
+            self.smallest = smallest if self.smallest is None else min(smallest, self.smallest)
+            self.largest = largest if self.largest is None else max(largest, self.largest)
+        elif field == "bytes_list" and length == 1:
+            self._add_bytes(values[0])
+
+    def _add_bytes(self, value: bytes) -> None:
+        form = form_of(value)
+        self.forms.add(form)
+        if value:
+            self.num_bytes.add(len(value))
+            encoded = form in IMAGE_FORMS | AUDIO_FORMS
+            self.layouts = tuple(
+                (dtype, channels)
+                for dtype, channels in self.layouts
+                if is_plausible(value, dtype, channels) and not (encoded and dtype != "uint8")
+            )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sample:
+    """What some records of a data set hold.
+
+    Attributes:
+        num_records: How many they are.
+        observed: By key.
+    """
+
+    num_records: int
+    observed: Mapping[str, Observed]
+
+
+def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
+    """What the keys of (where, serialized Example) pairs hold.
+
+    Raises:
+        google.protobuf.message.DecodeError: A record is no Example.
+    """
+    observed: dict[str, Observed] = {}
+    num_records = 0
+    for where, serialized in records:
+        num_records += 1
+        for key, feature in tf.train.Example.FromString(serialized).features.feature.items():
+            observed.setdefault(key, Observed()).add(feature, where)
+    return Sample(num_records, observed)
+
+
+def form_of(value: bytes) -> str:
+    """What a value is by its first bytes; see `Observed.forms`."""
+    match value[:4]:
+        case b"":
+            return ""
+        case b"\x89PNG" if value[4:8] == b"\r\n\x1a\n":
+            return "png"
+        case b"GIF8" if value[4:6] in (b"7a", b"9a"):
+            return "gif"
+        case b"RIFF" if value[8:12] == b"WAVE":
+            return "wav"
+        case b"fLaC":
+            return "flac"
+        case b"OggS":
+            return "ogg"
+    if value[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
+        return "bmp"
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return "raw"
+    return "text" if text.translate(_WHITE_SPACE).isprintable() else "raw"
+
+
+def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
+    """Whether `value` may be a square of n by n pixels, n ≥ 2, of such numbers."""
+    side = square_side(len(value), dtype, channels)
+    if side < 2 or side * side * channels * np.dtype(dtype).itemsize != len(value):
+        return False
+    if dtype == "uint8":
+        return True
+    with np.errstate(invalid="ignore"):  # comparing signalling NaNs
+        sizes = np.abs(np.frombuffer(value, np.dtype(dtype).newbyteorder("<")))
+        return bool(((sizes == 0) | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
+
+
+def square_side(num_bytes: int, dtype: str, channels: int) -> int:
+    """The side in pixels of the largest square that so many bytes hold."""
+    return math.isqrt(num_bytes // (np.dtype(dtype).itemsize * channels))
