@@ -21,6 +21,7 @@ from beam_pipeline.stored import (
     is_label_key,
     is_square,
     last_part,
+    told_list,
 )
 
 
@@ -98,14 +99,9 @@ def _raw_bytes(feature: Feature) -> int:
 def _one_kind(name: str, seen: Observed) -> str:
     kinds = sorted(kind for kind in seen.dtypes if kind)
     if len(kinds) > 1:
-        found = ", ".join(f"{told(kind)} in {seen.example[kind]}" for kind in kinds)
+        found = ", ".join(f"{told_list(kind)} in {seen.example[kind]}" for kind in kinds)
         raise DataError(f"key {name!r} must hold lists of one kind but holds {found}")
     return kinds[0] if kinds else "bytes"  # that no record has any value for
-
-
-def told(kind: str) -> str:
-    """A list of `kind`, for messages."""
-    return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
 
 
 def _are_classes(name: str, kind: str, seen: Observed) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter
 
 from beam_pipeline import boxes, storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.existing import inspect_existing
 from beam_pipeline.media.images import ImageFacts, inspect_image
 from beam_pipeline.observation import dtype_of
 from beam_pipeline.parallel import map_threads
@@ -41,6 +42,8 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         RecordError: Something about the record cannot be used (docs/data-checks.md).
     """
     _check_text("key", record.key)
+    if record.example:
+        return inspect_existing(record, rules)
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
     num_bytes = _EXAMPLE_OVERHEAD_BYTES

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from beam_pipeline import storage
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.example import FeatureValue, encode
+from beam_pipeline.frames import payload_of
 from beam_pipeline.media.images import encode_image
 from beam_pipeline.parallel import map_threads
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Value, unpack
+from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record, Value, unpack
 from beam_pipeline.rules import Rules
 from beam_pipeline.schema import Feature
 
@@ -33,27 +34,29 @@ def encode_record(record: Record, schema: tuple[Feature, ...], rules: Rules) -> 
         SourceChangedError: A file is not what Inspect saw.
         RecordError: The record's values do not fit the schema.
     """
+    if record.example:
+        return payload_of(_read_again(record, record.example.file))
     payloads = {}
     for name, value in record.features.items():
         if isinstance(value, Image):
-            data = _read_again(record, value)
+            data = _read_again(record, value.file)
             payloads[name] = encode_image(data, value, rules.image)
     return encode(example_values(record, schema, payloads))
 
 
-def _read_again(record: Record, image: Image) -> bytes:
+def _read_again(record: Record, file: FileRef) -> bytes:
     try:
-        data = storage.read_bytes(image.file)
+        data = storage.read_bytes(file)
     except RecordError as error:
         raise SourceChangedError(
-            f"{image.file.path} was read at the inspection and now is a {error}; run the build "
+            f"{file.path} was read at the inspection and now is a {error}; run the build "
             "again when nothing writes to its input"
         ) from error
     sha256 = hashlib.sha256(data).hexdigest()
-    if sha256 != image.file.sha256:
+    if sha256 != file.sha256:
         raise SourceChangedError(
-            f"{image.file.path} (record {record.key}) changed while the job ran: sha256 was "
-            f"{image.file.sha256[:12]}… at the inspection and is {sha256[:12]}… now; run the "
+            f"{file.path} (record {record.key}) changed while the job ran: sha256 was "
+            f"{file.sha256[:12]}… at the inspection and is {sha256[:12]}… now; run the "
             "build again when nothing writes to its input"
         )
     return data

@@ -5,18 +5,23 @@ CRC-32C, masked. A length whose checksum is wrong ends the reading of a file: no
 where the next frame starts. A payload whose checksum is wrong costs that record alone.
 """
 
+import gzip
+import io
 import struct
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import google_crc32c
 
+from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
 
 HEADER_BYTES = 12
 # What a frame has beside its payload.
 FRAME_BYTES = 16
 
+_BUFFER_BYTES = 1 << 16
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
 _MASK_DELTA = 0xA282EAD8
@@ -66,11 +71,12 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
     Only lengths are read; `payload_of` checks the rest.
 
     Args:
-        handle: The file, open and buffered.
+        handle: The file, open.
 
     Raises:
         RecordError: "truncated file" or "damaged file": where the frames end before the file.
     """
+    handle = buffered(handle)
     handle.seek(0, 2)
     size = handle.tell()
     handle.seek(0)
@@ -103,6 +109,30 @@ def read(handle: Any) -> Iterator[tuple[int, bytes]]:
             raise _cut_off(number, offset, length + 4 - len(rest))
         yield offset, header + rest
         offset, number = offset + length + FRAME_BYTES, number + 1
+
+
+def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
+    """(offset, frame) of every frame of a file; offsets are in the uncompressed stream.
+
+    Raises:
+        RecordError: As `spans`, also where gzip ends too early or is damaged; "missing file" or
+            "unreadable file".
+    """
+    with storage.opened(path) as handle:
+        stream = gzip.GzipFile(fileobj=handle) if compressed else buffered(handle)
+        offset = 0
+        try:
+            for offset, frame in read(stream):
+                yield offset, frame
+        except EOFError as error:
+            raise RecordError("truncated file", f"after byte {offset}: {error}") from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise RecordError("damaged file", f"after byte {offset}: {error}") from error
+
+
+def buffered(handle: Any) -> Any:
+    """`handle` such that many small reads cost few system calls."""
+    return io.BufferedReader(handle, _BUFFER_BYTES) if isinstance(handle, io.FileIO) else handle
 
 
 def _payload_bytes(header: bytes) -> int | None:

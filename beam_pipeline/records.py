@@ -127,8 +127,9 @@ class Stored:
         num_bytes: Bytes of one bytes value.
         num_characters: Of a text.
         floats: As what one bytes value may be read: "float32", "float64".
-        sha256: Hex digest of one bytes value that is a picture, a sound or raw.
-        width, height: Pixels of a picture, as stored.
+        sha256: Hex digest of a picture or sound, once inspected.
+        shape: (height, width) in pixels of a picture, (samples, channels) of a sound, as stored.
+        sample_rate: Of a sound.
     """
 
     kind: str
@@ -140,8 +141,8 @@ class Stored:
     num_characters: int = 0
     floats: tuple[str, ...] = ()
     sha256: str = ""
-    width: int = 0
-    height: int = 0
+    shape: tuple[int, ...] = ()
+    sample_rate: int = 0
 
 
 class Expected(NamedTuple):

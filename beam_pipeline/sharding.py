@@ -15,7 +15,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record
+from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Stored
+from beam_pipeline.stored import is_label_key
 
 _POSITION_BITS = 64
 # Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
@@ -32,7 +33,12 @@ def _hash(salt: str, text: str) -> int:
 
 
 def content_digest(record: Record) -> str:
-    """Equal for records of equal content: their files', or without files all their values."""
+    """Equal for records of equal content: their files', or without files all their values.
+
+    Of an Example that others wrote: its pictures and sounds, or without those all of it.
+    """
+    if record.example:
+        return _existing_digest(record.example.file.sha256, record)
     digests = [
         value.file.sha256
         for _, value in sorted(record.features.items())
@@ -44,8 +50,18 @@ def content_digest(record: Record) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _existing_digest(whole: str, record: Record) -> str:
+    values = (value for _, value in sorted(record.features.items()))
+    digests = [value.sha256 for value in values if isinstance(value, Stored) and value.sha256]
+    if len(digests) > 1:
+        return hashlib.sha256(repr(digests).encode()).hexdigest()
+    return digests[0] if digests else whole
+
+
 def annotation(record: Record) -> str:
     """What `record` says of its content; equal contents with unequal annotations conflict."""
+    if record.example:
+        return record.example.file.sha256
     values = sorted(
         (name, value) for name, value in record.features.items() if not isinstance(value, Image)
     )
@@ -55,10 +71,12 @@ def annotation(record: Record) -> str:
 def label_text(record: Record) -> str:
     """The class names of `record`, for messages."""
     names: list[str] = []
-    for value in record.features.values():
+    for name, value in record.features.items():
         match value:
-            case ClassLabel(name):
-                names.append(name)
+            case int() if record.example and is_label_key(name):
+                names.append(str(value))
+            case ClassLabel(label):
+                names.append(label)
             case Boxes(labels=labels):
                 names.extend(labels)
     return ", ".join(names)
@@ -78,7 +96,7 @@ def group_of(record: Record, group_by: str) -> str:
             return levels[int(group_by) - 1]
         raise RecordError("no group", f"{record.key!r} has no level {group_by} for --group-by")
     value = record.features.get(group_by)
-    if value is None or isinstance(value, Image | Boxes):
+    if value is None or isinstance(value, Image | Boxes | Stored):
         raise RecordError(
             "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
         )

@@ -1,17 +1,11 @@
 """Reading shards back: frames with their checksums, and Examples."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.tfrecordio import _TFRecordUtil
-
-from beam_pipeline import storage
+from beam_pipeline import frames, storage
 from beam_pipeline.dataset import DatasetInfo
-from beam_pipeline.errors import DatasetDamagedError
+from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.example import decode
 
 
@@ -36,27 +30,18 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
         DatasetDamagedError: The file is missing, or a frame is cut off or does not match its
             checksum; file, record and byte offset are named.
     """
-    number = offset = 0
+    number = end = 0
     try:
-        with _open(path, compressed) as handle:
-            while (payload := _TFRecordUtil.read_record(handle)) is not None:
-                length = _TFRecordUtil.encoded_num_bytes(payload)
-                yield Frame(offset, length, payload)
-                number += 1
-                offset += length
-    except FileNotFoundError as error:
-        raise DatasetDamagedError(f"{path}: missing file") from error
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+        for offset, frame in frames.read_file(path, compressed):
+            end = offset
+            yield Frame(offset, len(frame), frames.payload_of(frame))
+            number, end = number + 1, offset + len(frame)
+    except RecordError as error:
+        if error.reason == "missing file":
+            raise DatasetDamagedError(f"{path}: missing file") from error
         raise DatasetDamagedError(
-            f"{path}: record {number}, at byte {offset}, is damaged: {error}"
+            f"{path}: record {number}, at byte {end}, is damaged: {error.detail}"
         ) from error
-
-
-def _open(path: str, compressed: bool) -> Any:
-    if storage.is_remote(path):
-        kind = CompressionTypes.GZIP if compressed else CompressionTypes.UNCOMPRESSED
-        return FileSystems.open(path, compression_type=kind)
-    return gzip.open(path) if compressed else open(path, "rb")
 
 
 def read_examples(info: DatasetInfo, split: str) -> Iterator[dict[str, Any]]:

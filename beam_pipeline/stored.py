@@ -143,6 +143,11 @@ def kind_of(value: Value) -> str:
     return "bytes"
 
 
+def told_list(kind: str) -> str:
+    """A list of `kind`, for messages."""
+    return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Lists:
     """How the lists of one key were, over some Examples; they merge.

@@ -1,0 +1,122 @@
+"""TFRecord files are told by their first bytes; their names tell the splits."""
+
+import dataclasses
+import re
+import zlib
+from collections.abc import Sequence
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.frames import HEADER_BYTES, starts_frame
+from beam_pipeline.parallel import map_threads
+from beam_pipeline.records import FileRef, Rejected
+from beam_pipeline.sources.input_files import InputFile, find_files, stated_splits
+from beam_pipeline.sources.references import name_of
+
+_PEEKED_BYTES = 4096
+_GZIP_MAGIC = b"\x1f\x8b"
+_NAMED_SO = re.compile(r"tfrec|\.records?\b", re.IGNORECASE)
+_TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
+_REMOTE_FILES_AT_ONCE = 16
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFile:
+    """A TFRecord file.
+
+    Attributes:
+        path: Absolute path or URL.
+        relative: The path below the input.
+        split: The split that its folder or name states.
+        compressed: Whether it is a gzip file.
+    """
+
+    path: str
+    relative: str
+    split: str | None
+    compressed: bool
+
+
+def find_record_files(path: str) -> tuple[list[RecordFile], list[Rejected]]:
+    """The TFRecord files that `path` means, sorted, and what else is there.
+
+    Args:
+        path: A folder, a file, or a pattern of files.
+
+    Raises:
+        ConfigError: There is no TFRecord file.
+    """
+    listed, _ = find_files(path, lambda _: True)
+    threads = _REMOTE_FILES_AT_ONCE if storage.is_remote(path) else 1
+    looked = list(zip(listed, map_threads(_look, listed, threads), strict=True))
+    found = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
+    if not found:
+        raise ConfigError(
+            f"{path} holds no TFRecord file that has a record ({len(listed)} files were looked "
+            "at); give a folder, file or pattern of some that have"
+        )
+    splits = file_splits([file.relative for file, _ in found])
+    files = [
+        RecordFile(path=file.path, relative=file.relative, split=split, compressed=kind == "gzip")
+        for (file, kind), split in zip(found, splits, strict=True)
+    ]
+    return files, [kind for _, kind in looked if isinstance(kind, Rejected)]
+
+
+def _look(file: InputFile) -> str | Rejected:
+    """ "plain" or "gzip" of a TFRecord file."""
+    try:
+        kind = kind_of_file(file.path)
+    except RecordError as error:
+        return Rejected(source=file.relative, reason=error.reason, detail=error.detail)
+    if kind == "":
+        return Rejected(
+            source=file.relative, reason="no records", detail="the file is empty", bad=False
+        )
+    return kind or Rejected(
+        source=file.relative,
+        reason="not a TFRecord file",
+        detail="it starts with no record's length and the checksum of that, nor does its content "
+        "where it is gzip",
+        bad=is_named_so(file.relative),
+    )
+
+
+def kind_of_file(path: str) -> str | None:
+    """ "plain" or "gzip" of a TFRecord file, "" of an empty file, None of any other.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+    """
+    with storage.opened(path) as handle:
+        head = handle.read(_PEEKED_BYTES)
+    # A plain file may start like gzip: its first length is a number like any other.
+    if not head or starts_frame(head):
+        return "plain" if head else ""
+    if not head.startswith(_GZIP_MAGIC):
+        return None
+    try:
+        unpacked = zlib.decompressobj(wbits=31).decompress(head, HEADER_BYTES)
+    except zlib.error:
+        return None
+    return "gzip" if starts_frame(unpacked) else None
+
+
+def is_named_so(path: str) -> bool:
+    """Whether a file's name says that it is a TFRecord file."""
+    return _NAMED_SO.search(name_of(path)) is not None
+
+
+def file_splits(relatives: Sequence[str]) -> list[str | None]:
+    """The split of every file, if all state one: as TFDS writes names, else by its folder or name."""
+    named = [_TFDS_NAME.fullmatch(name_of(relative)) for relative in relatives]
+    if all(named):
+        return [found["split"] for found in named if found]
+    return stated_splits(relatives)
+
+
+def tfds_name(files: Sequence[str]) -> str:
+    """The data set's name in TFDS's names of files, if all have such names and one data set's."""
+    found = [_TFDS_NAME.fullmatch(name_of(file)) for file in files]
+    names = {each["name"] if each else "" for each in found}
+    return names.pop() if len(names) == 1 else ""
