@@ -201,7 +201,9 @@ class BuildConfig:
 def default_name(path: str) -> str:
     """A data set's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = path.rstrip("/").rpartition("/")[2]
-    stem = re.sub(r"\.(jsonl?|csv|tsv|ndjson|ya?ml)$", "", stem, flags=re.IGNORECASE)
+    stem = re.sub(
+        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|np[yz]|tfrecords?)$", "", stem, flags=re.IGNORECASE
+    )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
 

@@ -7,6 +7,7 @@ alone need not load Beam (0.8 s, 100 MB).
 
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import os
 import re
@@ -123,6 +124,20 @@ def _list_remote(root: str) -> Iterator[StoredFile]:
             relative = metadata.path[len(root) + 1 :]
             if relative and not any(map(_is_litter, relative.split("/"))):
                 yield StoredFile(path=metadata.path, relative=relative, size=metadata.size_in_bytes)
+
+
+def match_files(pattern: str) -> list[str]:
+    """The paths of the files that fit `pattern`, sorted; hidden ones do not.
+
+    `*`, `?` and `[abc]` stand for parts of one name, `**` for folders, as in a shell.
+    """
+    if is_remote(pattern):
+        found = [
+            each.path for match in _file_systems().match([pattern]) for each in match.metadata_list
+        ]
+    else:
+        found = [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
+    return sorted(path for path in found if not _is_litter(path.rpartition("/")[2]))
 
 
 def read_bytes(file: FileRef) -> bytes:

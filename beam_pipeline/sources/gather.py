@@ -19,6 +19,8 @@ from beam_pipeline.records import Element
 NUM_BUCKETS = 256
 # While it reads, a worker holds at most buckets × batch entries, some tens of megabytes.
 BATCH_ENTRIES = 256
+# Of entries that say how large they are, a worker holds so many bytes while it reads.
+_MAX_WAITING_BYTES = 32 << 20
 # Starts the keys under which finished elements travel along.
 _FINISHED = "\0"
 
@@ -30,22 +32,33 @@ class Entry(NamedTuple):
         key: What is gathered by.
         order: Where the value goes among those of its key.
         value: Anything that pickles.
+        num_bytes: What a large value takes.
     """
 
     key: str
     order: tuple[Any, ...]
     value: Any
+    num_bytes: int = 0
 
 
 def in_batches(entries: Iterable[Entry]) -> Iterator[tuple[int, bytes]]:
     """Packs `entries` into (bucket, batch) pairs."""
     pending: dict[int, list[tuple[Any, ...]]] = {}
+    waiting_bytes = 0
     for entry in entries:
         bucket = zlib.crc32(entry.key.encode()) % NUM_BUCKETS
         batch = pending.setdefault(bucket, [])
-        batch.append(tuple(entry))
+        batch.append(entry[:3])
+        waiting_bytes += entry.num_bytes
         if len(batch) == BATCH_ENTRIES:
             yield bucket, _packed(pending.pop(bucket))
+        elif waiting_bytes > _MAX_WAITING_BYTES:
+            yield from _all_packed(pending)
+            pending, waiting_bytes = {}, 0
+    yield from _all_packed(pending)
+
+
+def _all_packed(pending: dict[int, list[tuple[Any, ...]]]) -> Iterator[tuple[int, bytes]]:
     for bucket, batch in pending.items():
         yield bucket, _packed(batch)
 
@@ -84,9 +97,37 @@ class ReadAndGather(beam.PTransform):
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return (
             pipeline
+            | ReadInBatches(self.sources, self.read)  # (bucket, batch)
+            | Gather(self.join, self.arguments)  # Element
+        )
+
+
+@dataclasses.dataclass
+class ReadInBatches(beam.PTransform):
+    """The first half of `ReadAndGather`: entries in packed batches, by bucket."""
+
+    sources: Sequence[Any]
+    read: Callable[[Any], Iterable[Entry | Element]]
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return (
+            pipeline
             | "Sources" >> beam.Create(self.sources)
             | "BalanceSources" >> beam.Reshuffle()
             | "Read" >> beam.FlatMap(_read_in_batches, self.read)  # (bucket, batch)
+        )
+
+
+@dataclasses.dataclass
+class Gather(beam.PTransform):
+    """The second half of `ReadAndGather`: batches to elements."""
+
+    join: Callable[..., Iterable[Element]]
+    arguments: Sequence[Any] = ()
+
+    def expand(self, batches: beam.PCollection) -> beam.PCollection:
+        return (
+            batches
             | "GroupBuckets" >> beam.GroupByKey()  # (bucket, batches)
             | "Join" >> beam.FlatMap(_join_bucket, self.join, *self.arguments)  # Element
         )
@@ -99,6 +140,12 @@ def _read_in_batches(
         item if isinstance(item, Entry) else Entry(f"{_FINISHED}{number % NUM_BUCKETS}", (), item)
         for number, item in enumerate(read(source))
     )
+
+
+def entries_of(batch: bytes) -> list[tuple[str, tuple[Any, ...], Any]]:
+    """(key, order, value) of the entries of one packed batch, but for finished elements."""
+    entries: list[tuple[str, tuple[Any, ...], Any]] = pickle.loads(batch)
+    return [entry for entry in entries if not entry[0].startswith(_FINISHED)]
 
 
 def _join_bucket(

@@ -68,6 +68,8 @@ def test_paths_are_made_absolute_but_remote_ones_stay():
         ("/data/Blood Cells/", "blood_cells"),
         ("annotations.coco.json", "annotations_coco"),
         ("labels.csv", "labels"),
+        ("mnist.npz", "mnist"),
+        ("shards/train-*.tar", "train"),
         ("/data/2024", "dataset_2024"),
         ("", "dataset"),
         ("日本", "dataset"),

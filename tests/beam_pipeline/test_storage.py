@@ -135,6 +135,49 @@ def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
     assert not os.listdir(tmp_path)
 
 
+def test_match_files(tmp_path):
+    for path in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"")
+
+    def matched(pattern):
+        return [path[len(str(tmp_path)) + 1 :] for path in storage.match_files(pattern)]
+
+    assert matched(f"{tmp_path}/a/*.tar") == ["a/1.tar"]
+    assert matched(f"{tmp_path}/**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
+    assert matched(f"{tmp_path}/?.tar") == ["4.tar"]
+    assert matched(f"{tmp_path}/*.npz") == []
+
+
+def test_writing_leaves_nothing_of_what_was_not_finished(tmp_path):
+    path = tmp_path / "new/x"
+
+    def write_half():
+        with storage.writing(str(path)) as handle:
+            handle.write(b"some")
+            raise ValueError("half")
+
+    with pytest.raises(ValueError, match="half"):
+        write_half()
+    assert os.listdir(path.parent) == []
+    with storage.writing(str(path)) as handle:
+        handle.write(b"all ")
+        handle.write(b"of it")
+    assert path.read_bytes() == b"all of it"
+    assert os.listdir(path.parent) == ["x"]
+
+
+def test_version_changes_with_the_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"1")
+    before = storage.version(str(path))
+    assert storage.version(str(path)) == before
+    os.utime(path, ns=(0, 7))
+    assert storage.version(str(path)) != before
+    with pytest.raises(RecordError, match="missing file"):
+        storage.version(str(tmp_path / "nowhere"))
+
+
 def test_list_dir(tmp_path):
     for name in ("b", ".a"):
         (tmp_path / name).write_bytes(b"")

@@ -4,7 +4,7 @@ import random
 
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources import gather
-from beam_pipeline.sources.gather import Entry, ReadAndGather, gathered, in_batches
+from beam_pipeline.sources.gather import Entry, ReadAndGather, entries_of, gathered, in_batches
 
 
 def numbers_by_key(file):
@@ -28,6 +28,18 @@ def test_read_and_gather(run_transform):
     by_key = dict(element for element in elements if not isinstance(element, Rejected))
     assert by_key.keys() == {f"k{number}!" for number in range(7)}
     assert by_key["k3!"] == [("a", 3), ("b", 3), ("b", 10), ("b", 17)]
+
+
+def test_large_entries_wait_for_few_others(monkeypatch):
+    monkeypatch.setattr(gather, "_MAX_WAITING_BYTES", 100)
+    entries = (Entry(key=f"k{n}", order=(n,), value=n, num_bytes=30) for n in range(40))
+    batches = in_batches(entries)
+
+    next(batches)
+    left = sum(1 for _ in entries)
+
+    assert left == 36
+    assert all(len(entries_of(batch)) == 1 for _, batch in batches)
 
 
 def test_batches_are_bounded_and_of_one_bucket(monkeypatch):

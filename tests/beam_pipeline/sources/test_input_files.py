@@ -1,0 +1,69 @@
+"""Which files a path means, and which split each is."""
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.input_files import find_files, stated_splits
+
+
+def is_tar(name):
+    return name.endswith(".tar")
+
+
+def found(path):
+    files, others = find_files(str(path), is_tar)
+    return {file.relative: file.path for file in files}, others
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b/1.tar", "a/2.tar", "3.tar", "README", ".hidden.tar", "odd [1].tar"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "expected", "others"),
+    [
+        pytest.param("", ["3.tar", "a/2.tar", "b/1.tar", "odd [1].tar"], ["README"], id="folder"),
+        pytest.param("a/2.tar", ["2.tar"], [], id="file"),
+        pytest.param("README", ["README"], [], id="a file of another name, given itself"),
+        pytest.param("odd [1].tar", ["odd [1].tar"], [], id="a file that looks like a pattern"),
+        pytest.param("*.tar", ["3.tar", "odd [1].tar"], [], id="pattern"),
+        pytest.param("[ab]/?.tar", ["a/2.tar", "b/1.tar"], [], id="pattern of folders"),
+        pytest.param(
+            "**/*", ["3.tar", "a/2.tar", "b/1.tar", "odd [1].tar"], ["README"], id="all levels"
+        ),
+        pytest.param("a/*.tar", ["2.tar"], [], id="keys start behind the last whole folder"),
+    ],
+)
+def test_find_files(folder, path, expected, others):
+    files, left = found(folder / path if path else folder)
+    assert (list(files), left) == (expected, others)
+    assert all(absolute.endswith(relative) for relative, absolute in files.items())
+
+
+@pytest.mark.parametrize("path", ["x.tar", "*.npz", "a/*.txt"])
+def test_no_such_file(folder, path):
+    with pytest.raises(ConfigError, match="has no such file"):
+        found(folder / path)
+
+
+@pytest.mark.parametrize(
+    ("relatives", "expected"),
+    [
+        (["train-000.tar", "train-001.tar", "val_1.tar"], ["train", "train", "val"]),
+        (["train/0.tar", "Test/0.tar"], ["train", "Test"]),
+        (["imagenet-train-000.tar", "imagenet-val-000.tar"], ["train", "val"]),
+        (["x_train.npy", "y_train.npy", "x_test.npy"], ["train", "train", "test"]),
+        (["train.npz"], ["train"]),
+        (["train000.tar", "test2017-1.tar"], ["train", "test"]),
+        (["train-000.tar", "extra.tar"], [None, None]),
+        (["train/0.tar", "1.tar"], [None, None]),
+        (["trainer-0.tar", "latest.tar"], [None, None]),
+        ([], []),
+    ],
+)
+def test_stated_splits(relatives, expected):
+    assert stated_splits(relatives) == expected
