@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import storage, summary
@@ -35,7 +34,8 @@ from beam_pipeline.pipeline import build, plan
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import FileRef
 from beam_pipeline.show import as_text, examples, write_images
-from beam_pipeline.sources import find_layout, source_of
+from beam_pipeline.sources import find_layout, settled, source_of
+from beam_pipeline.sources.layout import Layout
 from beam_pipeline.verification import verify
 
 # What Beam adds to the message of an error that a stage raises.
@@ -150,9 +150,9 @@ def _parser() -> Parser:
 
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config = build_config(args)
+    config, layout = _found(build_config(args))
     try:
-        info = build(config, options, _source(config, scratch_dir(config)))
+        info = build(config, options, source_of(config, layout, scratch_dir(config)))
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
         path = storage.join(config.dataset_dir, name)
@@ -165,19 +165,19 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config = build_config(args)
+    config, layout = _found(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
-        made = plan(config, options, _source(config, scratch))
+        made = plan(config, options, source_of(config, layout, scratch))
     print(summary.of_plan(made, config.split))
     if made.problem:
         raise made.problem
 
 
-def _source(config: BuildConfig, scratch: str) -> beam.PTransform:
-    """The source of the configured input; says on stderr what was found."""
+def _found(config: BuildConfig) -> tuple[BuildConfig, Layout]:
+    """The layout of the configured input, settled with it; says on stderr what was found."""
     layout = find_layout(config)
     print(f"found {layout.found}", file=sys.stderr)
-    return source_of(config, layout, scratch)
+    return settled(config, layout), layout
 
 
 def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:

@@ -21,7 +21,7 @@ from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, exp
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import Element
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
-from beam_pipeline.sources import find_layout, source_of
+from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.write import WriteShards
 
 
@@ -93,7 +93,10 @@ def build(
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    source = source or source_of(config, find_layout(config), scratch_dir(config))
+    if source is None:
+        found = find_layout(config)
+        config = settled(config, found)
+        source = source_of(config, found, scratch_dir(config))
     check_output(config)
     options = options or PipelineOptions([])
     with exclusive(config), collecting_rarely(), watched(options) as local:
@@ -121,7 +124,10 @@ def plan(
         watched(options) as local,
     ):
         result = Path(folder, "plan")
-        source = source or source_of(config, find_layout(config), f"{folder}/unpacked")
+        if source is None:
+            found = find_layout(config)
+            config = settled(config, found)
+            source = source_of(config, found, f"{folder}/unpacked")
         with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
             planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
             planned[0].plan | "Save" >> beam.Map(_save, str(result))

@@ -7,11 +7,12 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import layout
+from beam_pipeline.sources import layout, tfrecord_schema
 from beam_pipeline.sources.coco import ReadCoco
 from beam_pipeline.sources.folders import ReadClassFolders
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest import ReadCsv, ReadJsonl
+from beam_pipeline.sources.tfrecord import ReadTFRecords
 from beam_pipeline.sources.voc import ReadVoc
 from beam_pipeline.sources.yolo import ReadYolo
 
@@ -20,9 +21,11 @@ __all__ = [
     "ReadCoco",
     "ReadCsv",
     "ReadJsonl",
+    "ReadTFRecords",
     "ReadVoc",
     "ReadYolo",
     "find_layout",
+    "settled",
     "source_of",
 ]
 
@@ -40,6 +43,15 @@ def find_layout(config: BuildConfig) -> Layout:
     return layout.resolve(config.input, config.layout)
 
 
+def settled(config: BuildConfig, found: Layout) -> BuildConfig:
+    """`config` with what only a look into the input tells: the keys of a declared schema.
+
+    Raises:
+        ConfigError: The input has no such feature, or cannot be what `config` asks for.
+    """
+    return tfrecord_schema.settle(config, found.path) if found.name == "tfrecord" else config
+
+
 def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransform:
     """The transform that reads the configured input, whose layout was `found`.
 
@@ -54,6 +66,8 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
             return ReadYolo(found.path)
         case "coco":
             return ReadCoco(found.path, image_root=config.image_root or None)
+        case "tfrecord":
+            return ReadTFRecords(found.path, scratch)
     read_manifest: Callable[..., beam.PTransform] = ReadJsonl
     if found.name == "csv":
         read_manifest = functools.partial(ReadCsv, column_names=config.column_names)

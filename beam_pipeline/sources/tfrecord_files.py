@@ -9,7 +9,7 @@ from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.frames import HEADER_BYTES, starts_frame
 from beam_pipeline.parallel import map_threads
-from beam_pipeline.records import FileRef, Rejected
+from beam_pipeline.records import Rejected
 from beam_pipeline.sources.input_files import InputFile, find_files, stated_splits
 from beam_pipeline.sources.references import name_of
 
@@ -108,7 +108,7 @@ def is_named_so(path: str) -> bool:
 
 
 def file_splits(relatives: Sequence[str]) -> list[str | None]:
-    """The split of every file, if all state one: as TFDS writes names, else by its folder or name."""
+    """The split of every file, if all state one: in TFDS's way, else by folders or names."""
     named = [_TFDS_NAME.fullmatch(name_of(relative)) for relative in relatives]
     if all(named):
         return [found["split"] for found in named if found]
