@@ -75,8 +75,10 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
         found.path,
         image_root=config.image_root or None,
         image_column=config.image_column or None,
+        audio_column=config.audio_column or None,
         label_column=config.label_column or None,
         split_column=config.split_column or None,
         box_format=config.box_format or None,
         ignore_columns=config.ignore_columns,
+        schema=config.schema,
     )

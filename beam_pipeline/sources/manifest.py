@@ -2,147 +2,170 @@
 
 import dataclasses
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Rejected
-from beam_pipeline.sources.columns import Columns, Kind, merge_kinds, pick_columns
+from beam_pipeline.records import Record, Rejected
+from beam_pipeline.schema import Feature
+from beam_pipeline.sources.column_choice import pick_columns
+from beam_pipeline.sources.columns import Columns, Looks, Named
+from beam_pipeline.sources.declared_columns import declare_columns
 from beam_pipeline.sources.gather import Entry, ReadAndGather
+from beam_pipeline.sources.kinds import Kind, kind_of_json, kind_of_text, merge_kinds
+from beam_pipeline.sources.manifest_boxes import are_beside
 from beam_pipeline.sources.manifest_files import Manifest, find_manifests
+from beam_pipeline.sources.manifest_looks import RowReader, first_rows, look, rows_of
 from beam_pipeline.sources.manifest_records import (
-    PictureRow,
     csv_row_kinds,
     json_row_kinds,
-    records_of_picture,
+    keyed_row,
+    records_of_key,
 )
-from beam_pipeline.sources.manifest_rows import (
-    MALFORMED,
-    Row,
-    csv_header,
-    csv_rows,
-    json_rows,
-)
-from beam_pipeline.sources.references import locate
+from beam_pipeline.sources.manifest_rows import Row, csv_header, csv_rows, json_rows
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")
 _JSON_SUFFIXES = ("jsonl", "ndjson", "json")
-# So many rows are looked at before the job starts, to find the columns.
-_PROBED_ROWS = 100
+
+_LOG = logging.getLogger(__name__)
+
+RowKinds = Callable[[Mapping[str, Any], Columns], dict[str, Kind | None]]
 
 
 @dataclasses.dataclass
-class ReadCsv(beam.PTransform):
-    """The pictures that the rows of CSV or TSV files name.
-
-    Yields a Record a row, or, where four columns hold a box (xmin, ymin, xmax, ymax and
-    others, see `columns.CORNERS`), a Record a picture with the boxes of all its rows, in
-    their order; a row with empty coordinates is a picture without boxes. The other columns
-    are features (attributes of the boxes) under their own name: int, else float, else str,
-    whatever holds every value of the column. A missing text is ""; a row that misses a
-    number or its label is rejected. So are rows with too few or too many fields.
+class ReadManifest(beam.PTransform):
+    """What CSV and JSON Lines have in common.
 
     Attributes:
-        path: The file; or a folder with metadata.csv, or one in the folder of each split
-            (Hugging Face), or with one CSV file, or train.csv, test.csv, ….
-        image_root: What the pictures' paths are relative to; default: the manifest's folder.
-        image_column, label_column, split_column: Columns by name; None finds them
-            (`columns.IMAGE`, `LABEL`, `SPLIT`).
+        path: The file; or a folder with metadata.csv (.jsonl), or one in the folder of each
+            split (Hugging Face), or with one such file, or train.csv, test.csv, ….
+        image_root: What the files' paths are relative to; default: the manifest's folder.
+        image_column, audio_column, split_column: Columns by name; None finds them
+            (`columns.IMAGE`, `AUDIO`, `SPLIT`).
+        label_column: Likewise (`columns.LABEL`); several as "color,shape".
         box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
-        column_names: The header of files that have none; "" leaves a column out.
         ignore_columns: Columns to leave out.
+        schema: What is read, and as what; empty finds out by looking.
     """
 
     path: str
     image_root: str | None = None
     image_column: str | None = None
+    audio_column: str | None = None
     label_column: str | None = None
     split_column: str | None = None
     box_format: str | None = None
-    column_names: Sequence[str] = ()
     ignore_columns: Sequence[str] = ()
+    schema: Sequence[Feature] = ()
+
+    def columns(self, names: Iterable[str], looks: Looks) -> Columns:
+        """Which column is which.
+
+        Raises:
+            ConfigError: An option or the schema does not fit the columns.
+        """
+        named = Named(
+            image=self.image_column or "",
+            audio=self.audio_column or "",
+            label=self.label_column or "",
+            split=self.split_column or "",
+            box_format=self.box_format or "",
+            ignored=frozenset(self.ignore_columns),
+        )
+        if not self.schema:
+            return pick_columns(names, named, looks)
+        columns = declare_columns(self.schema, names, named, looks)
+        if left_out := sorted(columns.ignored - named.ignored):
+            _LOG.warning("left out, for --schema does not declare them: %s", ", ".join(left_out))
+        return columns
+
+
+@dataclasses.dataclass
+class ReadCsv(ReadManifest):
+    """The rows of CSV or TSV files, a record each.
+
+    Columns are found by their names and by what the first rows hold: the picture, the sound,
+    labels, the split, four numbers of a box, paths of further files (docs/manifests.md). All
+    others are features under their own name: int, else float, else str, whatever holds every
+    value of the column, or arrays where every field is a list in JSON. A missing text is "";
+    a row that misses a number, a list or its label is rejected. So are rows with too few or too
+    many fields.
+
+    Where four columns hold a box (see `columns.CORNERS`) the rows of a picture make one
+    Record, with their boxes in their order; a row with empty coordinates is a picture without
+    boxes. Other columns are attributes of the boxes.
+
+    With a schema its features alone are read, each converted to what is declared; a row that
+    does not fit is rejected.
+
+    Attributes:
+        column_names: The header of files that have none; "" leaves a column out.
+    """
+
+    column_names: Sequence[str] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
         names = dict.fromkeys(
             name for manifest in manifests for name in csv_header(manifest.path, self.column_names)
         )
-        columns = pick_columns(
-            names,
-            image=self.image_column,
-            label=self.label_column,
-            split=self.split_column,
-            box_format=self.box_format,
-            ignored=self.ignore_columns,
-        )
         rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
+        columns = self.columns(names, look(first_rows(manifests, rows), kind_of_text))
         return pipeline | _ReadManifests(manifests, columns, rows, csv_row_kinds)
 
 
 @dataclasses.dataclass
-class ReadJsonl(beam.PTransform):
-    """The pictures that the lines of JSON Lines files name, an object each.
+class ReadJsonl(ReadManifest):
+    """The lines of JSON Lines files, an object and a record each.
 
-    As `ReadCsv`, and besides: a column `boxes`, `bboxes` or `bbox` may hold all boxes of the
-    picture, four numbers each in format "xyxy", with their classes and other values in lists
-    beside; or `objects` as Hugging Face has it, with `bbox` in format "xywh". Columns are
-    found in the first rows; a list or an object that is none of these is an error.
-
-    Attributes:
-        path: The file; or a folder with metadata.jsonl, or one in the folder of each split
-            (Hugging Face), or with one JSON Lines file, or train.jsonl, test.jsonl, ….
-        image_root, image_column, label_column, split_column, ignore_columns: As `ReadCsv`.
-        box_format: One of `boxes.FORMATS`; None is what is said above.
+    As `ReadCsv`, and besides: lists of numbers are arrays and may be nested, lists of strings
+    tuples. A column `boxes`, `bboxes` or `bbox` may hold all boxes of the picture, four numbers
+    each in format "xyxy", with their classes and other values in lists beside; or `objects` as
+    Hugging Face has it, with `bbox` in format "xywh". Columns are found in the first rows; an
+    object that is none of these is an error.
     """
-
-    path: str
-    image_root: str | None = None
-    image_column: str | None = None
-    label_column: str | None = None
-    split_column: str | None = None
-    box_format: str | None = None
-    ignore_columns: Sequence[str] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
-        probed = [
-            (f"{manifest.relative}:{row.line}", row.values)
-            for manifest in manifests
-            for row in itertools.islice(_rows_of(manifest, json_rows), _PROBED_ROWS)
-        ]
+        probed = first_rows(manifests, json_rows)
         if not probed:
             raise ConfigError(f"{self.path} has no line with a JSON object in it")
-        names = dict.fromkeys(name for _, values in probed for name in values)
-        columns = pick_columns(
-            names,
-            lists={
-                name
-                for _, values in probed
-                for name, value in values.items()
-                if isinstance(value, list | dict)
-            },
-            image=self.image_column,
-            label=self.label_column,
-            split=self.split_column,
-            box_format=self.box_format,
-            ignored=self.ignore_columns,
-        )
-        for source, values in probed:
+        names = dict.fromkeys(name for _, row in probed for name in row.values)
+        looks = look(probed, kind_of_json)
+        columns = with_lists(self.columns(names, looks), looks, [row.values for _, row in probed])
+        for manifest, row in probed:
             try:
-                json_row_kinds(values, columns)
+                json_row_kinds(row.values, columns)
             except RecordError as error:
                 if error.reason == "unsupported column":
-                    raise ConfigError(f"{source}: {error}") from error
+                    raise ConfigError(f"{manifest.relative}:{row.line}: {error}") from error
         return pipeline | _ReadManifests(manifests, columns, json_rows, json_row_kinds)
 
 
-# path, relative → rows
-RowReader = Callable[[str, str], Iterator[Row | Rejected]]
-RowKinds = Callable[[Mapping[str, Any], Columns], dict[str, Kind | None]]
+def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Which columns of JSON hold lists, and which of these go with the list of boxes beside."""
+    free = {name for row in rows for name in row} - columns.taken
+    nested = free.intersection(looks.nested)
+    box_lists = {
+        name
+        for name in nested
+        if columns.boxes
+        and all(
+            are_beside(row.get(columns.boxes), row[name])
+            for row in rows
+            if row.get(name) is not None
+        )
+    }
+    return dataclasses.replace(
+        columns,
+        box_lists=frozenset(box_lists),
+        nested=frozenset(nested - box_lists),
+        plain=frozenset(free.intersection(looks.seen) - nested),
+    )
 
 
 @dataclasses.dataclass
@@ -162,25 +185,33 @@ class _ReadManifests(beam.PTransform):
             | "FindKinds" >> beam.Map(kinds_of, self.columns, self.rows, self.row_kinds)
             | "MergeKinds" >> beam.CombineGlobally(merge_kinds)  # kind by column
         )
+        if not self.columns.key:
+            return (
+                pipeline
+                | "Tables" >> beam.Create(self.manifests)  # Manifest
+                | "BalanceTables" >> beam.Reshuffle()  # Manifest
+                | "ReadTables"
+                >> beam.FlatMap(
+                    read_table, self.columns, self.rows, AsSingleton(kinds)
+                )  # Record | Rejected
+            )
         return pipeline | "ReadRows" >> ReadAndGather(
             self.manifests,
             functools.partial(read_rows, columns=self.columns, rows=self.rows),
-            records_of_picture,
+            records_of_key,
             (self.columns, AsSingleton(kinds)),
         )
-
-
-def _rows_of(manifest: Manifest, rows: RowReader) -> Iterator[Row]:
-    return (row for row in rows(manifest.path, manifest.relative) if isinstance(row, Row))
 
 
 def kinds_of(
     manifest: Manifest, columns: Columns, rows: RowReader, row_kinds: RowKinds
 ) -> dict[str, Kind | None]:
     """The kinds of the columns over all rows of one manifest that are not malformed."""
+    if columns.declared and not (columns.boxes or columns.corners):
+        return {}
 
     def each_row() -> Iterator[dict[str, Kind | None]]:
-        for row in _rows_of(manifest, rows):
+        for row in rows_of(manifest, rows):
             try:
                 yield row_kinds(row.values, columns)
             except RecordError:
@@ -190,23 +221,27 @@ def kinds_of(
 
 
 def read_rows(manifest: Manifest, columns: Columns, rows: RowReader) -> Iterator[Entry | Rejected]:
-    """The rows of one manifest, keyed by their picture; rejects."""
+    """The rows of one manifest, keyed by their main file; rejects."""
     for row in rows(manifest.path, manifest.relative):
         if isinstance(row, Rejected):
             yield row
             continue
-        source = f"{manifest.relative}:{row.line}"
-        name = row.values.get(columns.image)
-        if not isinstance(name, str) or not name.strip():
-            yield Rejected(
-                source=source,
-                reason=MALFORMED,
-                detail=f"column {columns.image!r} is {name!r}, not the path of a picture",
-            )
+        try:
+            keyed = keyed_row(manifest, row.line, row.values, columns)
+        except RecordError as error:
+            source = f"{manifest.relative}:{row.line}"
+            yield Rejected(source=source, reason=error.reason, detail=error.detail)
             continue
-        key, path = locate(name, folder=manifest.image_folder, root=manifest.root)
-        yield Entry(
-            key=key,
-            order=(manifest.relative, row.line),
-            value=PictureRow(key, path, source, manifest.split, row.values),
-        )
+        yield Entry(key=keyed.key, order=(manifest.relative, row.line), value=keyed)
+
+
+def read_table(
+    manifest: Manifest, columns: Columns, rows: RowReader, kinds: Mapping[str, Kind | None]
+) -> Iterator[Record | Rejected]:
+    """The records of one manifest whose rows go by their line."""
+    for row in rows(manifest.path, manifest.relative):
+        if isinstance(row, Row):
+            keyed = keyed_row(manifest, row.line, row.values, columns)
+            yield from records_of_key(keyed.key, [keyed], columns, kinds)
+        else:
+            yield row

@@ -6,7 +6,8 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
-from beam_pipeline.sources.columns import CORNERS, Columns, Kind, convert
+from beam_pipeline.sources.columns import CORNERS, Columns
+from beam_pipeline.sources.kinds import Kind, ListOf, class_name, convert
 from beam_pipeline.sources.manifest_rows import MALFORMED
 
 # Members of Hugging Face's `objects`, and of lists of objects, in order of preference.
@@ -19,15 +20,25 @@ _LABELS = (
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
 
+def attribute_name(column: str) -> str:
+    """What an attribute of boxes is called that stands in `column`."""
+    return _ATTRIBUTE_NAMES.get(column, column)
+
+
+def _attribute(column: str, value: Any, kind: Kind | None) -> int | float | str:
+    """The value of one box; lists in a CSV stay the text that they are."""
+    converted = convert(column, value, str if isinstance(kind, ListOf) else kind)
+    assert isinstance(converted, int | float | str)
+    return converted
+
+
 def label_name(value: Any, column: str) -> str:
     """The class name of a label: 3, 3.0 and "3" are all the class "3".
 
     Raises:
         RecordError: "missing value": there is none.
     """
-    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
-        value = int(value)
-    name = "" if value is None else str(value).strip()
+    name = class_name(value)
     if not name:
         raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
     return name
@@ -49,12 +60,14 @@ def boxes_from_rows(
     return Boxes(
         coordinates=tuple(_four(list(map(row.get, columns.corners))) for row in with_box),
         format=columns.box_format,
-        labels=tuple(label_name(row.get(columns.label), columns.label) for row in with_box)
-        if columns.label
+        labels=tuple(
+            label_name(row.get(columns.box_labels), columns.box_labels) for row in with_box
+        )
+        if columns.box_labels
         else (),
         attributes={
-            _ATTRIBUTE_NAMES.get(name, name): tuple(
-                convert(name, row.get(name), kinds[name]) for row in with_box
+            attribute_name(name): tuple(
+                _attribute(name, row.get(name), kinds[name]) for row in with_box
             )
             for name in names
         },
@@ -84,7 +97,7 @@ def boxes_from_lists(
     labels = members.pop("labels", None)
     attributes = {}
     for stated_name, values in members.items():
-        name = _ATTRIBUTE_NAMES.get(stated_name, stated_name)
+        name = attribute_name(stated_name)
         column = f"{columns.boxes}.{name}"
         if columns.ignored & {stated_name, column}:
             continue
@@ -96,7 +109,7 @@ def boxes_from_lists(
         attributes[name] = (
             tuple(values)
             if kinds is None
-            else tuple(convert(column, value, kinds.get(column)) for value in values)
+            else tuple(_attribute(column, value, kinds.get(column)) for value in values)
         )
     return Boxes(
         coordinates=coordinates,
@@ -138,13 +151,18 @@ def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[
 
 def lists_beside(row: Mapping[str, Any], columns: Columns) -> dict[str, list[Any]]:
     """The columns of a row that hold a value for each box of the list of boxes beside."""
-    boxes = row.get(columns.boxes) if columns.boxes else {}
-    if isinstance(boxes, dict) or any(isinstance(box, dict) for box in boxes or ()):
-        return {}
-    taken = columns.taken
-    return {
-        name: value for name, value in row.items() if isinstance(value, list) and name not in taken
-    }
+    return {name: row[name] for name in sorted(columns.box_lists) if row.get(name) is not None}
+
+
+def are_beside(boxes: Any, values: Any) -> bool:
+    """Whether `values` may be lists of a value for each box of the list `boxes`."""
+    return (
+        isinstance(boxes, list)
+        and isinstance(values, list)
+        and len(values) == len(boxes)
+        and not any(isinstance(box, dict) for box in boxes)
+        and not any(isinstance(value, list | dict) for value in values)
+    )
 
 
 def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

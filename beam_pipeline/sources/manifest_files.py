@@ -5,8 +5,8 @@ from collections.abc import Collection
 
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.paths import is_split_name, stem, suffix
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import is_split_name, stem, suffix, uncompressed
+from beam_pipeline.sources.references import locate, name_of, parent
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +17,23 @@ class Manifest:
         path: Absolute path or URL.
         relative: The path relative to the input, for messages.
         split: The split that its folder or name states.
-        image_folder: What the pictures' paths are relative to.
+        folder: What the files' paths are relative to.
         root: Keys are paths below it.
     """
 
     path: str
     relative: str
     split: str | None
-    image_folder: str
+    folder: str
     root: str
+
+    def locate(self, name: str) -> tuple[str, str]:
+        """The key and the path of the file that the manifest calls `name`."""
+        return locate(name, folder=self.folder, root=self.root)
+
+    def path_of(self, name: str) -> str:
+        """The path of the file that the manifest calls `name`."""
+        return self.locate(name)[1]
 
 
 def find_manifests(
@@ -37,7 +45,7 @@ def find_manifests(
         path: A file, or a folder that has: the file `metadata`; or one in each folder of a
             split (also below `data/`); or files of `suffixes` named after splits; or a
             single file of `suffixes`.
-        image_root: What the pictures' paths are relative to, if not the manifest's folder.
+        image_root: What the files' paths are relative to, if not the manifest's folder.
         metadata: Hugging Face's file name.
         suffixes: Of manifests, without dot.
 
@@ -45,38 +53,38 @@ def find_manifests(
         ConfigError: There is no such file, or it is not clear which.
     """
     path = storage.absolute(path).rstrip("/") or "/"
-    pictures = storage.absolute(image_root).rstrip("/") if image_root else None
+    media_root = storage.absolute(image_root).rstrip("/") if image_root else None
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the manifest {path} does not exist")
-        return [_manifest(parent(path), name_of(path), None, pictures)]
+        return [_manifest(parent(path), name_of(path), None, media_root)]
     if storage.exists(storage.join(path, metadata)):
-        return [_manifest(path, metadata, None, pictures)]
+        return [_manifest(path, metadata, None, media_root)]
 
     found = sorted(
         file.relative
         for file in storage.list_files(path)
-        if suffix(file.relative) in suffixes and file.relative.count("/") <= 2
+        if suffix(uncompressed(file.relative)) in suffixes and file.relative.count("/") <= 2
     )
     if by_folder := [file for file in found if name_of(file) == metadata]:
-        return [_manifest(path, file, name_of(parent(file)), pictures) for file in by_folder]
+        return [_manifest(path, file, name_of(parent(file)), media_root) for file in by_folder]
     top = [file for file in found if "/" not in file]
-    if by_name := [file for file in top if is_split_name(stem(file))]:
-        return [_manifest(path, file, stem(file), pictures) for file in by_name]
+    if by_name := [file for file in top if is_split_name(stem(uncompressed(file)))]:
+        return [_manifest(path, file, stem(uncompressed(file)), media_root) for file in by_name]
     if len(top) == 1:
-        return [_manifest(path, top[0], None, pictures)]
+        return [_manifest(path, top[0], None, media_root)]
     raise ConfigError(
         f"{path} has {', '.join(top[:5]) or 'no manifest'}: give one file itself, or a folder "
         f"with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
     )
 
 
-def _manifest(root: str, relative: str, split: str | None, pictures: str | None) -> Manifest:
+def _manifest(root: str, relative: str, split: str | None, media_root: str | None) -> Manifest:
     path = storage.join(root, relative)
     return Manifest(
         path=path,
         relative=relative,
         split=split,
-        image_folder=pictures or parent(path),
-        root=pictures or root,
+        folder=media_root or parent(path),
+        root=media_root or root,
     )

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -9,10 +10,13 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 
 MALFORMED = "malformed annotation"
 _BYTE_ORDER_MARK = "\ufeff"
+# Pixels and tokens take many; no Example can have so many.
+_MAX_FIELD_CHARACTERS = 1 << 30
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -58,22 +62,29 @@ def csv_header(path: str, column_names: Sequence[str] = ()) -> list[str]:
     """The names in the first line, or `column_names` where there is no such line.
 
     Raises:
-        ConfigError: The file is empty, or has a name twice.
+        ConfigError: The file is empty, has a name twice, or begins with a row of data.
     """
     first = next(read_lines(path), "")
-    header = list(column_names) or [
-        name.strip() for name in next(csv.reader([first], delimiter=_delimiter(path, first)), [])
-    ]
+    try:
+        names = next(csv.reader(read_lines(path), delimiter=_delimiter(path, first)), [])
+    except csv.Error as error:
+        raise ConfigError(f"{path} has no header line that can be read: {error}") from error
+    header = list(column_names) or [name.strip() for name in names]
     if not header:
         raise ConfigError(f"{path} is empty, or its first line is")
     named = [name for name in header if name]
     if twice := {name for name in named if named.count(name) > 1}:
         raise ConfigError(f"{path} has the column {min(twice)!r} twice: rename one")
+    if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
+        raise ConfigError(
+            f"{path} begins with {', '.join(map(repr, header[:10]))}, of which {data[0]!r} is no "
+            "column's name: write a header line, or name the columns with --column-names"
+        )
     return header
 
 
 def _delimiter(path: str, header: str) -> str:
-    if suffix(path.removesuffix(".gz")) == "tsv":
+    if suffix(uncompressed(path)) == "tsv":
         return "\t"
     return max(",;\t|", key=header.count)  # the first of these where none is there
 
@@ -92,6 +103,7 @@ def csv_rows(
         relative: Its name in messages.
         column_names: Of a file without a header line.
     """
+    csv.field_size_limit(_MAX_FIELD_CHARACTERS)  # Python's own default is 131,072
     header = csv_header(path, column_names)
     first = next(read_lines(path), "")
     delimiter = _delimiter(path, first)
@@ -137,7 +149,7 @@ def json_rows(path: str, relative: str) -> Iterator[Row | Rejected]:
         values: Any = None
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             fault = f"not JSON: {error}"
         if not fault and not isinstance(values, dict):
             fault = "not a JSON object"

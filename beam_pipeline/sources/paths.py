@@ -14,6 +14,16 @@ IMAGE_SUFFIXES = frozenset(
     {"jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff"}
     | {"ppm", "pgm", "pbm", "pnm", "jp2", "avif", "heic", "heif"}
 )
+# MP3 and others are meant as sounds, too, and are refused by name when they are opened.
+AUDIO_SUFFIXES = frozenset(
+    {"wav", "wave", "flac", "ogg", "oga", "opus", "mp3", "m4a", "aac", "aif", "aiff", "wma"}
+)
+ARRAY_SUFFIXES = frozenset({"npy", "npz"})
+_KIND_OF_SUFFIX = (
+    dict.fromkeys(IMAGE_SUFFIXES, "image")
+    | dict.fromkeys(AUDIO_SUFFIXES, "audio")
+    | dict.fromkeys(ARRAY_SUFFIXES, "array")
+)
 
 _SPLIT_NAME = re.compile(
     r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
@@ -30,6 +40,11 @@ _T = TypeVar("_T")
 def suffix(path: str) -> str:
     """What follows the last dot of the file's name, in lower case, or ""."""
     return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path else ""
+
+
+def uncompressed(path: str) -> str:
+    """A file's name without the suffix of its compression."""
+    return path.removesuffix(".gz")
 
 
 def stem(path: str) -> str:
@@ -64,6 +79,12 @@ def split_at(path: str, name: str) -> tuple[str, str] | None:
 def has_image_suffix(path: str) -> bool:
     """Whether the file's name ends as an image's does."""
     return path.rpartition(".")[2].lower() in IMAGE_SUFFIXES
+
+
+def media_kind(path: str) -> str:
+    """ "image", "audio" or "array", as the file's name ends; else ""."""
+    name, _, ending = path.rpartition(".")
+    return _KIND_OF_SUFFIX.get(ending.lower(), "") if name else ""
 
 
 def is_split_name(name: str) -> bool:

@@ -214,17 +214,44 @@ def test_jsonl_rows_that_cannot_be_used(tmp_path, run_transform):
     }
 
 
-def test_unsupported_columns_stop_before_the_job_or_reject_the_row(tmp_path, run_transform):
-    good = {"image": "a.jpg"}
-    path = write(tmp_path / "early.jsonl", json_lines(good, {"image": "b.jpg", "v": [1, 2]}))
-    with pytest.raises(ConfigError, match=r"early\.jsonl:2: .*'v' holds \[1, 2\].*ignore_columns"):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param({"x": 1}, r"'v' holds \{'x': 1\}, an object; .*ignore-columns", id="object"),
+        pytest.param([{"x": 1}], "is no list of plain values", id="list of objects"),
+        pytest.param([["a"]], "is no list of plain values", id="nested texts"),
+        pytest.param([1, 2], "'v' holds 3, but lists in other rows", id="list and number"),
+    ],
+)
+def test_unsupported_columns_stop_before_the_job(tmp_path, run_transform, value, message):
+    rows = [{"image": "a.jpg", "v": value}, {"image": "b.jpg"}, {"image": "c.jpg", "v": 3}]
+    path = write(tmp_path / "early.jsonl", json_lines(*rows))
+    with pytest.raises(ConfigError, match=rf"early\.jsonl:[13]: .*{message}"):
         run_transform(ReadJsonl(path))
-    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 2
+    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 3
 
-    late = [good | {"image": f"{number}.jpg"} for number in range(120)] + [good | {"v": {}}]
-    elements = run_transform(ReadJsonl(write(tmp_path / "late.jsonl", json_lines(*late))))
+
+@pytest.mark.parametrize(
+    ("usual", "late", "reason"),
+    [
+        pytest.param(None, {}, "unsupported column", id="object"),
+        pytest.param(1, [1], "unsupported column", id="list among numbers"),
+        pytest.param([1], 1, "unsupported column", id="number among lists"),
+        pytest.param([1], [[1], 2], "malformed annotation", id="ragged"),
+        pytest.param([1], None, "missing value", id="no list"),
+        pytest.param([1], [None], "missing value", id="null in a list"),
+        pytest.param([1], [2**64], "value out of range", id="huge"),
+        pytest.param([1.5], [1e300], "value out of range", id="too large for float32"),
+    ],
+)
+def test_an_odd_value_rejects_its_row_alone(tmp_path, run_transform, usual, late, reason):
+    good = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
+    rows = json_lines(*good, {"image": "odd.jpg", "v": late})
+    elements = run_transform(ReadJsonl(write(tmp_path / "late.jsonl", rows)))
     assert len(records_by_key(elements)) == 120
-    assert rejects(elements)["late.jsonl:121"][0] == "unsupported column"
+    found = rejects(elements)["late.jsonl:121"]
+    assert found[0] == reason
+    assert "column 'v'" in found[1]
 
 
 def test_vertex_rows_without_a_header(tmp_path, run_transform):
@@ -232,7 +259,7 @@ def test_vertex_rows_without_a_header(tmp_path, run_transform):
         tmp_path / "v.csv",
         "TRAIN,gs://b/a.jpg,cat,0.1,0.2,,,0.3,0.4,,\nUNASSIGNED,/x/b.jpg,cat,.1,.2,,,.3,.4,,\n",
     )
-    with pytest.raises(ConfigError, match=r"'gs://b/a\.jpg'.*--image-column.*header line"):
+    with pytest.raises(ConfigError, match=r"'gs://b/a\.jpg' is no column's name.*--column-names"):
         run_transform(ReadCsv(write(tmp_path / "h.csv", "TRAIN,gs://b/a.jpg,cat\n")))
     names = ["ml_use", "path", "label", "xmin", "ymin", "", "", "xmax", "ymax", "", ""]
 

@@ -6,13 +6,22 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes, Record, Rejected
-from beam_pipeline.sources.columns import merge_kinds, pick_columns
+from beam_pipeline.sources.column_choice import pick_columns
+from beam_pipeline.sources.columns import Named
+from beam_pipeline.sources.kinds import kind_of_json, merge_kinds
+from beam_pipeline.sources.manifest import with_lists
+from beam_pipeline.sources.manifest_files import Manifest
+from beam_pipeline.sources.manifest_looks import look
 from beam_pipeline.sources.manifest_records import (
-    PictureRow,
+    ManifestRow,
     json_row_kinds,
+    keyed_row,
     record_from_rows,
-    records_of_picture,
+    records_of_key,
 )
+from beam_pipeline.sources.manifest_rows import Row
+
+MANIFEST = Manifest(path="/in/m.jsonl", relative="m.jsonl", split=None, folder="/in", root="/in")
 
 
 def others(record: Record) -> dict[str, Any]:
@@ -22,10 +31,10 @@ def others(record: Record) -> dict[str, Any]:
 def record_of_json(**values: Any) -> Record:
     """The record of a JSON row alone in its manifest."""
     values = {"file_name": "a.jpg", **values}
-    lists = {name for name, value in values.items() if isinstance(value, list | dict)}
-    columns = pick_columns(values, lists=lists)
-    row = PictureRow("a.jpg", "/in/a.jpg", "m.jsonl:1", None, values)
-    return record_from_rows([row], columns, merge_kinds([json_row_kinds(values, columns)]))
+    looks = look([(MANIFEST, Row(1, values))], kind_of_json)
+    columns = with_lists(pick_columns(values, Named(), looks), looks, [values])
+    kinds = merge_kinds([json_row_kinds(values, columns)])
+    return record_from_rows([keyed_row(MANIFEST, 1, values, columns)], columns, kinds)
 
 
 TWO = ((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
@@ -89,7 +98,7 @@ def test_boxes_of_a_json_row(values, expected):
         pytest.param(
             {"objects": {"bbox": LISTS, "mask": [[1], [2]]}}, "unsupported.*objects.mask", id="mask"
         ),
-        pytest.param({"objects": {"bbox": LISTS}, "v": [1, 2]}, "unsupported.*'v'", id="beside"),
+        pytest.param({"objects": {"bbox": LISTS}, "v": {}}, "unsupported.*'v'", id="beside"),
         pytest.param({"boxes": [], "width": "x", "height": 1}, "width and height", id="size"),
         pytest.param(
             {"objects": {"bbox": LISTS, "label": ["a", None]}}, "missing value", id="one label"
@@ -101,18 +110,34 @@ def test_malformed_boxes_of_a_json_row(values, message):
         record_of_json(**values)
 
 
+@pytest.mark.parametrize(
+    ("values", "box_attributes", "others_"),
+    [
+        pytest.param({"boxes": LISTS, "hard": [0, 1]}, {"hard": (0, 1)}, set(), id="one a box"),
+        pytest.param({"boxes": LISTS, "vector": [1, 2, 3]}, {}, {"vector"}, id="another length"),
+        pytest.param({"boxes": LISTS, "vector": [[1], [2]]}, {}, {"vector"}, id="nested"),
+        pytest.param({"objects": {"bbox": LISTS}, "v": [1, 2]}, {}, {"v"}, id="beside an object"),
+    ],
+)
+def test_lists_beside_boxes(values, box_attributes, others_):
+    features = others(record_of_json(**values))
+    assert features["boxes"].attributes == box_attributes
+    assert features.keys() - {"boxes"} == others_
+
+
 def test_rows_of_one_picture_in_two_splits_are_rejected():
-    columns = pick_columns(["image", "xmin", "ymin", "xmax", "ymax", "split"])
+    columns = pick_columns(
+        ["image", "xmin", "ymin", "xmax", "ymax", "split"], Named(), look([], str)
+    )
     rows = [
-        PictureRow(
+        ManifestRow(
             "a.jpg",
-            "/a.jpg",
-            f"m.csv:{line}",
-            None,
+            MANIFEST,
+            line,
             {"image": "a.jpg", "xmin": "1", "ymin": "1", "xmax": "2", "ymax": "2", "split": split},
         )
         for line, split in ((2, "train"), (3, "test"))
     ]
-    (reject,) = records_of_picture("a.jpg", rows, columns, {})
+    (reject,) = records_of_key("a.jpg", rows, columns, {})
     assert isinstance(reject, Rejected)
     assert "['test', 'train']" in reject.detail
