@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -140,16 +141,20 @@ def match_files(pattern: str) -> list[str]:
     return sorted(path for path in found if not _is_litter(path.rpartition("/")[2]))
 
 
-def read_bytes(file: FileRef) -> bytes:
+def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
     """The bytes that `file` refers to.
 
+    Args:
+        file: A range of a file.
+        at_most: Bytes; nothing of a longer range is read.
+
     Raises:
-        RecordError: "missing file" or "unreadable file", or "truncated file" where the
-            file ends before the range does. The detail names the file without its folders:
-            it goes into rejects.jsonl, which must not tell where the input lay.
+        RecordError: "missing file" or "unreadable file", "truncated file" where the file ends
+            before the range does, or "file too large". The detail names the file without its
+            folders: it goes into rejects.jsonl, which must not tell where the input lay.
     """
     with opened(file.path) as handle:
-        data = _read_range(handle, file)
+        data = _read_range(handle, file, at_most)
     if file.length is not None and len(data) != file.length:
         raise RecordError(
             "truncated file",
@@ -195,10 +200,19 @@ def opened(path: str) -> Iterator[Any]:
         raise RecordError("unreadable file", f"{name}: {error.strerror or error}") from error
 
 
-def _read_range(handle, file: FileRef) -> bytes:  # type: ignore[no-untyped-def]
+def _read_range(handle, file: FileRef, at_most: int) -> bytes:  # type: ignore[no-untyped-def]
+    length = -1 if file.length is None else file.length
+    if at_most < sys.maxsize:
+        handle.seek(0, os.SEEK_END)
+        there = handle.tell() - file.offset
+        if min(there, length if length >= 0 else there) > at_most:
+            raise RecordError(
+                "file too large", f"{file.path.rpartition('/')[2]} has over {at_most:,} bytes"
+            )
+        handle.seek(0)
     if file.offset:
         handle.seek(file.offset)
-    return bytes(handle.read() if file.length is None else handle.read(file.length))
+    return bytes(handle.read(length))
 
 
 def read_text(path: str) -> str:

@@ -84,6 +84,18 @@ def test_what_cannot_be_read(tmp_path, name, length, reason):
     assert caught.value.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("file", "at_most"), [({}, 9), ({"length": 7}, 6), ({"offset": 5}, 4), ({"length": 1}, 0)]
+)
+def test_no_more_is_read_than_allowed(tmp_path, file, at_most):
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    ref = FileRef(path=str(path), **file)
+    with pytest.raises(RecordError, match=f"file too large: x has over {at_most} bytes"):
+        storage.read_bytes(ref, at_most)
+    assert storage.read_bytes(ref, at_most + 1) == storage.read_bytes(ref)
+
+
 def test_a_short_range_says_how_short(tmp_path):
     (tmp_path / "short").write_bytes(b"1234")
     with pytest.raises(RecordError, match="ends 7 bytes before byte 11"):
