@@ -50,27 +50,27 @@ def watched(options: PipelineOptions) -> Iterator[LocalJob]:
 
 
 @contextlib.contextmanager
-def exclusive(config: BuildConfig) -> Iterator[None]:
-    """Holds the output against another build on this machine, for as long as this one runs.
+def exclusive(directory: str) -> Iterator[None]:
+    """Holds a data set's directory against other writers on this machine, while this one runs.
 
     The lock is on the directory itself and goes with the process, however it ends; remote
     outputs have none.
     """
-    if storage.is_remote(config.output):
+    if storage.is_remote(directory):
         yield
         return
-    storage.make_dirs(config.dataset_dir)
-    directory = os.open(config.dataset_dir, os.O_RDONLY)
+    storage.make_dirs(directory)
+    lock = os.open(directory, os.O_RDONLY)
     try:
-        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
         raise errors.ConfigError(
-            f"another build is writing {config.dataset_dir}; wait for it, or choose another "
+            f"another build is writing {directory}; wait for it, or choose another "
             "--name, --version or --output"
         ) from error
     finally:
-        os.close(directory)
+        os.close(lock)
 
 
 def drop_unfinished(config: BuildConfig) -> None:

@@ -99,7 +99,7 @@ def build(
         source = source_of(config, found, scratch_dir(config))
     check_output(config)
     options = options or PipelineOptions([])
-    with exclusive(config), collecting_rarely(), watched(options) as local:
+    with exclusive(config.dataset_dir), collecting_rarely(), watched(options) as local:
         try:
             with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record
+from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Stored
 from beam_pipeline.schema import Feature
+from beam_pipeline.stored import IMAGE_FORMS
 
 _TYPES = {
     "int64": pyarrow.int64(),
@@ -26,7 +27,8 @@ class Rows:
     starts and how long it is, in the uncompressed stream); then by feature: sha256 (of the
     file that was read), width, height of a picture; labels (list of strings): the class names
     of record and boxes; and every scalar and text column under its own name,
-    with an underscore behind where that name is one of these.
+    with an underscore behind where that name is one of these. Of Examples that others wrote,
+    sha256, width and height are of the stored picture, and a long text is null.
     """
 
     def __init__(self, schema: Sequence[Feature]):
@@ -55,8 +57,13 @@ class Rows:
                     labels.append(name)
                 case Boxes() as boxes:
                     labels.extend(boxes.labels)
-                case bytes():
+                case bytes() | Stored(shape=()):
                     pass
+                case Stored() as stored:
+                    row |= _of_stored(stored, _prefix(feature))
+                case int(number) if feature.kind == "class_label":
+                    if number >= 0:
+                        labels.append(feature.classes[number - feature.label_offset])
                 case value:
                     row[self._column_of[feature.name]] = value
         row["labels"] = labels
@@ -72,6 +79,14 @@ class Rows:
         if not compressed:
             spans = zip(self._columns["offset"], self._columns["length"], strict=True)
             yield ".idx", "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+
+
+def _of_stored(stored: Stored, prefix: str) -> dict[str, Any]:
+    """The columns of a picture that somebody else stored."""
+    if stored.form not in IMAGE_FORMS:
+        return {}
+    height, width = stored.shape
+    return {f"{prefix}sha256": stored.sha256, f"{prefix}width": width, f"{prefix}height": height}
 
 
 def _prefix(feature: Feature) -> str:

@@ -55,13 +55,13 @@ def test_explain(error, kind, message):
 
 
 def test_one_build_at_a_time(tmp_path):
-    config = BuildConfig(output=str(tmp_path), name="pets")
-    with exclusive(config):
-        with pytest.raises(errors.ConfigError, match="another build is writing"), exclusive(config):
+    one, other = str(tmp_path / "pets/1.0.0"), str(tmp_path / "pets/1.0.1")
+    with exclusive(one):
+        with pytest.raises(errors.ConfigError, match="another build is writing"), exclusive(one):
             pytest.fail("the output was taken")
-        with exclusive(BuildConfig(output=str(tmp_path), name="pets", version="1.0.1")):
+        with exclusive(other):
             pass
-    with exclusive(config):
+    with exclusive(one):
         pass
 
 
