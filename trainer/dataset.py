@@ -236,7 +236,7 @@ class Dataset:
                 buckets=batching.stated_buckets(buckets, bucket_by, outputs),
             ),
             arranger(outputs, target, sample_weight),
-            f"a record does not fit the features; {self.remedy}",
+            f"one that does not fit: {self.remedy}",
         )
 
     def numpy(

@@ -181,7 +181,9 @@ def _open_files(path: str, patterns: Iterable[str], declared: Declaration | None
             )
         features = infer(sample)
         notes = guesses(features, sample)
-        remedy = "the features were inferred from the first records: declare that key by features="
+        remedy = (
+            "as its features were inferred from the first records, declare that key by features="
+        )
     else:
         features = declared_features(declared, sample)
         guessed = names_of_specs(declared)

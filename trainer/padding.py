@@ -81,7 +81,7 @@ def _dense(name: str, value: Any, batching: Batching) -> Any:
     length = batching.lengths.get(name)
     with tf.control_dependencies(_checks(name, tf.reduce_max(value.row_lengths()), batching)):
         shape = [None, length, *value.shape[2:]]
-        filled = value.to_tensor(batching.padding[name], shape)
+        filled = value.to_tensor(batching.padding[name], shape=shape)
     return tf.ensure_shape(filled, (value.shape[0], length, *value.shape[2:]))
 
 
