@@ -12,7 +12,7 @@ from beam_pipeline.example import lists
 from beam_pipeline.frames import payload_of
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import Expected, Record, Stored, Value
+from beam_pipeline.records import Expected, Record, Stored, StoredExample, Value
 from beam_pipeline.rules import Rules
 from beam_pipeline.stored import AUDIO_FORMS, IMAGE_FORMS, form_of, summary, told_list
 
@@ -23,18 +23,33 @@ def inspect_existing(record: Record, rules: Rules) -> Record:
     """`record` with what its Example holds, key by key.
 
     Raises:
-        RecordError: The frame or the Example is damaged, an encoded picture or sound in it is,
-            or it is not what the schema says, or the first records of the data set.
+        RecordError: The frame is damaged, or as `told`.
     """
     assert record.example is not None
     file = record.example.file
     frame = storage.read_bytes(file)
-    sha256 = hashlib.sha256(frame).hexdigest()
-    found = parsed(payload_of(frame))
-    if rules.schema:
-        forms = declared_forms(found, rules)
-    else:
-        forms = expected_forms(found, record.example.expected)
+    features, notes = told(payload_of(frame), rules, record.example.expected)
+    read = dataclasses.replace(file, sha256=hashlib.sha256(frame).hexdigest())
+    return dataclasses.replace(
+        record,
+        features=features,
+        notes=notes,
+        num_bytes=len(frame),
+        example=StoredExample(file=read),
+    )
+
+
+def told(
+    payload: bytes, rules: Rules, expected: Mapping[str, Expected]
+) -> tuple[dict[str, Value], dict[str, int]]:
+    """(features, notes) of a serialized Example, as a `Record` has them.
+
+    Raises:
+        RecordError: It is no Example, an encoded picture or sound in it is damaged, or it is not
+            what the schema says, or the first records of the data set.
+    """
+    found = parsed(payload)
+    forms = declared_forms(found, rules) if rules.schema else expected_forms(found, expected)
     declared = {feature.key: feature for feature in rules.schema}
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
@@ -49,15 +64,7 @@ def inspect_existing(record: Record, rules: Rules) -> Record:
             if key in declared and (problem := fit.size_problem(declared[key], value)):
                 raise RecordError(_MISFIT, problem)
         features[declared[key].name if key in declared else key] = value
-    return dataclasses.replace(
-        record,
-        features=features,
-        notes=dict(notes),
-        num_bytes=len(frame),
-        example=dataclasses.replace(
-            record.example, file=dataclasses.replace(file, sha256=sha256), expected={}
-        ),
-    )
+    return features, dict(notes)
 
 
 def parsed(payload: bytes) -> fit.Lists:

@@ -12,14 +12,27 @@ from typing import Any
 from beam_pipeline.receipts import ShardInfo
 from beam_pipeline.schema import Feature
 
+# TFDS's name for shards, and ours.
+TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+
 _PACKAGE = "tensorflow_datasets.core.features"
 
 # TFDS counts classes from 0 and detection's label maps from 1: index 0 gets this name.
 PLACEHOLDER_CLASS = "background"
 
 
-def dataset_info(name: str, version: str, shards: Mapping[str, Sequence[ShardInfo]]) -> str:
-    """The text of dataset_info.json, for the shards of each split in order."""
+def dataset_info(
+    name: str,
+    version: str,
+    shards: Mapping[str, Sequence[ShardInfo]],
+    templates: Mapping[str, str] | None = None,
+) -> str:
+    """The text of dataset_info.json, for the shards of each split in order.
+
+    Args:
+        templates: How the shards of a split are called, where it is not as this project does it.
+    """
+    templates = templates or {}
     return _text(
         {
             "name": name,
@@ -30,7 +43,7 @@ def dataset_info(name: str, version: str, shards: Mapping[str, Sequence[ShardInf
                     "name": split,
                     "shardLengths": [str(shard.num_records) for shard in infos],
                     "numBytes": str(sum(shard.num_bytes for shard in infos)),
-                    "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
+                    "filepathTemplate": templates.get(split, TEMPLATE),
                 }
                 for split, infos in shards.items()
             ],

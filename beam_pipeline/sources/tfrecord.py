@@ -54,6 +54,7 @@ def list_records(
         yield file
         return
     path, problem = file.path, None
+    number = -1
     try:
         if file.compressed:
             path, problem = _unpacked(file.path, scratch)
@@ -70,6 +71,10 @@ def list_records(
         problem = problem or error
     if problem:
         yield Rejected(source=file.relative, reason=problem.reason, detail=problem.detail)
+    elif number < 0:
+        yield Rejected(
+            source=file.relative, reason="no records", detail="the file is empty", bad=False
+        )
 
 
 def _unpacked(path: str, scratch: str) -> tuple[str, RecordError | None]:

@@ -52,8 +52,8 @@ def find_record_files(path: str) -> tuple[list[RecordFile], list[Rejected]]:
     found = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
     if not found:
         raise ConfigError(
-            f"{path} holds no TFRecord file that has a record ({len(listed)} files were looked "
-            "at); give a folder, file or pattern of some that have"
+            f"{path} holds no TFRecord file ({len(listed)} files were looked at); give a folder, "
+            "file or pattern of some"
         )
     splits = file_splits([file.relative for file, _ in found])
     files = [
@@ -69,10 +69,6 @@ def _look(file: InputFile) -> str | Rejected:
         kind = kind_of_file(file.path)
     except RecordError as error:
         return Rejected(source=file.relative, reason=error.reason, detail=error.detail)
-    if kind == "":
-        return Rejected(
-            source=file.relative, reason="no records", detail="the file is empty", bad=False
-        )
     return kind or Rejected(
         source=file.relative,
         reason="not a TFRecord file",
@@ -83,7 +79,9 @@ def _look(file: InputFile) -> str | Rejected:
 
 
 def kind_of_file(path: str) -> str | None:
-    """ "plain" or "gzip" of a TFRecord file, "" of an empty file, None of any other.
+    """ "plain" or "gzip" of a TFRecord file; None of any other.
+
+    One without a record is an empty file, or gzip of nothing, that is named like one.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
@@ -91,15 +89,17 @@ def kind_of_file(path: str) -> str | None:
     with storage.opened(path) as handle:
         head = handle.read(_PEEKED_BYTES)
     # A plain file may start like gzip: its first length is a number like any other.
-    if not head or starts_frame(head):
-        return "plain" if head else ""
+    if starts_frame(head) or not head:
+        return "plain" if head or is_named_so(path) else None
     if not head.startswith(_GZIP_MAGIC):
         return None
+    unpacking = zlib.decompressobj(wbits=31)
     try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(head, HEADER_BYTES)
+        unpacked = unpacking.decompress(head, HEADER_BYTES)
     except zlib.error:
         return None
-    return "gzip" if starts_frame(unpacked) else None
+    is_empty = unpacking.eof and not unpacked and is_named_so(path)
+    return "gzip" if starts_frame(unpacked) or is_empty else None
 
 
 def is_named_so(path: str) -> bool:

@@ -3,7 +3,6 @@
 import pytest
 
 from beam_pipeline import errors
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.job import exclusive, explain
 
 
