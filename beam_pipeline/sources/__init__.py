@@ -38,6 +38,15 @@ def find_layout(config: BuildConfig) -> Layout:
     """
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
+    if config.path_pattern:
+        if config.layout not in ("auto", "folders"):
+            raise ConfigError(
+                f"--path-pattern {config.path_pattern!r} is for folders of files; leave it out "
+                f"with --layout {config.layout}"
+            )
+        return Layout(
+            name="folders", path=config.input, found=f"folders: files called {config.path_pattern}"
+        )
     if config.layout == "auto":
         return layout.detect(config.input)
     return layout.resolve(config.input, config.layout)
@@ -59,7 +68,7 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
     """
     match found.name:
         case "folders":
-            return ReadClassFolders(found.path)
+            return ReadClassFolders(found.path, path_pattern=config.path_pattern or None)
         case "voc":
             return ReadVoc(found.path)
         case "yolo":

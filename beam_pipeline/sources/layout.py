@@ -11,17 +11,17 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import signs
 from beam_pipeline.sources.coco_files import find_coco_files
 from beam_pipeline.sources.manifest_files import find_manifests
-from beam_pipeline.sources.paths import folder, has_image_suffix, suffix
+from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 from beam_pipeline.sources.tree import Tree, joined
 
 # What tells a layout, as an error says it.
 LOOKED_FOR = {
-    "folders": "images in one folder a class",
+    "folders": "images, sounds or arrays in one folder a class, or images or sounds in one folder",
     "coco": "annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
     "voc": "Annotations/*.xml, or .xml files beside their images",
     "yolo": "a data.yaml, or .txt files in labels/ or beside their images",
-    "csv": "one .csv or .tsv file that names images",
-    "jsonl": "one .jsonl or .ndjson file that names images",
+    "csv": "one .csv or .tsv file that names images, sounds or arrays, or holds all data itself",
+    "jsonl": "one .jsonl or .ndjson file of that sort",
 }
 _FINDERS: dict[str, Callable[[Tree, str], signs.Found]] = {
     "folders": signs.find_folders,
@@ -116,7 +116,7 @@ def _layouts(tree: Tree, top: str) -> list[Layout]:
         if found := [layout for name in names for layout in _find(name, tree, top)]:
             return found
     listing = tree.look(top)
-    alone = len(listing.folders) == 1 and not any(map(has_image_suffix, listing.files))
+    alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
     inner = _layouts(tree, joined(top, listing.folders[0])) if alone else []
     return inner or _find("folders", tree, top)
 
@@ -132,7 +132,7 @@ def _only(layouts: list[Layout], path: str) -> Layout | None:
 
 
 def _of_file(path: str) -> Layout:
-    name = _LAYOUT_OF_SUFFIX.get(suffix(path))
+    name = _LAYOUT_OF_SUFFIX.get(suffix(uncompressed(path)))
     if name is None or (name == "coco" and not signs.is_coco(path)):
         why = "without COCO's keys at its start" if name else "with no suffix of these"
         raise ConfigError(
@@ -154,7 +154,7 @@ def _as_told(layout: str, path: str) -> Layout | None:
             seen = [manifest.relative for manifest in manifests]
         case _:
             fits = {
-                "folders": lambda file: folder(file) and has_image_suffix(file),
+                "folders": lambda file: bool(media_kind(file)),
                 "voc": lambda file: suffix(file) == "xml",
                 "yolo": lambda file: suffix(file) == "txt",
             }[layout]

@@ -5,8 +5,10 @@ the path relative to the tree: none where there is no such layout, several where
 which is meant.
 """
 
+import contextlib
 import re
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
@@ -14,14 +16,19 @@ from apache_beam.io.filesystems import FileSystems
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.coco_files import find_coco_files
-from beam_pipeline.sources.folders import has_split_folders
+from beam_pipeline.sources.folders import has_split_folders, main_kind
 from beam_pipeline.sources.paths import (
+    ARRAY_SUFFIXES,
+    AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
+    folder,
     has_image_suffix,
     is_split_name,
+    media_kind,
     split_at,
     stem,
     suffix,
+    uncompressed,
 )
 from beam_pipeline.sources.tree import Listing, Tree, joined, shown
 from beam_pipeline.sources.voc_sets import is_set_name
@@ -33,30 +40,51 @@ _PEEKED_BYTES = 4096
 _PEEKED_FILES = 5
 _COCO_KEY = re.compile(rb'"(images|annotations|categories|info|licenses)"\s*:')
 _YOLO_LINE = re.compile(rb"\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
-_IMAGE_NAME = re.compile(rf"\.({'|'.join(sorted(IMAGE_SUFFIXES))})\b".encode(), re.IGNORECASE)
-# Folders of pictures, and of what goes with them, are no classes.
+_MEDIA_NAME = re.compile(
+    rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),
+    re.IGNORECASE,
+)
+# Folders of pictures and sounds, and of what goes with them, are no classes.
 _NO_CLASSES = frozenset(
     {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "labels", "masks"}
     | {"annotations", "segmentationclass", "segmentationobject", "data"}
+    | {"audio", "wav", "wavs", "sounds", "clips", "recordings", "arrays"}
+)
+# What may lie beside a table that is the data itself.
+_BESIDE_TABLES = frozenset(
+    {"", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "html", "pdf"}
 )
 
 
 def find_folders(tree: Tree, top: str) -> Found:
-    """Images in class folders, perhaps below folders of splits."""
-    images = [
-        joined(relative, next(filter(has_image_suffix, listing.files)))[len(joined(top, "")) :]
+    """Pictures, sounds or arrays in class folders, perhaps below folders of splits; or flat."""
+    files = [
+        joined(relative, name)[len(joined(top, "")) :]
         for relative, listing in tree.walk(top)
-        if relative != top and any(map(has_image_suffix, listing.files))
+        for name in listing.files
+        if media_kind(name)
     ]
-    holders = {image.split("/")[0] for image in images}
-    if has_split_folders(images):
+    kind = main_kind(files)
+    inside = [file for file in files if media_kind(file) == kind and folder(file)]
+    holders = {file.split("/")[0] for file in inside}
+    if has_split_folders(inside):
         splits = sorted(holders)
         classes = {name for split in splits for name in tree.look(joined(top, split)).folders}
         if classes and not _no_classes(classes):
             return [(top, f"{shown(sorted(classes), 'class folder')} in {', '.join(splits)}")]
     elif not _no_classes(holders) and not all(map(is_split_name, holders)):
         return [(top, shown(tree.look(top).folders, "class folder"))]
+    elif not top and kind != "array" and (place := _flat(files, tree.look())) is not None:
+        what = {"audio": "sound"}.get(kind, kind)  # arrays lie so where each has many rows
+        return [(place, f"{_count(len(files), what)} without class folders, so without labels")]
     return []
+
+
+def _flat(files: Sequence[str], listing: Listing) -> str | None:
+    """The folder of all files, if that is the top, or its only one and called like images."""
+    places = {folder(file) for file in files}
+    alone = places == set(listing.folders) and _no_classes(places)
+    return places.pop() if len(places) == 1 and (alone or places == {""}) else None
 
 
 def _no_classes(names: Iterable[str]) -> bool:
@@ -155,7 +183,7 @@ def is_coco(path: str) -> bool:
 
 
 def find_manifests(tree: Tree, top: str, suffixes: tuple[str, ...]) -> Found:
-    """Hugging Face's metadata files, or files of these suffixes that name images."""
+    """Hugging Face's metadata files, or files of these suffixes that name media, or tables."""
     metadata = f"metadata.{suffixes[0]}"
     listing = tree.look(top)
     if metadata in listing.files:
@@ -163,14 +191,28 @@ def find_manifests(tree: Tree, top: str, suffixes: tuple[str, ...]) -> Found:
     holders = [name for name in listing.folders if metadata in tree.look(joined(top, name)).files]
     if holders and all(map(is_split_name, holders)):
         return [(top, f"{metadata} in {', '.join(holders)}")]
+    tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
     names = [
-        name
-        for name in listing.files
-        if suffix(name) in suffixes and _IMAGE_NAME.search(peek(tree.path(joined(top, name))))
+        name for name in tables if _MEDIA_NAME.search(_peek_text(tree.path(joined(top, name))))
     ]
-    if len(names) > 1 and all(is_split_name(stem(name)) for name in names):
+    if not names and all(
+        suffix(uncompressed(name)) in _BESIDE_TABLES
+        for _, below in tree.walk(top)
+        for name in below.files
+    ):
+        names = tables
+    if len(names) > 1 and all(is_split_name(stem(uncompressed(name))) for name in names):
         return [(top, ", ".join(names))]
     return [(joined(top, name), name) for name in names]
+
+
+def _peek_text(path: str) -> bytes:
+    """The first bytes of a manifest, which may be compressed."""
+    data = peek(path)
+    if path != uncompressed(path):
+        with contextlib.suppress(zlib.error):
+            data = zlib.decompressobj(wbits=31).decompress(data, _PEEKED_BYTES)
+    return data
 
 
 def peek(path: str) -> bytes:

@@ -3,12 +3,13 @@
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import ClassLabel, FileRef, Image, Record, Rejected
+from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.folders import (
     ReadClassFolders,
     has_split_folders,
     labelled_record,
-    list_class_folders,
+    list_folders,
+    main_kind,
 )
 
 
@@ -21,7 +22,6 @@ from beam_pipeline.sources.folders import (
         pytest.param(["training_set/cat/1.jpg", "dev/cat/2.jpg"], True, id="other names"),
         pytest.param(["train/1.jpg", "test/2.jpg"], False, id="no folder below the splits"),
         pytest.param(["train/cat/1.jpg", "bus/red/2.jpg"], False, id="train is a class"),
-        pytest.param(["train/cat/1.jpg", "docs/readme.txt"], True, id="a folder of no images"),
         pytest.param(["train/cat/1.jpg", "test/2.jpg"], True, id="one image lies too high"),
         pytest.param(["train/cat/1.jpg", "logo.png"], True, id="an image at the top"),
         pytest.param([], False, id="nothing"),
@@ -53,19 +53,30 @@ def test_labelled_record(relative, has_splits, split, label):
 
 
 @pytest.mark.parametrize(
-    ("relative", "has_splits", "reason", "bad"),
+    ("relative", "has_splits"),
     [
-        pytest.param("1.jpg", False, "no class folder", True, id="at the top"),
-        pytest.param("train/1.jpg", True, "no class folder", True, id="below a split"),
-        pytest.param("cat/README", False, "not an image file", False, id="no suffix"),
-        pytest.param("cat/jpg", False, "not an image file", False, id="only called like one"),
-        pytest.param("labels.txt", True, "not an image file", False, id="text"),
+        pytest.param("1.jpg", False, id="at the top"),
+        pytest.param("train/1.jpg", True, id="below a split"),
     ],
 )
-def test_what_is_no_record(relative, has_splits, reason, bad):
+def test_a_file_outside_the_class_folders(relative, has_splits):
     rejected = labelled_record(f"/in/{relative}", relative, has_splits=has_splits)
     assert isinstance(rejected, Rejected)
-    assert (rejected.source, rejected.reason, rejected.bad) == (relative, reason, bad)
+    assert (rejected.source, rejected.reason, rejected.bad) == (relative, "no class folder", True)
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        pytest.param(["a/1.jpg", "a/2.png", "a/3.wav"], "image", id="images"),
+        pytest.param(["a/1.jpg", "a/2.mp3", "a/3.WAV"], "audio", id="sounds"),
+        pytest.param(["a/1.npy", "a/2.npz", "3.jpg"], "array", id="arrays"),
+        pytest.param(["a/1.npy", "a/2.wav", "3.jpg"], "image", id="as many of each"),
+        pytest.param(["README", "jpg", "a/wav"], "image", id="none"),
+    ],
+)
+def test_main_kind(files, kind):
+    assert main_kind(files) == kind
 
 
 def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
@@ -77,6 +88,8 @@ def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
             "val/dog/1.jpg": "",
             "val/lost.jpg": "",
             "LICENSE": "",
+            "docs/jpg": "",
+            "docs/song.wav": "",
             ".hidden/cat/1.jpg": "",
         }
     )
@@ -90,8 +103,111 @@ def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
         "val/dog/1.jpg": ("val", "dog"),
     }
     assert records["val/dog/1.jpg"].features["image"].file == FileRef(path=f"{root}/val/dog/1.jpg")
-    rejected = {item.source: item.reason for item in elements if isinstance(item, Rejected)}
-    assert rejected == {"val/lost.jpg": "no class folder", "LICENSE": "not an image file"}
+    rejected = {item.source: item for item in elements if isinstance(item, Rejected)}
+    assert {source: (item.reason, item.bad) for source, item in rejected.items()} == {
+        "val/lost.jpg": ("no class folder", True),
+        "LICENSE": ("not an image file", False),
+        "docs/jpg": ("not an image file", False),
+        "docs/song.wav": ("not an image file", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind", "value"), [("flac", "audio", Audio), ("npz", "array", Array)]
+)
+def test_sounds_and_arrays(make_tree, run_transform, suffix, kind, value):
+    root = make_tree({f"cat/1.{suffix}": "", f"dog/a/2.{suffix}": "", "cat/1.jpg": ""})
+    elements = run_transform(ReadClassFolders(root))
+    assert [item for item in elements if isinstance(item, Rejected)] == [
+        Rejected(
+            source="cat/1.jpg",
+            reason=f"not an {kind} file",
+            detail=f"its suffix is not an {kind}'s",
+            bad=False,
+        )
+    ]
+    records = {item.key: dict(item.features) for item in elements if isinstance(item, Record)}
+    assert records == {
+        path: {kind: value(file=FileRef(path=f"{root}/{path}")), "label": ClassLabel(label)}
+        for path, label in ((f"cat/1.{suffix}", "cat"), (f"dog/a/2.{suffix}", "dog"))
+    }
+
+
+def test_files_in_one_folder_have_no_labels(make_tree, run_transform):
+    root = make_tree({"1.wav": "", "2.wav": "", "notes.txt": ""})
+    elements = run_transform(ReadClassFolders(root))
+    records = {item.key: dict(item.features) for item in elements if isinstance(item, Record)}
+    assert records == {
+        name: {"audio": Audio(file=FileRef(path=f"{root}/{name}"))} for name in ("1.wav", "2.wav")
+    }
+
+
+def test_a_pattern_says_what_paths_mean(make_tree, run_transform):
+    root = make_tree(
+        {"0_theo_3.wav": "", "a/1_jackson_12.wav": "", "1_x.wav": "", "README_a_b.md": ""}
+    )
+    elements = run_transform(ReadClassFolders(root, path_pattern="{label}_{speaker}_{index}"))
+    records = {item.key: dict(item.features) for item in elements if isinstance(item, Record)}
+    assert records == {
+        path: {
+            "audio": Audio(file=FileRef(path=f"{root}/{path}")),
+            "label": ClassLabel(label),
+            "speaker": speaker,
+            "index": index,
+        }
+        for path, label, speaker, index in (
+            ("0_theo_3.wav", "0", "theo", 3),
+            ("a/1_jackson_12.wav", "1", "jackson", 12),
+        )
+    }
+    rejected = {item.source: item for item in elements if isinstance(item, Rejected)}
+    assert {source: (item.reason, item.bad) for source, item in rejected.items()} == {
+        "1_x.wav": ("does not match the pattern", True),
+        "README_a_b.md": ("not an audio file", False),
+    }
+    assert "'{label}_{speaker}_{index}'" in rejected["1_x.wav"].detail
+
+
+@pytest.mark.parametrize(
+    ("files", "pattern", "columns", "splits"),
+    [
+        pytest.param(
+            ["a/07.jpg", "a/1.jpg"], "{n}", [{"n": "07"}, {"n": "1"}], [None, None],
+            id="zeros are text",
+        ),
+        pytest.param(
+            ["1.5x.jpg", "2x.jpg"], "{n}x", [{"n": 1.5}, {"n": 2.0}], [None, None], id="float",
+        ),
+        pytest.param(
+            ["test/1.jpg", "train/2.jpg"], "{n}", [{"n": 1}, {"n": 2}], ["test", "train"],
+            id="folders of splits",
+        ),
+        pytest.param(
+            ["1.jpg", "train/2.jpg"], "{n}", [{"n": 1}, {"n": 2}], [None, None], id="not all are",
+        ),
+        pytest.param(
+            ["dev/cat/1.jpg", "train/dog/2.jpg"], "{split}/{label}/{_}",
+            [{"label": ClassLabel("cat")}, {"label": ClassLabel("dog")}], ["dev", "train"],
+            id="a split in the pattern",
+        ),
+        pytest.param(
+            ["test/a/1.jpg", "train/a/2.jpg"], "{part}/{_}/{n}",
+            [{"part": "test", "n": 1}, {"part": "train", "n": 2}], [None, None],
+            id="folders that the pattern names",
+        ),
+    ],
+)  # fmt: skip
+def test_columns_and_splits_of_a_pattern(make_tree, run_transform, files, pattern, columns, splits):
+    elements = run_transform(
+        ReadClassFolders(make_tree(dict.fromkeys(files, "")), path_pattern=pattern)
+    )
+    elements.sort(key=lambda record: record.key)
+    assert [record.key for record in elements] == files
+    assert [record.split for record in elements] == splits
+    assert [
+        {name: value for name, value in record.features.items() if name != "image"}
+        for record in elements
+    ] == columns
 
 
 def test_a_relative_root_gives_absolute_paths(make_tree, run_transform, monkeypatch):
@@ -122,5 +238,5 @@ def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
     results = []
     for files in (there, there[::-1]):
         monkeypatch.setattr(storage, "list_files", lambda _, files=files: iter(files))
-        results.append(sorted(list_class_folders(root), key=lambda record: record.key))
+        results.append(sorted(list_folders(root, None), key=lambda record: record.key))
     assert results[0] == results[1]

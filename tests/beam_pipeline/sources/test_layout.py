@@ -36,6 +36,34 @@ TREES = [
     ),
     pytest.param({"cat/1.jpg": ""}, "folders", "", "1 class folder (cat)", id="one class"),
     pytest.param(
+        {"a/1.wav": "", "b/2.FLAC": "", "cover.jpg": ""},
+        "folders",
+        "",
+        "2 class folders (a, b)",
+        id="class folders of sounds",
+    ),
+    pytest.param(
+        {"train/a/1.npy": "", "test/a/2.npy": ""},
+        "folders",
+        "",
+        "1 class folder (a) in test, train",
+        id="class folders of arrays in splits",
+    ),
+    pytest.param(
+        {"1.jpg": "", "2.jpg": "", "README.md": ""},
+        "folders",
+        "",
+        "2 images without class folders, so without labels",
+        id="a flat folder",
+    ),
+    pytest.param(
+        {"wavs/1.wav": "", "README.md": ""},
+        "folders",
+        "wavs",
+        "1 sound without class folders, so without labels",
+        id="a flat folder one level deeper",
+    ),
+    pytest.param(
         {"cat/a/b/1.jpg": "", "dog/c/2.jpg": ""},
         "folders",
         "",
@@ -161,6 +189,23 @@ TREES = [
         id="a csv a split",
     ),
     pytest.param(
+        {"rows.csv": "x,y\n1,2\n", "README": ""}, "csv", "rows.csv", "rows.csv", id="a table"
+    ),
+    pytest.param(
+        {"train.jsonl": "{}\n", "test.jsonl": "{}\n"},
+        "jsonl",
+        "",
+        "test.jsonl, train.jsonl",
+        id="a table a split",
+    ),
+    pytest.param(
+        {"sounds.csv": "x,y\n1.wav,2\n", "1.wav": ""},
+        "csv",
+        "sounds.csv",
+        "sounds.csv",
+        id="csv of sounds",
+    ),
+    pytest.param(
         {"rows.ndjson": JSON_LINES} | CLASS_FOLDERS,
         "jsonl",
         "rows.ndjson",
@@ -216,7 +261,9 @@ def test_detect_a_file(make_tree, name, text, expected):
             r"\(voc\).*--layout",
             id="nothing known",
         ),
-        pytest.param({"1.jpg": ""}, "", "cannot tell", id="images without classes"),
+        pytest.param({"1.npy": ""}, "", "cannot tell", id="an array without class"),
+        pytest.param({"images/1.jpg": "", "masks/1.bin": ""}, "", "cannot tell", id="annotated"),
+        pytest.param({"a.csv": "x,y\n", "b.bin": ""}, "", "cannot tell", id="what is the data"),
         pytest.param({"train/1.jpg": "", "test/1.jpg": ""}, "", "cannot tell", id="only splits"),
         pytest.param({"images/1.jpg": "", "labels/1.png": ""}, "", "cannot tell", id="masks"),
         pytest.param(
@@ -246,7 +293,9 @@ def test_what_cannot_be_told(make_tree, texts, below, message):
         pytest.param(
             {"labels/1.txt": "", "images/1.jpg": ""}, "yolo", r"labels/1\.txt", id="empty"
         ),
-        pytest.param({"ids.csv": "id,label\n1,2\n"}, "csv", r"ids\.csv", id="no image names"),
+        pytest.param(
+            {"ids.csv": "id,label\n1,2\n", "a.bin": ""}, "csv", r"ids\.csv", id="no image names"
+        ),
         pytest.param({"a.json": '{"x": 1}'}, "coco", r"a\.json", id="other keys first"),
     ],
 )

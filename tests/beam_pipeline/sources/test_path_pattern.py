@@ -1,0 +1,60 @@
+"""What `--path-pattern` finds in paths, and what cannot be a pattern."""
+
+import re
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.path_pattern import parse_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("{label}_{speaker}_{index}", "7_theo_3.wav", ("7", "theo", "3")),
+        ("{label}_{speaker}_{index}", "a/b/7_theo_3.wav", ("7", "theo", "3")),
+        ("{label}_{speaker}_{index}", "7_theo_big_3.wav", ("7", "theo", "big_3")),
+        ("{label}_{speaker}_{index}", "7_theo.wav", None),
+        ("{label}_{speaker}_{index}", "7__3.wav", None),
+        ("{a}", "x.y.jpg", ("x.y",)),
+        ("{a}.{b}", "x.y.jpg", ("x", "y")),
+        ("{label}/{_}", "cat/1.jpg", ("cat",)),
+        ("{label}/{_}", "cat/in/1.jpg", None),
+        ("{label}/{_}", "1.jpg", None),
+        ("{_}/{label}-{_}", "x/cat-1.jpg", ("cat",)),
+        ("img_{n}", "img_12.jpg", ("12",)),
+        ("img_{n}", "IMG_12.jpg", None),
+        ("a+({n})", "a+(5).jpg", ("5",)),
+        ("{{{n}}}", "{5}.jpg", ("5",)),
+        ("{größe} {n}", "klein 2.jpg", ("klein", "2")),
+        ("{n}", "a\nb.jpg", ("a\nb",)),
+    ],
+)
+def test_match(pattern, path, found):
+    assert parse_pattern(pattern).match(path) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("", "it names nothing; write it as"),
+        ("*.wav", "it names nothing"),
+        ("{_}", "it names nothing"),
+        ("{a}_{b}_{a}", "{a} stands there twice"),
+        ("{image}", "{image} is what the file holds"),
+        ("{audio}_{n}", "{audio} is what the file holds"),
+        ("{boxes}", "{boxes} is what the file holds"),
+        ("{}", "{} is no name"),
+        ("{0}", "{0} is no name"),
+        ("{a-b}", "{a-b} is no name"),
+        ("{a b}", "{a b} is no name"),
+        ("{n:d}", "{n} is no name"),
+        ("{n!r}", "{n} is no name"),
+        ("{n.x}", "{n.x} is no name"),
+        ("{n", "cannot be used: expected '}'"),
+        ("n}", "cannot be used: Single '}'"),
+    ],
+)
+def test_what_is_no_pattern(pattern, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        parse_pattern(pattern)
