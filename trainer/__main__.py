@@ -7,7 +7,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from trainer.config import LOOPS, OPTIMIZER_NAMES, PRECISIONS, TrainConfig, parse_image_size
+from trainer.config import (
+    LOOPS,
+    OPTIMIZER_NAMES,
+    PRECISIONS,
+    TASK_NAMES,
+    TrainConfig,
+    parse_image_size,
+    parse_lengths,
+    parse_names,
+)
 from trainer.errors import TrainerError, did_you_mean
 
 # TensorFlow reads these when it is imported; what the user has set stays.
@@ -112,13 +121,46 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
 
     what = parser.add_argument_group("what is trained")
     what.add_argument(
-        "--task", default=TrainConfig.task, help="classification, or auto: by the schema"
+        "--task",
+        default=TrainConfig.task,
+        help=f"auto (by the schema, and says what it took), {', '.join(TASK_NAMES)} "
+        "(default: %(default)s)",
     )
-    what.add_argument("--target", metavar="FEATURE", help="the class label, where several are")
+    what.add_argument(
+        "--target",
+        metavar="FEATURE",
+        help="what to learn (default: the class label, else what is called label, target or y)",
+    )
+    what.add_argument(
+        "--inputs",
+        type=parse_names,
+        metavar="FEATURE,…",
+        help="what to learn from (default: the picture, audio, sequence, text or array with the "
+        "vectors of numbers beside it, else all numbers)",
+    )
+    what.add_argument(
+        "--sample-weight",
+        metavar="FEATURE",
+        help="a number that weighs each record's loss in training",
+    )
+    what.add_argument(
+        "--pad",
+        type=parse_lengths,
+        default={},
+        metavar="INPUT=N,…",
+        help="pad an input to N, or cut it: ids of a sequence, words of a text, samples of audio "
+        "(default: to the longest of each batch)",
+    )
     what.add_argument(
         "--model",
         default=TrainConfig.model,
-        help="small, or a name of keras.applications such as MobileNetV2 (default: %(default)s)",
+        help="small, or for pictures a name of keras.applications such as MobileNetV2 "
+        "(default: %(default)s)",
+    )
+    what.add_argument(
+        "--model-fn",
+        metavar="MODULE:FUNCTION",
+        help="your own function that makes the model, called with the task",
     )
     what.add_argument(
         "--weights", metavar="FILE", help="weights of the model without its head (…_notop.h5)"
@@ -127,7 +169,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "--image-size",
         type=parse_image_size,
         metavar="SIDE|WxH",
-        help="pixels that images are resized to (default: the dataset's, else 128)",
+        help="pixels that pictures are resized to (default: the dataset's, else 128)",
     )
 
     how = parser.add_argument_group("how")
@@ -192,7 +234,7 @@ def _add_data(parser: argparse._ActionsContainer) -> None:
         "--data",
         required=True,
         metavar="DATASET",
-        help="dataset directory, or its parent (newest version)",
+        help="dataset directory, or its parent (newest version), or a glob of TFRecord files",
     )
 
 

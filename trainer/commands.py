@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -12,8 +12,9 @@ from trainer import keras_fit, training
 from trainer.checkpoint import Checkpoints
 from trainer.config import TrainConfig, check_same_data, resumed
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
+from trainer.errors import ConfigError, TrainerError
 from trainer.evaluation import evaluator
+from trainer.explaining import explained
 from trainer.features import Feature
 from trainer.opening import open as open_dataset
 from trainer.optimizers import create_optimizer
@@ -21,13 +22,13 @@ from trainer.progress import Progress
 from trainer.recording import Recorder
 from trainer.run_directory import Row, RunDirectory
 from trainer.strategy import check_global_batch, create_strategy, parse_devices
-from trainer.tasks import choose_task
-from trainer.tasks.task import Task
+from trainer.tasks import Settings, Task, choose_task, models
+from trainer.tasks.reading import evaluation_batches, learned, training_batches
+from trainer.tasks.record import check_same_records, task_from_json, task_to_json
 from trainer.training import Plan
 
 _LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
 _VALIDATION_NAMES = ("validation", "val", "valid")
-_DEFAULT_IMAGE_SIDE = 128
 
 
 def train(config: TrainConfig) -> Row:
@@ -41,24 +42,29 @@ def train(config: TrainConfig) -> Row:
     run.check_free(resume=config.resume, overwrite=config.overwrite)
     previous = run.read_config() if config.resume and run.holds_run() else None
     config = resumed(config, previous["options"]) if previous else config.with_seed()
+    model_fn = None if config.model_fn is None else models.find_function(config.model_fn)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices))
     check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
 
     dataset = open_dataset(config.data)
-    task, reason = choose_task(config.task, dataset.features, config.target)
-    progress.say(f"task {task.name}: {reason}")
     train_split = _train_split(dataset, config.train_split)
     validation_split = _validation_split(dataset, config.validation_split, progress)
-    config = dataclasses.replace(
-        config, image_size=config.image_size or _image_size(dataset.features, progress)
-    )
-    data = _describe_data(dataset, task, train_split)
+    steps_per_epoch = _steps_per_epoch(config, dataset.num_records(train_split), progress)
+    data = _describe_data(dataset, train_split)
     if previous:
         check_same_data(data, previous["data"], config.output)
+        task = task_from_json(run.read_task())
+        check_same_records(task, dataset.features, _settings(config.to_json()))
+    else:
+        task, config = _choose(config, dataset, progress)
+        task = learned(task, dataset, train_split, progress.say)
 
     with strategy.scope():
-        model = task.build_model(config.model, _size(config), config.weights)
+        if model_fn is None:
+            model = models.branched(task, config.model.lower())
+        else:
+            model = models.from_function(task, model_fn)
         optimizer = create_optimizer(config.optimizer, config.learning_rate, config.clip_norm)
         optimizer.build(model.trainable_variables)
     plan = Plan(
@@ -68,7 +74,7 @@ def train(config: TrainConfig) -> Row:
         strategy=strategy,
         batches=_training_batches(dataset, task, config, train_split),
         batch_size=config.batch_size,
-        steps_per_epoch=_steps_per_epoch(config, dataset.num_records(train_split), progress),
+        steps_per_epoch=steps_per_epoch,
         steps_per_call=config.steps_per_call,
     )
     if config.overwrite:
@@ -78,10 +84,12 @@ def train(config: TrainConfig) -> Row:
             "options": config.to_json(),
             "data": data,
             "task": task.name,
+            "inputs": [each.name for each in task.inputs.values()],
             "target": task.target,
             "classes": list(task.classes),
             "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
-        }
+        },
+        task_to_json(task),
     )
     checkpoints = Checkpoints(str(run.checkpoints), model, optimizer)
     epochs_done = checkpoints.restore() if previous else 0
@@ -89,7 +97,7 @@ def train(config: TrainConfig) -> Row:
         run,
         model,
         checkpoints,
-        _validator(dataset, task, config, plan, validation_split),
+        _validator(dataset, plan, validation_split),
         run.read_history(epochs_done) if previous else [],
         progress,
     )
@@ -147,25 +155,13 @@ def evaluate(
     global_batch = batch_size or int(trained["options"]["batch_size"])
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     dataset = open_dataset(data)
-    task, _ = choose_task(trained["task"], dataset.features, trained["target"])
-    if list(task.classes) != trained["classes"]:
-        raise ConfigError(
-            f"{data} has the classes {', '.join(task.classes)}, and the model of {run_path} "
-            f"knows {', '.join(trained['classes'])}; evaluate on data of the same classes"
-        )
+    task = task_from_json(run.read_task())
+    check_same_records(task, dataset.features, _settings(trained["options"]))
     default = "test" if "test" in dataset.splits else None
     chosen = dataset.split(split or default).name
     with strategy.scope():
-        model = keras.models.load_model(file, compile=False)
-    height, width = trained["options"]["image_size"]
-    batches = dataset.batches(
-        chosen,
-        batch_size=global_batch,
-        features=task.features,
-        target=task.target,
-        image_size=(height, width),
-        image_dtype="uint8",
-    ).map(task.check)
+        model = models.load(file, trained["options"]["model_fn"])
+    batches = evaluation_batches(task, dataset, chosen, batch_size=global_batch)
     num_records = dataset.num_records(chosen)
     progress.say(f"evaluating {file} on the {num_records} records of {chosen!r}")
     result = evaluator(task, model, strategy, batches, global_batch, num_records)()
@@ -177,16 +173,12 @@ def readable_errors() -> Iterator[None]:
     """Turns what TensorFlow raises while it reads or trains into this package's errors."""
     try:
         yield
-    except tf.errors.DataLossError as error:
-        raise DatasetDamagedError(
-            f"a shard is damaged: {error.message}; `python -m beam_pipeline verify` says which"
-        ) from error
     except tf.errors.ResourceExhaustedError as error:
         raise TrainerError(
             f"out of memory: {error.message.splitlines()[0]}; lower --batch-size or --image-size"
         ) from error
     except tf.errors.OpError as error:
-        raise TrainerError(f"TensorFlow failed: {error.message}") from error
+        raise explained(error) from error
 
 
 def _set_up_tensorflow(config: TrainConfig) -> None:
@@ -218,30 +210,52 @@ def _validation_split(dataset: Dataset, name: str | None, progress: Progress) ->
     return None
 
 
-def _image_size(features: Mapping[str, Feature], progress: Progress) -> tuple[int, int]:
-    for feature in features.values():
+def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
+    """The task, and the options with the size of its pictures."""
+    size = config.image_size or _declared_size(dataset.features.values())
+    task, reason = choose_task(
+        config.task,
+        dataset.features,
+        config.target,
+        inputs=config.inputs,
+        sample_weight=config.sample_weight,
+        settings=_settings(config.to_json() | {"image_size": size}),
+    )
+    progress.say(f"task {task.name}: {reason}")
+    has_pictures = any(each.group == "image" for each in task.inputs.values())
+    if config.image_size is not None and not has_pictures:
+        raise ConfigError("--image-size is for pictures, and none is an input; leave it out")
+    if has_pictures and size is None:
+        size = Settings().image_size
+        progress.say(f"images differ in size; resizing to {size[1]}x{size[0]} (--image-size)")
+    return task, dataclasses.replace(config, image_size=size if has_pictures else None)
+
+
+def _settings(options: Mapping[str, Any]) -> Settings:
+    """What config.json's options, or those of the command, ask of inputs."""
+    height, width = options["image_size"] or Settings().image_size
+    return Settings(
+        image_size=(height, width),
+        image_model=options["model"],
+        weights=options["weights"],
+        lengths=options["pad"],
+    )
+
+
+def _declared_size(features: Iterable[Feature]) -> tuple[int, int] | None:
+    for feature in features:
         height, width = feature.shape[:2] if feature.kind == "image" else (None, None)
         if height is not None and width is not None:
             return height, width
-    progress.say(
-        f"images differ in size; resizing to {_DEFAULT_IMAGE_SIDE}x{_DEFAULT_IMAGE_SIDE} "
-        "(--image-size)"
-    )
-    return _DEFAULT_IMAGE_SIDE, _DEFAULT_IMAGE_SIDE
+    return None
 
 
-def _size(config: TrainConfig) -> tuple[int, int]:
-    assert config.image_size is not None
-    return config.image_size
-
-
-def _describe_data(dataset: Dataset, task: Task, train_split: str) -> dict[str, Any]:
+def _describe_data(dataset: Dataset, train_split: str) -> dict[str, Any]:
     """What must not change between the parts of a resumed run."""
     return {
         "fingerprint": dataset.fingerprint,
         "train split": train_split,
         "number of training records": dataset.num_records(train_split),
-        "classes": list(task.classes),
     }
 
 
@@ -259,37 +273,29 @@ def _steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) 
 def _training_batches(
     dataset: Dataset, task: Task, config: TrainConfig, split: str
 ) -> Callable[[int], tf.data.Dataset]:
-    def batches(first_record: int) -> tf.data.Dataset:
-        return dataset.batches(
-            split,
-            batch_size=config.batch_size,
-            features=task.features,
-            target=task.target,
-            image_size=config.image_size,
-            image_dtype="uint8",  # a quarter of the bytes on their way to the device
-            shuffle=True,
-            seed=config.seed,
-            repeat=True,
-            first_record=first_record,
-            drop_remainder=True,
-        ).map(task.check)
-
-    return batches
+    assert config.seed is not None
+    seed = config.seed
+    return lambda first_record: training_batches(
+        task,
+        dataset,
+        split,
+        batch_size=config.batch_size,
+        seed=seed,
+        first_record=first_record,
+    )
 
 
 def _validator(
-    dataset: Dataset, task: Task, config: TrainConfig, plan: Plan, split: str | None
+    dataset: Dataset, plan: Plan, split: str | None
 ) -> Callable[[], dict[str, float]] | None:
     if split is None:
         return None
-    batches = dataset.batches(
-        split,
-        batch_size=config.batch_size,
-        features=task.features,
-        target=task.target,
-        image_size=config.image_size,
-        image_dtype="uint8",
-    ).map(task.check)
+    batches = evaluation_batches(plan.task, dataset, split, batch_size=plan.batch_size)
     return evaluator(
-        task, plan.model, plan.strategy, batches, config.batch_size, dataset.num_records(split)
+        plan.task,
+        plan.model,
+        plan.strategy,
+        batches,
+        plan.batch_size,
+        dataset.num_records(split),
     )

@@ -8,6 +8,16 @@ from typing import Any
 
 from trainer.errors import ConfigError, RunExistsError, UnknownNameError
 
+TASK_NAMES = (
+    "classification",
+    "image_metadata",
+    "audio_classification",
+    "sequence_classification",
+    "text_classification",
+    "array_classification",
+    "tabular_classification",
+    "regression",
+)
 LOOPS = ("custom", "fit")
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 PRECISIONS = ("float32", "mixed_bfloat16")
@@ -38,11 +48,17 @@ class TrainConfig:
         output: RUN, a local directory.
         task: A task's name, or "auto".
         target: The feature to learn; None where there is one.
-        model: "small", or a name of `keras.applications`.
+        inputs: The features to learn from; None for what the task takes.
+        sample_weight: The number that weighs each record's loss in training, or None.
+        pad: By input, the length that records are padded to or cut after; others are padded
+            to the longest of their batch.
+        model: "small", or a name of `keras.applications` for pictures.
+        model_fn: `package.module:function` that makes the model instead, or None.
         weights: A file of weights for the model, or None.
         epochs: In all, those of a resumed run included.
         batch_size: Of the global batch, over all replicas.
-        image_size: (height, width) in pixels; None takes the dataset's, else 128 x 128.
+        image_size: Of pictures, (height, width) in pixels; None takes the dataset's, else
+            128 x 128.
         devices: As `strategy.parse_devices` reads them.
         loop: One of LOOPS.
         steps_per_call: Steps in one call of the custom loop's `tf.function`.
@@ -64,7 +80,11 @@ class TrainConfig:
     output: str
     task: str = "auto"
     target: str | None = None
+    inputs: tuple[str, ...] | None = None
+    sample_weight: str | None = None
+    pad: Mapping[str, int] = dataclasses.field(default_factory=dict)
     model: str = "small"
+    model_fn: str | None = None
     weights: str | None = None
     epochs: int = 10
     batch_size: int = 32
@@ -100,12 +120,22 @@ class TrainConfig:
         for name, allowed in choices:
             if getattr(self, name) not in allowed:
                 raise UnknownNameError(name, getattr(self, name), allowed)
+        for name, length in self.pad.items():
+            if length < 1:
+                raise ConfigError(f"--pad {name}={length} is less than 1; give a positive length")
+        if self.model_fn is not None and (self.model != "small" or self.weights is not None):
+            raise ConfigError(
+                "--model-fn makes the model, and --model (or --weights) names another; choose one"
+            )
         if self.resume and self.overwrite:
             raise ConfigError("--resume keeps a run and --overwrite replaces it; choose one")
 
     def to_json(self) -> dict[str, Any]:
-        """The options by name."""
-        return dataclasses.asdict(self)
+        """The options by name, as JSON has them: tuples as lists."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in dataclasses.asdict(self).items()
+        }
 
     def with_seed(self) -> "TrainConfig":
         """This, with a seed drawn where there was none."""
@@ -134,6 +164,33 @@ def parse_image_size(text: str) -> tuple[int, int]:
     return size
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names in `a,b`.
+
+    Raises:
+        ConfigError: One is empty.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ConfigError(f"--inputs {text!r} has an empty name; give names with commas: a,b")
+    return names
+
+
+def parse_lengths(text: str) -> dict[str, int]:
+    """The lengths by name in `sequence=128,caption=32`.
+
+    Raises:
+        ConfigError: It cannot be read, or names one twice.
+    """
+    pairs = [re.fullmatch(r"\s*(.+?)\s*=\s*(\d+)\s*", part) for part in text.split(",")]
+    lengths = {pair[1]: int(pair[2]) for pair in pairs if pair}
+    if len(lengths) < len(pairs):
+        raise ConfigError(
+            f"--pad {text!r} cannot be read; give each input once: sequence=128,caption=32"
+        )
+    return lengths
+
+
 def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
     """`config`, with the seed and the image size of the run that it resumes.
 
@@ -151,7 +208,7 @@ def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
         image_size=config.image_size or size,
     )
     for name, value in config.to_json().items():
-        before = size if name == "image_size" else previous.get(name)
+        before = previous.get(name)
         if name not in _FREE_ON_RESUME and value != before:
             raise RunExistsError(
                 f"{option(name)} is {value}, and the run in {config.output} has {before}; "

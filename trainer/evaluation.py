@@ -45,15 +45,20 @@ def evaluator(
         sums = example_sums(task, task.loss(target, outputs), target, outputs, mask)
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0)
 
+    # Of the iterator, not of a batch: that would be traced anew for each length of sequences.
     @tf.function
-    def evaluate_step(batch: Any) -> Any:
-        by_replica = strategy.run(replica_step, args=batch)
+    def evaluate_step(iterator: Any) -> Any:
+        by_replica = strategy.run(replica_step, args=next(iterator))
         return strategy.reduce(tf.distribute.ReduceOp.SUM, by_replica, axis=None)
 
     def evaluate() -> dict[str, float]:
         totals = [0.0] * (len(names) + 1)
-        for batch in distributed:
-            added = evaluate_step(batch).numpy().tolist()
+        iterator = iter(distributed)
+        while True:
+            try:
+                added = evaluate_step(iterator).numpy().tolist()
+            except tf.errors.OutOfRangeError:
+                break
             totals = [total + more for total, more in zip(totals, added, strict=True)]
         *sums, count = totals
         if count != num_records:

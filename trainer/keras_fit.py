@@ -45,9 +45,9 @@ def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Pro
             jit_compile=False,
             steps_per_execution=1,
         )
-    batches = plan.batches_from(epochs.start)  # endless: (inputs, target)
+    batches = plan.batches_from(epochs.start)  # endless: (inputs, target), a weight in some
     plan.model.fit(
-        batches.map(lambda inputs, target: (plan.task.prepare(inputs), target)),
+        batches.map(lambda inputs, *others: (plan.task.prepare(inputs), *others)),
         initial_epoch=epochs.start,
         epochs=epochs.stop,
         steps_per_epoch=plan.steps_per_epoch,

@@ -18,6 +18,7 @@ class RunDirectory:
     """The paths in RUN, and how they are written: each file is whole, or not there.
 
     config.json    every option, and what identifies the data
+    task.json      the task, with all that was learned of the train split before training
     history.csv    a row an epoch: epoch (from 1), loss, the metrics, val_…
     checkpoints/   the last few, to resume from
     logs/          TensorBoard's
@@ -28,6 +29,7 @@ class RunDirectory:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         self.config_file = self.path / "config.json"
+        self.task_file = self.path / "task.json"
         self.history_file = self.path / "history.csv"
         self.checkpoints = self.path / "checkpoints"
         self.logs = self.path / "logs"
@@ -50,26 +52,39 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Removes what a run leaves, and nothing else."""
-        for file in (self.config_file, self.history_file, self.best_model, self.model):
+        files = (self.config_file, self.task_file, self.history_file, self.best_model, self.model)
+        for file in files:
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
             shutil.rmtree(directory, ignore_errors=True)
 
-    def write_config(self, config: Mapping[str, Any]) -> None:
-        """Writes config.json: from now on this directory holds a run."""
+    def write_config(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """Writes task.json, then config.json: from now on this directory holds a run."""
         self.path.mkdir(parents=True, exist_ok=True)
+        _write_whole(self.task_file, json.dumps(task, ensure_ascii=False) + "\n")
         _write_whole(self.config_file, json.dumps(config, indent=2) + "\n")
 
     def read_config(self) -> dict[str, Any]:
-        """What `write_config` wrote.
+        """config.json, as `write_config` wrote it.
 
         Raises:
             ConfigError: There is no run here.
         """
-        if not self.holds_run():
-            raise ConfigError(f"{self.path} holds no run: it has no config.json; check --run")
-        config: dict[str, Any] = json.loads(self.config_file.read_text())
-        return config
+        return self._read(self.config_file)
+
+    def read_task(self) -> dict[str, Any]:
+        """task.json, as `write_config` wrote it.
+
+        Raises:
+            ConfigError: There is no run here.
+        """
+        return self._read(self.task_file)
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        if not file.exists():
+            raise ConfigError(f"{self.path} holds no run: it has no {file.name}; check --run")
+        record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return record
 
     def write_history(self, rows: Sequence[Row]) -> None:
         """Writes history.csv."""
@@ -105,7 +120,7 @@ class RunDirectory:
 
 def _write_whole(file: Path, text: str) -> None:
     partial = _partial(file)
-    partial.write_text(text)
+    partial.write_text(text, encoding="utf-8")
     partial.replace(file)
 
 

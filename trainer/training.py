@@ -24,7 +24,7 @@ class Plan:
         optimizer: Made and built in the strategy's scope.
         strategy: The replicas.
         batches: From the number of records used so far to the endless dataset of
-            (inputs, target) that follow, in global batches.
+            (inputs, target), or (inputs, target, weight), that follow, in global batches.
         batch_size: Examples a step, over all replicas.
         steps_per_epoch: Steps.
         steps_per_call: Steps in one call of a `tf.function`; what is between calls (Python,
@@ -73,15 +73,16 @@ def train_function(plan: Plan) -> Callable[[Any, Any], Any]:
     """The function (iterator of distributed batches, number of steps) that trains.
 
     It returns the sums over all examples of those steps, float32 [1 + metrics], in the
-    order of `metric_names`.
+    order of `metric_names`. Weights have a part in the loss alone.
     """
     strategy, model, optimizer = plan.strategy, plan.model, plan.optimizer
 
-    def replica_step(inputs: Any, target: Any) -> Any:
+    def replica_step(inputs: Any, target: Any, weight: Any = 1.0) -> Any:
         with tf.GradientTape() as tape:
             outputs = model(plan.task.prepare(inputs), training=True)
-            losses = plan.task.loss(target, outputs)
-            # Divided by the global batch: the sum over replicas is then the global mean.
+            losses = plan.task.loss(target, outputs) * weight
+            # Divided by the global batch, whatever the weights, as `Model.fit` does: the sum
+            # over replicas is then the global mean.
             loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
             if model.losses:
                 loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))

@@ -62,7 +62,7 @@ def test_train_leaves_a_run(finished):
 
     names = {file.name for file in run.iterdir()}
     assert names == {
-        *("config.json", "history.csv", "model.keras", "best.keras"),
+        *("config.json", "task.json", "history.csv", "model.keras", "best.keras"),
         *("checkpoints", "logs"),
     }
     assert list((run / "logs" / "train").iterdir())
@@ -85,7 +85,7 @@ def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
     with (run / "history.csv").open() as handle:
         last = list(csv.DictReader(handle))[-1]
     assert json.loads(line) == {name: float(value) for name, value in last.items()}
-    assert "task classification: the dataset has an image 'image'" in done.stderr
+    assert "task classification: from image (image) to label (class_label)" in done.stderr
     assert "2 replica(s)" in done.stderr
     assert "epoch 2: loss" in done.stderr
     assert "Warning" not in done.stderr

@@ -1,4 +1,4 @@
-"""Models from pictures to numbers: a small one, and those of `keras.applications`."""
+"""Models from a picture to a vector: a small one, and those of `keras.applications`."""
 
 import difflib
 import importlib
@@ -17,72 +17,60 @@ _WIDTHS = (32, 64, 128, 256)
 _GROUPS = 8
 
 
-def build(
-    name: str, *, input_shape: tuple[int, int, int], num_outputs: int, weights: str | None
-) -> keras.Model:
-    """A model from float32 images in 0..1 to `num_outputs` float32 logits.
+def encode(name: str, image: Any, weights: str | None) -> Any:
+    """A vector a picture, from a Keras tensor of float32 pictures in 0..1.
 
     Args:
         name: "small", or a model of `keras.applications` such as "MobileNetV2". Their
             batch normalisation is made to run over the whole global batch, and the
             preprocessing that their weights expect is part of the model.
-        input_shape: (height, width, channels).
-        num_outputs: Logits.
+        image: [b, height, width, channels].
         weights: A file of weights for the part of a `keras.applications` model below its
             head (`…_notop.h5`, or `.weights.h5`); None starts from random ones.
 
     Raises:
         ConfigError: No such model, a size that it cannot take, or weights that do not cover it.
     """
-    if name == SMALL:
-        if weights is not None:
-            raise ConfigError(
-                "--weights is for the models of keras.applications; leave it out, or name one "
-                "by --model"
-            )
-        return small(input_shape, num_outputs)
-    return application(name, input_shape, num_outputs, weights)
+    if name != SMALL:
+        return _application(name, image, weights)
+    if weights is not None:
+        raise ConfigError(
+            "--weights is for the models of keras.applications; leave it out, or name one "
+            "by --model"
+        )
+    return convolutions(keras.layers.Rescaling(2.0, offset=-1.0)(image))
 
 
-def small(input_shape: tuple[int, int, int], num_outputs: int) -> keras.Model:
-    """Four strided convolutions with group normalisation; 0.4 M parameters.
+def convolutions(x: Any) -> Any:
+    """The small model: four strided convolutions with group normalisation; 0.4 M parameters.
 
-    Meant for 32 to 128 pixels. Group normalisation looks at one picture at a time, so the
-    number of replicas changes nothing and small batches do no harm.
+    Meant for 32 to 128 pixels, about 0 and with a variance of about 1. Group normalisation
+    looks at one picture at a time, so the number of replicas changes nothing and small
+    batches do no harm.
     """
-    image = keras.Input(input_shape, name="image")
-    x = keras.layers.Rescaling(2.0, offset=-1.0)(image)
     for width in _WIDTHS:
         x = keras.layers.Conv2D(width, 3, strides=2, padding="same", use_bias=False)(x)
         x = keras.layers.GroupNormalization(_GROUPS)(x)
         x = keras.layers.ReLU()(x)
-    x = keras.layers.GlobalAveragePooling2D()(x)
-    logits = keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)
-    return keras.Model(image, logits, name=SMALL)
+    return keras.layers.GlobalAveragePooling2D()(x)
 
 
-def application(
-    name: str, input_shape: tuple[int, int, int], num_outputs: int, weights: str | None
-) -> keras.Model:
-    """A model of `keras.applications` with average pooling and a new linear head."""
+def _application(name: str, image: Any, weights: str | None) -> Any:
     constructor = _constructor(name)
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
+    _, height, width, channels = image.shape
     try:
         backbone = constructor(
-            include_top=False, weights=None, input_shape=input_shape, pooling="avg"
+            include_top=False, weights=None, input_shape=(height, width, channels), pooling="avg"
         )
     except ValueError as error:
         raise ConfigError(
-            f"--model {name} cannot take images of {input_shape[0]}x{input_shape[1]}: {error}"
+            f"--model {name} cannot take images of {height}x{width}: {error}"
         ) from error
     synchronize_batch_normalization(backbone)
     if weights is not None:
         _load_all(backbone, weights)
-    image = keras.Input(input_shape, name="image")
-    x = keras.layers.Rescaling(255.0)(image)
-    x = backbone(preprocess(x))
-    logits = keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)
-    return keras.Model(image, logits, name=name.lower())
+    return backbone(preprocess(keras.layers.Rescaling(255.0)(image)))
 
 
 def _constructor(name: str) -> Any:

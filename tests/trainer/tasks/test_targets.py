@@ -1,0 +1,117 @@
+"""What is learned: what is read of it, loss, metrics, and what cannot be learned from."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.tasks.targets import ManyClasses, Numbers, OneClass
+
+LABEL = OneClass(name="label", classes=("a", "b"))
+NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
+TAGS = ManyClasses(name="tags", classes=("a", "b", "c"))
+PRICE = Numbers(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.0))
+
+
+def in_pipeline(target, values):
+    """What the target's step in the input pipeline makes of one batch."""
+    return next(iter(tf.data.Dataset.from_tensors(values).map(target.host_step()))).numpy()
+
+
+@pytest.mark.parametrize(
+    ("target", "stored", "expected"),
+    [
+        pytest.param(LABEL, [0, 1], [0, 1], id="numbers"),
+        pytest.param(NAME, ["b", "ä"], [1, 0], id="names"),
+        pytest.param(TAGS, [[2, 0, 2], [-1, -1, -1]], [[1, 0, 1], [0, 0, 0]], id="several"),
+        pytest.param(TAGS, np.zeros([2, 0], np.int64), [[0, 0, 0]] * 2, id="none at all"),
+        pytest.param(Numbers(name="x"), [3, 4], [[3], [4]], id="scalars"),
+        pytest.param(PRICE, [[3.0, 4.0]], [[3, 4]], id="vectors"),
+    ],
+)
+def test_what_is_learned(target, stored, expected):
+    np.testing.assert_array_equal(in_pipeline(target, stored), expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "stored", "message"),
+    [
+        pytest.param(
+            LABEL, [0, -1], "label of a record is not one of the 2 classes", id="no label"
+        ),
+        pytest.param(
+            LABEL, [0, 2], "label of a record is not one of the 2 classes", id="too large"
+        ),
+        pytest.param(
+            NAME, ["b", "c"], "name of a record is not one of the 2 classes", id="unknown name"
+        ),
+        pytest.param(
+            TAGS, [[0, 3]], "tags of a record has a number that is not one of the 3", id="several"
+        ),
+    ],
+)
+def test_labels_that_are_no_class_are_an_error(target, stored, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        in_pipeline(target, tf.constant(stored, tf.string if target is NAME else tf.int64))
+
+
+def log1pexp(x):
+    return np.log1p(np.exp(x))
+
+
+@pytest.mark.parametrize(
+    ("target", "values", "outputs", "loss", "metrics"),
+    [
+        pytest.param(
+            LABEL,
+            [0, 1, 1],
+            [[2.0, 0], [0, 1], [1, 0]],
+            [log1pexp(-2), log1pexp(-1), log1pexp(1)],
+            {"accuracy": [1, 1, 0]},
+            id="one class",
+        ),
+        pytest.param(
+            TAGS,
+            [[1.0, 1, 0], [0, 0, 0], [1, 0, 0]],
+            [[2.0, -1, -1], [-1, -1, -1], [3, -3, 1]],
+            [
+                (log1pexp(-2) + log1pexp(1) + log1pexp(-1)) / 3,
+                log1pexp(-1),
+                (2 * log1pexp(-3) + log1pexp(1)) / 3,
+            ],
+            {"f1": [2 / 3, 1, 2 / 3], "exact": [0, 1, 0]},
+            id="several classes",
+        ),
+        pytest.param(
+            PRICE,
+            [[10.0, 0], [14, 5]],
+            [[10.0, 0], [10, -5]],
+            [0, (16 / 4 + 100 / 100) / 2],
+            {"mse": [0, (16 + 100) / 2], "mae": [0, (4 + 10) / 2]},
+            id="numbers",
+        ),
+    ],
+)
+def test_loss_and_metrics_by_example(target, values, outputs, loss, metrics):
+    values, outputs = tf.constant(values), tf.constant(outputs)
+
+    np.testing.assert_allclose(target.loss(values, outputs), loss, rtol=1e-5, atol=1e-7)
+    assert list(target.metrics) == list(metrics)
+    for name, expected in metrics.items():
+        np.testing.assert_allclose(target.metrics[name](values, outputs), expected, rtol=1e-6)
+
+
+def test_the_mean_always_guessed_has_a_loss_of_1():
+    values = np.random.default_rng(1).normal([10, 0], [2, 10], [100_000, 2]).astype(np.float32)
+
+    losses = PRICE.loss(tf.constant(values), tf.constant([[10.0, 0.0]]))
+
+    assert float(np.mean(losses)) == pytest.approx(1, abs=0.02)
+
+
+def test_the_head_yields_numbers_in_their_unit():
+    x = keras.Input((3,))
+    model = keras.Model(x, PRICE.head(x))
+    model.get_layer("standardized").set_weights([np.zeros([3, 2]), np.array([0.5, -1])])
+
+    np.testing.assert_allclose(model(np.ones([1, 3])), [[10 + 0.5 * 2, -10]])

@@ -1,0 +1,101 @@
+"""Which features are learned from: what leads, and the numbers that join it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.features import Feature
+from trainer.tasks.inputs import Input, Settings, input_type
+from trainer.tasks.target_choice import described
+
+# By the schema the first of these that is there leads. Numbers without one are a table.
+_LEADERS = ("image", "audio", "sequence", "text", "array")
+TABLE = "numbers"
+
+
+def named_inputs(
+    features: Mapping[str, Feature],
+    names: Sequence[str],
+    settings: Settings,
+    not_inputs: Iterable[str | None],
+) -> list[Input]:
+    """The inputs that the user names.
+
+    Args:
+        features: The dataset's.
+        names: Of features.
+        settings: What the user says of inputs.
+        not_inputs: The target, and the weight or None.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: It is named twice, is the target or the weight, or no model takes it.
+    """
+    for name in names:
+        if name not in features:
+            raise UnknownNameError("feature to be an input", name, features)
+        if name in not_inputs or names.count(name) > 1:
+            raise ConfigError(
+                f"--inputs {','.join(names)} names {name!r}, which is "
+                f"{'the target or the weight' if name in not_inputs else 'there twice'}; leave it "
+                "out"
+            )
+        if input_type(features[name]) is None:
+            raise ConfigError(
+                f"no model takes {described(features[name])}; leave it out of --inputs"
+            )
+    return _inputs([features[name] for name in names], settings)
+
+
+def inputs_by_schema(
+    features: Mapping[str, Feature],
+    leader: str | None,
+    settings: Settings,
+    not_inputs: Iterable[str | None],
+) -> list[Input]:
+    """What leads, and the vectors that join it; else all numbers.
+
+    Args:
+        features: The dataset's.
+        leader: What must lead: "image", "audio", "sequence", "text", "array" or "numbers";
+            None for the first of them that is there.
+        settings: What the user says of inputs.
+        not_inputs: The target, and the weight or None.
+
+    Raises:
+        ConfigError: There is none, or there are several and none is called like its kind.
+    """
+    rest = {name: each for name, each in features.items() if name not in not_inputs}
+    candidates = _inputs(rest.values(), settings)
+    groups = [each.group for each in candidates]
+    leader = leader or next((group for group in _LEADERS if group in groups), TABLE)
+    members = [each for each in candidates if each.group == leader]
+    found = ", ".join(map(described, rest.values())) or "nothing else"
+    if not members:
+        raise ConfigError(
+            f"there is no input of kind {leader!r}, and the dataset has: {found}; name inputs "
+            "by --inputs, or train on another dataset"
+        )
+    if leader == TABLE:
+        return members
+    usual = [each for each in members if each.name == leader]
+    if len(members) > 1 and not usual:
+        raise ConfigError(
+            f"the dataset has several features of kind {leader!r}: {found}; name those to learn "
+            "from by --inputs"
+        )
+    lead = (usual or members)[0]
+    return [lead, *(each for each in candidates if _joins(features[each.name]))]
+
+
+def _joins(feature: Feature) -> bool:
+    return (
+        feature.kind == "tensor" and len(feature.shape) == 1 and feature.dtype.startswith("float")
+    )
+
+
+def _inputs(features: Iterable[Feature], settings: Settings) -> list[Input]:
+    return [
+        kind.from_feature(feature, settings)
+        for feature in features
+        if (kind := input_type(feature)) is not None
+    ]

@@ -1,0 +1,46 @@
+"""The kinds of inputs, and which kind a feature is."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from trainer.features import Feature
+from trainer.tasks.inputs.array import Array
+from trainer.tasks.inputs.audio import Audio
+from trainer.tasks.inputs.category import Category
+from trainer.tasks.inputs.image import Image
+from trainer.tasks.inputs.input import Input, Settings
+from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.sequences import Ids, Series
+from trainer.tasks.inputs.words import Words
+
+__all__ = ["INPUTS", "Input", "Settings", "input_type"]
+
+# A new kind of input is a new line here, and in `input_type`.
+INPUTS: Mapping[str, type[Input]] = MappingProxyType(
+    {each.kind: each for each in (Array, Audio, Category, Ids, Image, Numbers, Series, Words)}
+)
+
+
+def input_type(feature: Feature) -> type[Input] | None:
+    """The kind of input that a feature is; None where models cannot take it."""
+    is_text = feature.dtype in ("string", "bytes")
+    match feature.kind, len(feature.shape):
+        case "image", _:
+            return Image
+        case "audio", _:
+            return Audio
+        case "class_label", 0:
+            return Category
+        case "text", _:
+            return Words
+        case "scalar", _:
+            return Words if feature.dtype == "string" else None if is_text else Numbers
+        case "sequence", axes:
+            if is_text:
+                return Words if axes == 1 else None
+            return Ids if axes == 1 and feature.dtype == "int64" else Series
+        case "tensor", 1 if not is_text:
+            return Numbers
+        case "tensor", 2 | 3 if not is_text:
+            return Array
+    return None

@@ -1,0 +1,53 @@
+"""Arrays of two or three axes, taken as pictures of any numbers."""
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.tasks import image_models
+from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.learners import Learner, Moments
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Array(Input):
+    """A tensor [height, width] or [height, width, channels]; models take it with channels.
+
+    Attributes:
+        name: The feature's.
+        sizes: (height, width, channels); one channel where the tensor has two axes.
+        mean: By channel, over the train split.
+        variance: By channel.
+    """
+
+    kind: ClassVar[str] = "array"
+
+    name: str
+    sizes: tuple[int, ...]
+    mean: tuple[float, ...] = learned()
+    variance: tuple[float, ...] = learned()
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        sizes = tuple(size or 1 for size in feature.shape)
+        return cls(name=feature.name, sizes=sizes if len(sizes) == 3 else (*sizes, 1))
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return self.sizes
+
+    def learner(self) -> Learner[Self]:
+        moments = Moments(self.name, self.sizes[-1])
+        return Learner(
+            moments,
+            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
+        )
+
+    def prepare(self, values: Any) -> Any:
+        return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])
+
+    def encode(self, x: Any) -> Any:
+        return image_models.convolutions(normalization(self.mean, self.variance)(x))

@@ -1,0 +1,100 @@
+"""Sound: log-mel spectra of short frames."""
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from trainer.features import Feature
+from trainer.tasks import sequence_models
+from trainer.tasks.inputs.input import Input, Settings
+
+DEFAULT_SAMPLE_RATE = 16_000
+
+_FRAME_S, _STEP_S = 0.025, 0.010
+_MEL_BANDS = 40
+# Added to the power of a band: keeps the logarithm of near silence from deciding.
+_FLOOR = 1e-3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Audio(Input):
+    """A sound; models take float32 [samples] in -1..1, channels averaged.
+
+    Zeros at the end are taken for padding.
+
+    Attributes:
+        name: The feature's.
+        sample_rate: Samples a second.
+        length: Samples a record; None for any number.
+    """
+
+    kind: ClassVar[str] = "audio"
+
+    name: str
+    sample_rate: int
+    length: int | None = None
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        return cls(
+            name=feature.name,
+            sample_rate=feature.sample_rate or DEFAULT_SAMPLE_RATE,
+            length=settings.lengths.get(feature.name),
+        )
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.length,)
+
+    @property
+    def varies(self) -> bool:
+        return True
+
+    @property
+    def pad_to(self) -> int | None:
+        return self.length
+
+    def takes(self, feature: Feature, settings: Settings) -> bool:
+        return feature.sample_rate in (0, self.sample_rate)  # 0: nobody said
+
+    def prepare(self, values: Any) -> Any:
+        return tf.reduce_mean(values, axis=-1)
+
+    def encode(self, x: Any) -> Any:
+        return sequence_models.encode(*log_mel(x, self.sample_rate))
+
+
+def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
+    """The logarithms of 40 mel bands each 10 ms, less their mean over the sound, and a mask.
+
+    The mean takes with it how loud a sound is and what its microphone colours.
+
+    Args:
+        samples: float32 [b, samples].
+        sample_rate: Samples a second.
+
+    Returns:
+        float32 [b, frames, 40], and bool [b, frames]: False where all samples are 0.
+    """
+    frame = round(_FRAME_S * sample_rate)
+    fft_length = 1 << (frame - 1).bit_length()
+    # A frame of zeros more: the first and last are mirrored, which takes more than half a frame.
+    padded = ops.pad(samples, [[0, 0], [0, fft_length]])
+    power = keras.layers.MelSpectrogram(
+        fft_length=fft_length,
+        sequence_length=frame,
+        sequence_stride=round(_STEP_S * sample_rate),
+        sampling_rate=sample_rate,
+        num_mel_bins=_MEL_BANDS,
+        power_to_db=False,  # its decibels depend on the loudest sound of the batch
+        dtype="float32",
+    )(padded)  # [b, bands, frames]
+    power = ops.transpose(power, [0, 2, 1])
+    mask = ops.any(ops.greater(power, 0.0), axis=-1)
+    kept = ops.expand_dims(ops.cast(mask, "float32"), -1)
+    bands = ops.log(power + _FLOOR)
+    frames = ops.maximum(ops.sum(kept, axis=1, keepdims=True), 1.0)
+    return bands - ops.sum(bands * kept, axis=1, keepdims=True) / frames, mask

@@ -1,0 +1,55 @@
+"""A class that is known of a record, as against the one to learn."""
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import keras
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.learners import MAX_CLASSES, Largest, Learner
+
+_EMBEDDING = 16
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Category(Input):
+    """A class label; models take int64 [1].
+
+    0 stands for no label, number + 1 for a class, `num_classes` + 1 for any other number.
+
+    Attributes:
+        name: The feature's.
+        num_classes: As the schema states them, else as the train split has them.
+    """
+
+    kind: ClassVar[str] = "category"
+
+    name: str
+    num_classes: int = learned(0)
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        return cls(name=feature.name, num_classes=len(feature.classes))
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (1,)
+
+    @property
+    def dtype(self) -> str:
+        return "int64"
+
+    def learner(self) -> Learner[Self] | None:
+        if self.num_classes:
+            return None
+        largest = Largest(self.name, least=-1, limit=MAX_CLASSES, remedy="declare it a scalar")
+        return Learner(largest, lambda: dataclasses.replace(self, num_classes=largest.value + 1))
+
+    def prepare(self, values: Any) -> Any:
+        return tf.clip_by_value(values + 1, 0, self.num_classes + 1)[:, tf.newaxis]
+
+    def encode(self, x: Any) -> Any:
+        embedding = keras.layers.Embedding(self.num_classes + 2, _EMBEDDING)(x)  # [b, 1, 16]
+        return keras.layers.Flatten()(embedding)

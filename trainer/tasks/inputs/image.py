@@ -1,0 +1,55 @@
+"""Pictures."""
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.tasks import image_models
+from trainer.tasks.inputs.input import Input, Settings
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Image(Input):
+    """A picture; models take float32 [height, width, channels] in 0..1.
+
+    Attributes:
+        name: The feature's.
+        height: Pixels that pictures are stretched to.
+        width: The same.
+        channels: 3, unless the schema has others.
+        model: "small", or a name of `keras.applications`.
+        weights: A file of weights for such a model, or None.
+    """
+
+    kind: ClassVar[str] = "image"
+
+    name: str
+    height: int
+    width: int
+    channels: int
+    model: str = dataclasses.field(default=image_models.SMALL, compare=False)
+    weights: str | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        height, width = settings.image_size
+        return cls(
+            name=feature.name,
+            height=height,
+            width=width,
+            channels=feature.shape[2] or 3,
+            model=settings.image_model,
+            weights=settings.weights,
+        )
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.height, self.width, self.channels)
+
+    def prepare(self, values: Any) -> Any:
+        return tf.cast(values, tf.float32) / 255.0  # read as uint8
+
+    def encode(self, x: Any) -> Any:
+        return image_models.encode(self.model, x, self.weights)

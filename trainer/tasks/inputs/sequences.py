@@ -1,0 +1,146 @@
+"""Sequences: of ids, of numbers, of words."""
+
+import dataclasses
+import math
+from typing import Any, ClassVar, Self
+
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.tasks import sequence_models
+from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.learners import Largest, Learner, Moments
+
+_MAX_IDS = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ids(Input):
+    """A sequence of whole numbers from 0 that stand for something.
+
+    Models take int64 [length]: 0 pads, id + 1 is an id that the train split has,
+    `num_ids` + 1 stands for any other.
+
+    Attributes:
+        name: The feature's.
+        length: Ids a record; None for any number.
+        num_ids: 1 + the largest id of the train split.
+    """
+
+    kind: ClassVar[str] = "ids"
+
+    name: str
+    length: int | None = None
+    num_ids: int = learned(0)
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        return cls(name=feature.name, length=settings.lengths.get(feature.name))
+
+    @property
+    def group(self) -> str:
+        return "sequence"
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.length,)
+
+    @property
+    def dtype(self) -> str:
+        return "int64"
+
+    @property
+    def varies(self) -> bool:
+        return True
+
+    @property
+    def pad_to(self) -> int | None:
+        return self.length
+
+    @property
+    def padding(self) -> int:
+        return -1
+
+    @property
+    def num_tokens(self) -> int:
+        """The numbers that models take: padding, the ids, and the one for any other."""
+        return self.num_ids + 2
+
+    def learner(self) -> Learner[Self]:
+        largest = Largest(
+            self.name, limit=_MAX_IDS, remedy="number what it stands for anew, without gaps"
+        )
+        return Learner(largest, lambda: dataclasses.replace(self, num_ids=largest.value + 1))
+
+    def prepare(self, values: Any) -> Any:
+        return tf.clip_by_value(tf.cast(values, tf.int64) + 1, 0, self.num_tokens - 1)
+
+    def encode(self, x: Any) -> Any:
+        return sequence_models.encode_tokens(x, self.num_tokens)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Series(Input):
+    """A sequence of numbers, or of rows of them; models take float32 [length, size].
+
+    Zeros at the end are taken for padding.
+
+    Attributes:
+        name: The feature's.
+        size: Numbers a row; 1 where the sequence is of plain numbers.
+        length: Rows a record; None for any number.
+        mean: By column of a row, over the train split.
+        variance: By column.
+    """
+
+    kind: ClassVar[str] = "series"
+
+    name: str
+    size: int
+    length: int | None = None
+    mean: tuple[float, ...] = learned()
+    variance: tuple[float, ...] = learned()
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        return cls(
+            name=feature.name,
+            size=math.prod(size or 1 for size in feature.shape[1:]),
+            length=settings.lengths.get(feature.name),
+        )
+
+    @property
+    def group(self) -> str:
+        return "sequence"
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.length, self.size)
+
+    @property
+    def varies(self) -> bool:
+        return True
+
+    @property
+    def pad_to(self) -> int | None:
+        return self.length
+
+    @property
+    def padding(self) -> int:
+        return 0
+
+    def learner(self) -> Learner[Self]:
+        moments = Moments(self.name, self.size)
+        return Learner(
+            moments,
+            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
+        )
+
+    def prepare(self, values: Any) -> Any:
+        batch, length = tf.shape(values)[0], tf.shape(values)[1]
+        return tf.reshape(tf.cast(values, tf.float32), [batch, length, self.size])
+
+    def encode(self, x: Any) -> Any:
+        mask = sequence_models.before_last_zeros(x)
+        return sequence_models.encode(normalization(self.mean, self.variance)(x), mask)

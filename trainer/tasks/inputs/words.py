@@ -1,0 +1,128 @@
+"""Words: of a text, or a sequence of strings."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import keras
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.features import Feature
+from trainer.tasks import sequence_models
+from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.learners import Learner
+
+_MAX_WORDS = 20_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Words(Input):
+    """The words of a text, or the strings of a sequence, by number.
+
+    A text is made lower case, freed of punctuation and split at white space
+    (`keras.layers.TextVectorization`); the strings of a sequence are taken as they are.
+    Models take int64 [length]: 0 pads, 1 is a word that the vocabulary lacks, the
+    vocabulary starts at 2.
+
+    Attributes:
+        name: The feature's.
+        is_text: Whether there is something to split.
+        length: Words a record; None for any number.
+        vocabulary: The most frequent words of the train split, those first.
+    """
+
+    kind: ClassVar[str] = "words"
+
+    name: str
+    is_text: bool
+    length: int | None = None
+    vocabulary: tuple[str, ...] = learned()
+
+    @classmethod
+    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+        return cls(
+            name=feature.name,
+            is_text=feature.kind != "sequence",
+            length=settings.lengths.get(feature.name),
+        )
+
+    @property
+    def group(self) -> str:
+        return "text" if self.is_text else "sequence"
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.length,)
+
+    @property
+    def dtype(self) -> str:
+        return "int64"
+
+    @property
+    def varies(self) -> bool:
+        return True
+
+    @property
+    def pad_to(self) -> int | None:
+        return None if self.is_text else self.length
+
+    @property
+    def padding(self) -> str | None:
+        return None if self.is_text else ""
+
+    @property
+    def num_tokens(self) -> int:
+        """The numbers that models take: padding, the unknown word, and the vocabulary."""
+        return len(self.vocabulary) + 2
+
+    def learner(self) -> Learner[Self]:
+        counts = _Frequencies(self.name, self.layer())
+        return Learner(counts, lambda: dataclasses.replace(self, vocabulary=counts.in_order))
+
+    def host_step(self) -> Callable[[Any], Any]:
+        layer = self.layer(list(self.vocabulary) or None)
+        return lambda strings: layer(strings)
+
+    def layer(self, vocabulary: list[str] | None = None) -> keras.Layer:
+        """From strings, [b] of a text or [b, n] of a sequence, to numbers, [b, length]."""
+        if not self.is_text:
+            return keras.layers.StringLookup(
+                max_tokens=_MAX_WORDS, mask_token="", vocabulary=vocabulary
+            )
+        return keras.layers.TextVectorization(
+            max_tokens=_MAX_WORDS, vocabulary=vocabulary, output_sequence_length=self.length
+        )
+
+    def prepare(self, values: Any) -> Any:
+        return values
+
+    def encode(self, x: Any) -> Any:
+        return sequence_models.encode_tokens(x, self.num_tokens)
+
+
+class _Frequencies:
+    """The words by how often they occur, as Keras's own layers count them."""
+
+    def __init__(self, name: str, layer: keras.Layer) -> None:
+        self._name = name
+        self._layer = layer
+
+    def add(self, values: Any) -> None:
+        """Looks at strings."""
+        self._layer.update_state(tf.constant(values, tf.string))
+
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """The most frequent first.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        self._layer.finalize_state()
+        words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))
+        if not words:
+            raise ConfigError(
+                f"{self._name!r} has no word in the train split; leave it out by --inputs"
+            )
+        return words

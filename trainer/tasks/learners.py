@@ -1,0 +1,139 @@
+"""What is learned from the train split before training: one statistic a column, in one pass."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from trainer.errors import ConfigError
+
+T_co = TypeVar("T_co", covariant=True)
+
+# Beyond this a number is hardly a class, and the model's last layer would not fit.
+MAX_CLASSES = 10_000
+
+
+class Statistic(Protocol):
+    """Grows with each batch that it looks at."""
+
+    def add(self, values: Any) -> None:
+        """Looks at a batch, a NumPy array [b, …]; of sequences at all elements, [n, …]."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Learner(Generic[T_co]):
+    """A statistic, and what becomes of it: the input (or target) that knows it."""
+
+    statistic: Statistic
+    finish: Callable[[], T_co]
+
+
+class Moments:
+    """Mean and variance of each column of numbers [n, size], in float64.
+
+    Batches are merged by Chan, Golub and LeVeque's formula, which does not cancel.
+    """
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name = name
+        self._count = 0
+        self._mean = np.zeros(size)
+        self._squares = np.zeros(size)
+
+    def add(self, values: Any) -> None:
+        """Looks at numbers of any shape whose elements are whole rows of `size`.
+
+        Raises:
+            ConfigError: One is NaN or infinite.
+        """
+        rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
+        if not len(rows):
+            return
+        if not np.isfinite(rows).all():
+            bad = rows[~np.isfinite(rows)][0]
+            raise ConfigError(
+                f"a record's {self._name!r} is {bad}, which no model learns from; leave such "
+                "records out of the dataset, or the feature out by --inputs"
+            )
+        mean, count = rows.mean(axis=0), self._count + len(rows)
+        apart = mean - self._mean
+        self._squares += ((rows - mean) ** 2).sum(axis=0)
+        self._squares += apart**2 * self._count * len(rows) / count
+        self._mean += apart * len(rows) / count
+        self._count = count
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """By column."""
+        return tuple(self._mean.tolist())
+
+    @property
+    def variance(self) -> tuple[float, ...]:
+        """By column; 1 where all values are one, which dividing by it leaves at 0."""
+        variance = self._squares / max(self._count, 1)
+        return tuple(np.where(variance > 0, variance, 1.0).tolist())
+
+
+class Largest:
+    """The largest of whole numbers that stand for something, which start at 0.
+
+    Args:
+        name: Of the feature.
+        limit: Beyond them.
+        remedy: What to do when one is at the limit or beyond.
+        least: -1 where that says that a record has none.
+    """
+
+    def __init__(self, name: str, *, limit: int, remedy: str, least: int = 0) -> None:
+        self.value = -1
+        self._name = name
+        self._limit = limit
+        self._remedy = remedy
+        self._least = least
+
+    def add(self, values: Any) -> None:
+        """Looks at integers of any shape.
+
+        Raises:
+            ConfigError: One is below the least, or not below the limit.
+        """
+        if not np.size(values):
+            return
+        least, self.value = int(np.min(values)), max(self.value, int(np.max(values)))
+        if least < self._least:
+            raise ConfigError(
+                f"a record's {self._name!r} is {least}, and numbers that stand for something "
+                "start at 0 (-1 stands for nothing); leave such records out of the dataset"
+            )
+        if self.value >= self._limit:
+            raise ConfigError(
+                f"a record's {self._name!r} is {self.value}, beyond the limit of {self._limit}; "
+                f"{self._remedy}"
+            )
+
+
+class Distinct:
+    """The distinct strings."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seen: set[bytes] = set()
+
+    def add(self, values: Any) -> None:
+        """Looks at strings of any shape.
+
+        Raises:
+            ConfigError: There are too many to be classes.
+        """
+        self._seen.update(np.ravel(values).tolist())
+        if len(self._seen) > MAX_CLASSES:
+            raise ConfigError(
+                f"{self._name!r} has more than {MAX_CLASSES} distinct values, too many for "
+                "classes; name another feature by --target"
+            )
+
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """Sorted, as text."""
+        return tuple(sorted(value.decode("utf-8", "replace") for value in self._seen))

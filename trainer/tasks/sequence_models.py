@@ -1,0 +1,50 @@
+"""A small model from sequences of any length to one vector: masked convolutions over time.
+
+Convolutions, not a recurrent layer: they take one pass however long the sequences are, and
+they give equal results on every device. What pads a sequence changes nothing: it is 0 before
+each convolution, and the mean and the maximum over time leave it out.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+_WIDTH = 96
+_KERNEL = 5
+_DEPTH = 3
+_EMBEDDING = 64
+
+
+def encode(x: Any, mask: Any) -> Any:
+    """A vector of 192 numbers a sequence.
+
+    Args:
+        x: [b, time, size].
+        mask: bool [b, time]; False where a step pads.
+    """
+    # One step of padding more: a batch of empty sequences has no step to take a maximum of.
+    x = ops.pad(x, [[0, 0], [0, 1], [0, 0]])
+    kept = ops.expand_dims(ops.pad(ops.cast(mask, "float32"), [[0, 0], [0, 1]]), -1)
+    x = keras.layers.Multiply()([x, kept])
+    for number in range(_DEPTH):
+        y = keras.layers.Conv1D(_WIDTH, _KERNEL, padding="same", use_bias=False)(x)
+        y = keras.layers.LayerNormalization()(y)  # each step by itself: padding has no part in it
+        y = keras.layers.ReLU()(y)
+        y = keras.layers.Multiply()([y, kept])
+        x = keras.layers.Add()([x, y]) if number else y
+    x = ops.cast(x, "float32")
+    steps = ops.maximum(ops.sum(kept, axis=1), 1.0)  # [b, 1]; an empty sequence has one of zeros
+    return keras.layers.Concatenate()([ops.sum(x, axis=1) / steps, ops.max(x, axis=1)])
+
+
+def encode_tokens(tokens: Any, num_tokens: int) -> Any:
+    """A vector a sequence of int64 [b, time], where 0 pads and all are below `num_tokens`."""
+    x = keras.layers.Embedding(num_tokens, _EMBEDDING)(tokens)
+    return encode(x, ops.not_equal(tokens, 0))
+
+
+def before_last_zeros(x: Any) -> Any:
+    """bool [b, time]: False for the steps at the end of [b, time, size] that are all zeros."""
+    not_zero = ops.cast(ops.any(ops.not_equal(x, 0), axis=-1), "int32")
+    return ops.greater(ops.flip(ops.cumsum(ops.flip(not_zero, axis=1), axis=1), axis=1), 0)

@@ -1,0 +1,92 @@
+"""Which feature is learned, and as what: a class, several, or numbers."""
+
+from collections.abc import Iterable, Mapping
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.features import Feature
+from trainer.tasks.targets import ManyClasses, Numbers, OneClass, Target
+
+_USUAL_NAMES = ("label", "target", "y")
+_LEARNABLE = ("class_label", "scalar", "tensor", "text")
+_STRINGS = ("string", "bytes")
+
+
+def choose_target(
+    features: Mapping[str, Feature], name: str | None, as_numbers: bool | None
+) -> Target:
+    """What is learned.
+
+    Args:
+        features: The dataset's.
+        name: The feature; None for the only class label, or the one called label, else for
+            what is called label, target or y.
+        as_numbers: Whether numbers are to be learned, as against classes; None to go by the
+            feature: fractions are numbers, whole numbers and strings are classes.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: It cannot be learned so, or there is none.
+    """
+    if name is not None and name not in features:
+        raise UnknownNameError("feature to be the target", name, features)
+    feature = features[name or _usual(features)]
+    if as_numbers is None:
+        as_numbers = feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
+    kind = _numbers(feature) if as_numbers else _classes(feature)
+    if kind is not None:
+        return kind.from_feature(feature)
+    if as_numbers:
+        raise ConfigError(
+            f"{described(feature)} holds no number to learn; name a number by --target, or "
+            "leave --task regression out"
+        )
+    remedy = (
+        "learn it as a number by --task regression"
+        if _numbers(feature)
+        else "declare it a class_label, with shape [null] where a record may have several"
+    )
+    raise ConfigError(
+        f"{described(feature)} holds no class to learn; {remedy}, or name another by --target"
+    )
+
+
+def described(feature: Feature) -> str:
+    """`caption (text)`, with what tells features of one kind apart."""
+    varied = feature.kind in ("scalar", "tensor", "sequence")
+    return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if varied else ''})"
+
+
+def _numbers(feature: Feature) -> type[Numbers] | None:
+    match feature.kind, len(feature.shape):
+        case ("class_label", 0) | ("scalar", 0) | ("tensor", 1):
+            return None if feature.dtype in _STRINGS else Numbers
+    return None
+
+
+def _classes(feature: Feature) -> type[OneClass | ManyClasses] | None:
+    match feature.kind, len(feature.shape):
+        case "class_label", axes:
+            return ManyClasses if axes else OneClass
+        case "text" | "scalar", 0:
+            return None if feature.dtype.startswith("float") else OneClass
+    return None
+
+
+def _usual(features: Mapping[str, Feature]) -> str:
+    labels = [each.name for each in features.values() if each.kind == "class_label"]
+    if len(labels) == 1:
+        return labels[0]
+    usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
+    if usual:
+        return usual[0]
+    found = ", ".join(map(described, features.values()))
+    if labels:
+        raise ConfigError(f"the dataset has several class labels: {found}; name one by --target")
+    raise ConfigError(
+        f"no task suits the dataset's features: {found}; none is a class_label, or called label, "
+        "target or y; name the one to learn by --target"
+    )
+
+
+def _learnable(features: Iterable[Feature]) -> list[str]:
+    return [each.name for each in features if each.kind in _LEARNABLE]

@@ -1,0 +1,85 @@
+"""Numbers to learn."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import keras
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.tasks.inputs.input import learned
+from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.learners import Learner, Moments
+from trainer.tasks.targets.target import PerExample, Target
+
+
+def squared_error(target: Any, outputs: Any) -> Any:
+    """Mean over the columns: [b]."""
+    return tf.reduce_mean(tf.square(target - outputs), axis=-1)
+
+
+def absolute_error(target: Any, outputs: Any) -> Any:
+    """Mean over the columns: [b]."""
+    return tf.reduce_mean(tf.abs(target - outputs), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers(Target):
+    """A number a record, or a vector of them; models yield it in its own unit.
+
+    Attributes:
+        name: The feature's.
+        size: Numbers a record.
+        mean: By column, over the train split.
+        variance: By column.
+    """
+
+    kind: ClassVar[str] = "numbers"
+    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
+        {"mse": squared_error, "mae": absolute_error}
+    )
+
+    name: str
+    size: int = 1
+    mean: tuple[float, ...] = learned()
+    variance: tuple[float, ...] = learned()
+
+    @classmethod
+    def from_feature(cls, feature: Feature) -> Self:
+        return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
+
+    @property
+    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """None."""
+        return ()
+
+    @property
+    def num_outputs(self) -> int:
+        return self.size
+
+    def learner(self) -> Learner[Self]:
+        moments = Moments(self.name, self.size)
+        return Learner(
+            moments,
+            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
+        )
+
+    def host_step(self) -> Callable[[Any], Any]:
+        """To float32 [b, size]."""
+        return lambda stored: tf.reshape(tf.cast(stored, tf.float32), [-1, self.size])
+
+    def loss(self, target: Any, outputs: Any) -> Any:
+        """The mean over the columns of squared errors, each divided by its column's variance.
+
+        So columns of different units count alike, and the mean, always guessed, has a loss
+        of 1.
+        """
+        return tf.reduce_mean(tf.square(target - outputs) / tf.constant(self.variance), axis=-1)
+
+    def head(self, x: Any) -> Any:
+        """What the linear layer learns has mean 0 and variance 1, in any unit."""
+        x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
+        return normalization(self.mean, self.variance, invert=True)(x)
