@@ -1,6 +1,7 @@
 """Pictures, sounds or arrays in folders: a class each, or with paths that say what they are."""
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -17,7 +18,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
-from beam_pipeline.sources.kinds import Kind, class_name, convert, kind_of_text, merge_kinds
+from beam_pipeline.sources.kinds import Kind, class_name, convert, kind_of_text, wider
 from beam_pipeline.sources.path_pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.paths import folder, input_folder, is_split_name, media_kind
 from beam_pipeline.storage import StoredFile
@@ -134,15 +135,17 @@ def matched_records(
             reason="does not match the pattern",
             detail=f"--path-pattern is {pattern.text!r}, and the path does not fit it",
         )
-    kinds = merge_kinds(
-        dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for _, texts in matched
-    )
+    columns = zip(*(texts for _, texts in matched), strict=True)
+    kinds = {
+        name: functools.reduce(wider, map(kind_of_text, set(column)), None)
+        for name, column in zip(pattern.names, columns, strict=False)  # none, if none matches
+    }
     by_folder = pattern.by_name and _are_splits(_first_folder(file) for file, _ in matched)
     for file, texts in matched:
         found = dict(zip(pattern.names, texts, strict=True))
         split = found.pop("split", None) or (_first_folder(file) if by_folder else None)
-        columns = {name: _column(name, text, kinds[name]) for name, text in found.items()}
-        yield _record(file.path, file.relative, columns, split)
+        values = {name: _column(name, text, kinds[name]) for name, text in found.items()}
+        yield _record(file.path, file.relative, values, split)
 
 
 def _first_folder(file: StoredFile) -> str:
