@@ -5,18 +5,30 @@ No Beam here: worker processes import this module.
 
 import functools
 import hashlib
+import math
 from collections import Counter
 
-from beam_pipeline import boxes, storage
+from beam_pipeline import boxes, storage, tokens
+from beam_pipeline.conformance import conforming
 from beam_pipeline.errors import RecordError
 from beam_pipeline.existing import inspect_existing
+from beam_pipeline.measuring import (
+    MAX_RECORD_BYTES,
+    measure_array,
+    measure_audio,
+    measure_content,
+)
 from beam_pipeline.media.images import ImageFacts, inspect_image
 from beam_pipeline.observation import dtype_of
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import (
+    Array,
+    Audio,
     Boxes,
     ClassLabel,
+    ClassLabels,
     Element,
+    FileContent,
     FileRef,
     Image,
     Record,
@@ -30,16 +42,21 @@ from beam_pipeline.rules import Rules
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400
 _BOX_BYTES = 40
+_MEASURED = (Audio, Array, FileContent)
+_LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 
 
 def inspect_record(record: Record, rules: Rules) -> Record:
     """`record` with all that its files' bytes tell.
 
-    Pictures get format, size, sha256 and what has to be converted; boxes become fractions of
-    the upright picture; `notes` counts what was changed, `num_bytes` estimates the Example.
+    Pictures and sounds get format, size, sha256 and what has to be converted; arrays type, shape
+    and range; boxes become fractions of the upright picture; texts get tokens beside them; what
+    the user declared is held against the values. `notes` counts what was changed, `num_bytes`
+    estimates the Example.
 
     Raises:
         RecordError: Something about the record cannot be used (docs/data-checks.md).
+        ConfigError: The tokenizer cannot be used.
     """
     _check_text("key", record.key)
     if record.example:
@@ -65,15 +82,27 @@ def inspect_record(record: Record, rules: Rules) -> Record:
             for reason in fact.conversions:
                 notes[f"image converted: {reason}"] += 1
             num_bytes += fact.estimated_bytes
+        elif isinstance(value, _MEASURED):
+            features[name], value_bytes = _measured(name, value, rules, notes)
+            num_bytes += value_bytes
         else:
             _check_scalar(name, value)
             features[name] = value
-            num_bytes += len(value) if isinstance(value, str | bytes) else 8
+            num_bytes += _scalar_bytes(value)
     for name, value in features.items():
         if isinstance(value, Boxes):
             features[name], changed = _placed_boxes(value, facts, rules.box_policy)
             notes.update(changed)
             num_bytes += _BOX_BYTES * len(value.coordinates)
+    if rules.tokenizer:
+        num_bytes += _add_tokens(features, rules.tokenizer)
+    if rules.schema:
+        features = conforming(features, rules.schema)
+    if num_bytes > MAX_RECORD_BYTES:
+        raise RecordError(
+            "record too large",
+            f"about {num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
+        )
     return Record(  # dataclasses.replace takes three times as long
         key=record.key,
         features=features,
@@ -86,17 +115,64 @@ def inspect_record(record: Record, rules: Rules) -> Record:
     )
 
 
+def _measured(
+    name: str, value: Audio | Array | FileContent, rules: Rules, notes: Counter[str]
+) -> tuple[Value, int]:
+    """(`value` with what its bytes tell, about how many it takes where it is stored)."""
+    measured: Value
+    try:
+        match value:
+            case Audio():
+                measured, num_bytes = measure_audio(value, rules.audio)
+                for reason in measured.conversions:
+                    notes[f"audio converted: {reason}"] += 1
+            case FileContent():
+                measured, num_bytes = measure_content(value)
+            case Array():
+                measured, num_bytes = measure_array(value)
+                for reason in measured.conversions if isinstance(measured, Array) else ():
+                    notes[f"array converted: {reason}"] += 1
+    except RecordError as error:
+        raise RecordError(error.reason, f"feature {name!r}: {error.detail}") from error
+    if isinstance(measured, int):
+        _check_scalar(name, measured)
+    return measured, num_bytes
+
+
+def _add_tokens(features: dict[str, Value], tokenizer: str) -> int:
+    """Adds the tokens of every text, but where there are some; their bytes, about."""
+    num_bytes = 0
+    for name, value in [*features.items()]:
+        if isinstance(value, str) and f"{name}/tokens" not in features:
+            ids = tokens.tokenize(value, tokenizer)
+            array = Array(dtype="int64", shape=ids.shape, data=ids.astype("<i8").tobytes())
+            features[f"{name}/tokens"], value_bytes = measure_array(array)
+            num_bytes += value_bytes
+    return num_bytes
+
+
+def _scalar_bytes(value: Value) -> int:
+    match value:
+        case str() | bytes():
+            return len(value)
+        case tuple():
+            return sum(map(len, value)) + 2 * len(value)
+    return 8
+
+
 def _check_scalar(name: str, value: Value) -> None:
     """Raises RecordError for what an Example cannot hold."""
     dtype_of(value)
     match value:
         case str() | ClassLabel():
             _check_text(name, value if isinstance(value, str) else value.name)
-        case Boxes():
-            for label in value.labels:
-                _check_text(name, label)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
+        case Boxes(labels=texts) | ClassLabels(names=texts) | (tuple() as texts):
+            for text in texts:
+                _check_text(name, text)
+        case int() if not -(2**63) <= value < 2**63:
+            raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
+        case float() if math.isfinite(value) and abs(value) >= _LARGEST_FLOAT:
+            raise RecordError("value out of range", f"feature {name}: {value} needs over 32 bits")
 
 
 def _check_text(name: str, text: str) -> None:

@@ -14,16 +14,17 @@ LAYERS = {
         errors
         records example progress
         storage
-        schema boxes parallel runner media frames stored
-        rules observation declaration
+        schema boxes parallel runner media tokens frames stored
+        rules observation declaration measuring conformance
         bare fit
         existing
         inference config sharding drawing checking encoding batches
         receipts census sources
         options job inspection assign describe
-        dataset write
+        dataset write survey
         commit shards summary
         pipeline show verification
+        adopt
         commands
         __init__ __main__
     """,
