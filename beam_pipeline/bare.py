@@ -54,14 +54,10 @@ def infer_feature(
         return feature(kind="tensor", dtype=dtype, shape=(longest,))
     if kind == "bytes":
         return _single_bytes(name, seen)
-    if _are_classes(name, kind, seen):
-        classes = _class_names(name, seen, tuple(declared))
+    names = tuple(declared) if kind == "int64" else ()
+    if names or _are_classes(name, kind, seen):
+        classes = _class_names(name, seen, names)
         return feature(kind="class_label", dtype="int64", shape=(), classes=classes)
-    if declared:
-        raise DataError(
-            f"{name!r} has the values {seen.minimum} to {seen.maximum}, so it is no class label "
-            f"(-1 to {MAX_CLASS:,}); leave --classes out, or declare it with --schema"
-        )
     return feature(kind="scalar", dtype=dtype, shape=())
 
 
@@ -117,10 +113,12 @@ def _class_names(
     largest = int(seen.maximum if seen.maximum is not None else -1) - offset
     if not declared:
         return tuple(map(str, range(largest + 1)))
-    if largest >= len(declared):
+    smallest = int(seen.minimum or 0)
+    if largest >= len(declared) or smallest < -1:
+        wrong = smallest if smallest < -1 else largest
         raise DataError(
-            f"{name!r} has the class {largest}, but {len(declared)} classes are declared, from 0 "
-            f"to {len(declared) - 1}: {', '.join(declared[:20])}; add the missing names"
+            f"{name!r} has the class {wrong}, but {len(declared)} classes are declared, from 0 "
+            f"to {len(declared) - 1}: {', '.join(declared[:20])}; declare all there are"
         )
     return declared
 

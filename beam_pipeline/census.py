@@ -175,7 +175,7 @@ def make_plan(census: Census, config: BuildConfig) -> Plan:
             )
             for split in wanted
         }
-        declared = declared_classes(census, config.classes)
+        declared = declared_classes(census, config.classes, config.schema)
         schema = (
             complete(config.schema, census.observed, declared)
             if config.schema
@@ -212,8 +212,15 @@ def _check_quality(census: Census, config: BuildConfig) -> None:
         )
 
 
-def declared_classes(census: Census, given: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def declared_classes(
+    census: Census, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
+) -> dict[str, tuple[str, ...]]:
     """Class names in order by feature: those given by the user, else by the layout.
+
+    Args:
+        census: What was seen.
+        given: The names that the user gives for the classes of one feature.
+        schema: What the user declares of the features, if anything.
 
     Raises:
         DataError: The layout's files give one number to two names.
@@ -229,7 +236,9 @@ def declared_classes(census: Census, given: tuple[str, ...]) -> dict[str, tuple[
         # Two numbers with one name are one class, at its first number.
         names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
     if given:
-        labelled = [name for name, seen in census.observed.items() if seen.classes]
+        labelled = [each.name for each in schema if each.kind in ("class_label", "boxes")] or [
+            name for name, seen in census.observed.items() if seen.classes
+        ]
         main = [name for name in labelled if name == "label"] or labelled
         if len(main) != 1:
             raise ConfigError(

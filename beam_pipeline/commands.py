@@ -1,4 +1,4 @@
-"""The commands: build, plan, verify, show."""
+"""The commands: build, plan, adopt, verify, show."""
 
 import argparse
 import contextlib
@@ -13,9 +13,11 @@ from pathlib import Path
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import storage, summary
+from beam_pipeline.adopt import adopt
 from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import is_dataset, open_dataset
+from beam_pipeline.declaration import read_schema
 from beam_pipeline.errors import (
     BeamTFRecordsError,
     ConfigError,
@@ -25,6 +27,7 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.options import (
     Parser,
+    add_adopt_options,
     add_build_options,
     beam_options,
     build_config,
@@ -126,6 +129,15 @@ def _parser() -> Parser:
     plan_parser.add_argument("--output", default="", metavar="DATA_DIR", help="accepted, not used")
     plan_parser.set_defaults(run=_plan, parser=plan_parser)
 
+    adopt_parser = commands.add_parser(
+        "adopt",
+        help="describe TFRecord files that others wrote, where they lie",
+        description="Reads and checks the TFRecord files of a directory, and writes what describes "
+        "them beside them; stdout's last line is the directory.",
+    )
+    add_adopt_options(adopt_parser)
+    adopt_parser.set_defaults(run=_adopt, parser=adopt_parser)
+
     verify_parser = commands.add_parser(
         "verify",
         help="read everything back and check it",
@@ -168,7 +180,7 @@ def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config, layout = _found(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
         made = plan(config, options, source_of(config, layout, scratch))
-    print(summary.of_plan(made, config.split))
+    print(summary.of_plan(made, config.split, declared=bool(config.schema)))
     if made.problem:
         raise made.problem
 
@@ -178,6 +190,19 @@ def _found(config: BuildConfig) -> tuple[BuildConfig, Layout]:
     layout = find_layout(config)
     print(f"found {layout.found}", file=sys.stderr)
     return settled(config, layout), layout
+
+
+def _adopt(args: argparse.Namespace, options: PipelineOptions) -> None:
+    info = adopt(
+        args.dataset,
+        schema=read_schema(args.schema) if args.schema else (),
+        classes=args.classes,
+        name=args.name,
+        version=args.version,
+        overwrite=args.overwrite,
+    )
+    print(summary.of_dataset(info), file=sys.stderr)
+    print(info.directory)
 
 
 def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:

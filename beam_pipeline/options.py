@@ -114,25 +114,12 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         help="columns of a manifest to leave out",
     )
     add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
-    add(
-        "--schema",
-        default="",
-        metavar="FILE",
-        help="JSON or YAML that declares the features (default: look at all records)",
-    )
+    _add_schema(add)
     add(
         "--path-pattern",
         default="",
         metavar="P",
         help="what files' paths say, such as '{label}_{speaker}_{index}'",
-    )
-    add(
-        "--classes",
-        "--labels",
-        type=parse_classes,
-        default=(),
-        metavar="A,B|FILE",
-        help="class names in order (default: the layout's, else sorted)",
     )
     add = parser.add_argument_group("what is checked").add_argument
     add(
@@ -196,6 +183,33 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--version", default="1.0.0", help="the dataset's version (default: 1.0.0)")
     add("--overwrite", action="store_true", help="replace a finished dataset")
     add("--threads", type=int, default=0, metavar="N", help="reads at once in a worker (0: choose)")
+
+
+def add_adopt_options(parser: argparse.ArgumentParser) -> None:
+    """Adds every option of `adopt`."""
+    add = parser.add_argument
+    add("dataset", help="the directory where the files lie")
+    _add_schema(add)
+    add("--name", default="", help="the dataset's name (default: the files' or directory's)")
+    add("--version", default="", help="the dataset's version (default: the directory's, or 1.0.0)")
+    add("--overwrite", action="store_true", help="replace an older description")
+
+
+def _add_schema(add: Callable[..., object]) -> None:
+    add(
+        "--schema",
+        default="",
+        metavar="FILE",
+        help="JSON or YAML that declares the features (default: look at all records)",
+    )
+    add(
+        "--classes",
+        "--labels",
+        type=parse_classes,
+        default=(),
+        metavar="A,B|FILE",
+        help="class names in order (default: the layout's, else sorted)",
+    )
 
 
 def build_config(args: argparse.Namespace) -> BuildConfig:

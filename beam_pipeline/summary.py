@@ -1,11 +1,13 @@
 """What a build made, or would make, in a few lines for a person."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from beam_pipeline.bare import taken_for_granted
 from beam_pipeline.census import Census, Plan
 from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
+from beam_pipeline.schema import Feature
 
 
 def of_dataset(info: DatasetInfo) -> str:
@@ -16,24 +18,32 @@ def of_dataset(info: DatasetInfo) -> str:
         f"{_size(sum(shard.num_bytes for shard in shards))}"
         for split, shards in info.splits.items()
     ]
-    lines += _empty_splits(info.metadata["config"]["split"], info.splits)
+    config = info.metadata["config"]
+    lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
+    lines += [] if config.get("schema") else _taken_for_granted(info.features)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
     lines += _mostly_left_out(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
-    duplicates = info.metadata["duplicates"]
-    lines += _duplicates(
-        duplicates["groups"],
-        duplicates["records"],
-        duplicates["conflicting"],
-        duplicates["across_splits"],
-        [(example["keys"], example["labels"]) for example in duplicates["examples"]],
-    )
+    if duplicates := info.metadata.get("duplicates"):  # an adopted one has none
+        lines += _duplicates(
+            duplicates["groups"],
+            duplicates["records"],
+            duplicates["conflicting"],
+            duplicates["across_splits"],
+            [(example["keys"], example["labels"]) for example in duplicates["examples"]],
+        )
     return "\n".join(lines)
 
 
-def of_plan(plan: Plan, wanted_splits: Collection[str]) -> str:
-    """What a build that was asked for `wanted_splits` would make."""
+def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = False) -> str:
+    """What a build that was asked for `wanted_splits` would make.
+
+    Args:
+        plan: The plan.
+        wanted_splits: The names in `--split`.
+        declared: Whether a user declared the schema.
+    """
     census = plan.census
     lines = [
         f"{split}: {counted(cut.num_records, 'record')} in "
@@ -44,12 +54,18 @@ def of_plan(plan: Plan, wanted_splits: Collection[str]) -> str:
     lines += [] if plan.problem else _empty_splits(wanted_splits, plan.splits)
     lines += [f"feature {feature.name}: {feature.kind}" for feature in plan.schema]
     lines += _classes(main_classes(plan.schema))
+    lines += [] if declared else _taken_for_granted(plan.schema)
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
     lines += _mostly_left_out(census.rejected, census.num_records)
     lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
     lines += _counted("changed", dict(sorted(census.notes.items())))
     lines += _duplicates_of(census)
     return "\n".join(lines)
+
+
+def _taken_for_granted(schema: Iterable[Feature]) -> list[str]:
+    """What other people's raw bytes were taken for without proof."""
+    return [f"note: {sentence}" for sentence in taken_for_granted(schema)]
 
 
 def _mostly_left_out(rejected: Mapping[str, int], num_records: int) -> list[str]:

@@ -1,5 +1,6 @@
 """metadata.json: what the data set is. Its presence is the commit."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,6 +31,39 @@ def metadata(
         "duplicates": _duplicates(config.duplicates, census),
         "config": config.content(),
         "fingerprint": config.fingerprint,
+    }
+
+
+def adopted(
+    config: BuildConfig,
+    schema: Sequence[Feature],
+    notes: Mapping[str, int],
+    shards: Mapping[str, Sequence[ShardInfo]],
+    *,
+    compressed: bool,
+) -> dict[str, Any]:
+    """The contents of metadata.json beside shards that others wrote.
+
+    Duplicates are not looked for; the fingerprint is that of the files and of what they are
+    taken for.
+    """
+    splits = {split: _split(infos) for split, infos in shards.items()}
+    features = [feature.to_json() for feature in schema]
+    return {
+        "format_version": FORMAT_VERSION,
+        "name": config.name,
+        "version": config.version,
+        "features": features,
+        "classes": list(main_classes(schema)),
+        "splits": splits,
+        "rejected": {},
+        "changes": dict(sorted(notes.items())),
+        "config": {
+            "adopted": True,
+            "compression": "gzip" if compressed else "none",
+            "schema": [feature.to_json() for feature in config.schema],
+        },
+        "fingerprint": hashlib.sha256(json.dumps([features, splits]).encode()).hexdigest(),
     }
 
 

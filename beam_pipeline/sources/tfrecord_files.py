@@ -6,17 +6,19 @@ import zlib
 from collections.abc import Sequence
 
 from beam_pipeline import storage
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.frames import HEADER_BYTES, starts_frame
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.input_files import InputFile, find_files, stated_splits
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.references import name_of, parent
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
 _NAMED_SO = re.compile(r"tfrec|\.records?\b", re.IGNORECASE)
 _TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
+# What says that a directory is a data set.
+_DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
 _REMOTE_FILES_AT_ONCE = 16
 
 
@@ -120,3 +122,38 @@ def tfds_name(files: Sequence[str]) -> str:
     found = [_TFDS_NAME.fullmatch(name_of(file)) for file in files]
     names = {each["name"] if each else "" for each in found}
     return names.pop() if len(names) == 1 else ""
+
+
+def find_shards(directory: str) -> list[RecordFile]:
+    """The TFRecord files of a directory that are to be one data set.
+
+    Raises:
+        ConfigError: They cannot be one data set, or there are none.
+        DataError: A file is called like one and is none, or cannot be read.
+    """
+    if not storage.is_directory(directory):
+        raise ConfigError(f"{directory} is no directory; give the one that holds the files")
+    files, others = find_record_files(directory)
+    for other in others:
+        if other.bad:
+            raise DataError(
+                f"{other.source}: {other.reason} ({other.detail}); mend it, or move it away"
+            )
+        if name_of(other.source) in _DESCRIPTIONS and other.source not in _DESCRIPTIONS:
+            raise ConfigError(
+                f"{directory} has a data set below it, {parent(other.source)}; adopt that, or "
+                "move it away"
+            )
+    for told, property_ in (
+        ({file.compressed: file.relative for file in files}, "gzip, and not"),
+        (
+            {bool(file_splits([file.relative])[0]): file.relative for file in files},
+            "called after a split, and not",
+        ),
+    ):
+        if len(told) > 1:
+            raise ConfigError(
+                f"{told[True]} is {property_} {told[False]}; make them alike, or build a data set "
+                "from them"
+            )
+    return files
