@@ -7,8 +7,20 @@ from typing import Any
 
 import pytest
 
+from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Boxes, ClassLabel, Record, Rejected
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+)
 from beam_pipeline.sources.manifest import ReadCsv, ReadJsonl
 
 
@@ -297,3 +309,154 @@ def test_image_root_and_named_columns(tmp_path, run_transform):
 def test_a_compressed_manifest(tmp_path, run_transform):
     path = write(tmp_path / "m.csv.gz", gzip.compress(b"image,label\n1.jpg,a\n2.jpg,b\n"))
     assert sorted(records_by_key(run_transform(ReadCsv(path)))) == ["1.jpg", "2.jpg"]
+
+
+def test_a_table_goes_by_its_lines(tmp_path, run_transform):
+    path = write(
+        tmp_path / "t.csv", 'x,y,note,x y,ß\r\n1,2,"a\r\nb",3,4\r\n\r\n5,6.5,,7,8\r\n1,x,,7,8,9\r\n'
+    )
+    elements = run_transform(ReadCsv(path))
+    records = records_by_key(elements)
+    assert {key: (record.source, dict(record.features)) for key, record in records.items()} == {
+        "t.csv:2": ("t.csv:2", {"x": 1, "y": 2.0, "note": "a\r\nb", "x y": 3, "ß": 4}),
+        "t.csv:5": ("t.csv:5", {"x": 5, "y": 6.5, "note": "", "x y": 7, "ß": 8}),
+    }
+    assert list(rejects(elements)) == ["t.csv:6"]
+
+
+def test_a_table_without_rows(tmp_path, run_transform):
+    assert run_transform(ReadCsv(write(tmp_path / "t.csv", "x,y\n"))) == []
+
+
+def test_sounds_of_hugging_face(tmp_path, run_transform):
+    path = write(tmp_path / "train/metadata.csv", "file_name,text\na/1.wav,one\na/2.mp3,two\n")
+    records = records_by_key(run_transform(ReadCsv(str(Path(path).parents[1]))))
+    assert {key: dict(record.features) for key, record in records.items()} == {
+        f"train/a/{name}": {
+            "audio": Audio(file=FileRef(path=str(tmp_path / "train/a" / name))),
+            "text": text,
+        }
+        for name, text in (("1.wav", "one"), ("2.mp3", "two"))
+    }
+
+
+def test_several_columns_of_one_kind(tmp_path, run_transform):
+    for name in ("1.png", "mask/1.png", "left/1.npy"):
+        write(tmp_path / name, "")
+    remote, away = "gs://b/1.png", str(tmp_path / "mask/1.png")
+    path = write(
+        tmp_path / "m.jsonl",
+        json_lines(
+            {"image": "1.png", "mask": away, "left": "left/1.npy", "color": "red", "tags": ["a"]},
+            {"image": remote, "mask": "../2.png", "left": "left/2.npy", "color": 3, "tags": []},
+        ),
+    )
+
+    elements = run_transform(ReadJsonl(path, label_column="color,tags"))
+
+    first, second = records_by_key(elements)["1.png"], records_by_key(elements)[remote]
+    assert first.features == {
+        "image": Image(file=FileRef(path=str(tmp_path / "1.png"))),
+        "mask": Image(file=FileRef(path=away)),
+        "left": Array(file=FileRef(path=str(tmp_path / "left/1.npy"))),
+        "color": ClassLabel("red"),
+        "tags": ClassLabels(("a",)),
+    }
+    assert second.features["image"].file.path == remote
+    assert second.features["mask"].file.path == str(tmp_path.parent / "2.png")
+    assert second.features["tags"] == ClassLabels(())
+
+
+def test_several_classes_in_a_csv(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", 'x,label\n1,"[""a"", 3]"\n2,[]\n3,\n')
+    elements = run_transform(ReadCsv(path))
+    assert [record.features["label"] for record in records_by_key(elements).values()] == [
+        ClassLabels(("a", "3")),
+        ClassLabels(()),
+    ]
+    assert rejects(elements)["m.csv:4"][0] == "missing value"
+
+
+def test_a_label_with_fractions_is_a_number_to_predict(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", "x,target\n1,2\n2,2.5\n")
+    records = records_by_key(run_transform(ReadCsv(path)))
+    assert [record.features["target"] for record in records.values()] == [2.0, 2.5]
+    records = records_by_key(run_transform(ReadCsv(path, label_column="target")))
+    assert [record.features["label"].name for record in records.values()] == ["2", "2.5"]
+
+
+def test_a_long_field(tmp_path, run_transform):
+    numbers = list(range(100_000))
+    (record,) = run_transform(ReadCsv(write(tmp_path / "m.csv", f'x\n"{numbers}"\n')))
+    assert record.features["x"].shape == (100_000,)
+
+
+SCHEMA = {
+    "image": "image",
+    "raw": "bytes",
+    "age": {"kind": "scalar", "dtype": "int64"},
+    "pixels": {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+    "label": {"kind": "class_label", "classes": ["cat", "dog"]},
+}
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_what_a_schema_declares_is_read(tmp_path, run_transform, caplog, is_json):
+    rows = [
+        {"id": "1", "pixels": "1 2 3 4", "label": "dog", "image": "1", "age": "7", "raw": "a.bin"},
+        {"id": "2", "pixels": "1 2 3", "label": "dog", "image": "2", "age": "7", "raw": "a.bin"},
+        {"id": "3", "pixels": "1 2 3 4", "label": "cow", "image": "3", "age": "7", "raw": "a.bin"},
+        {"id": "4", "pixels": "1 2 3 4", "label": "0", "image": "4", "age": "7.5", "raw": "a.bin"},
+        {"id": "5", "pixels": "1 2 3 4", "label": "0", "image": "5", "age": "7", "raw": ""},
+    ]
+    schema = parse_schema(SCHEMA)
+    if is_json:
+        source = ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*rows)), schema=schema)
+    else:
+        text = "\n".join(",".join(values) for values in [rows[0], *(row.values() for row in rows)])
+        source = ReadCsv(write(tmp_path / "m.csv", text), schema=schema)
+
+    elements = run_transform(source)
+
+    assert records_by_key(elements)["1"].features == {
+        "image": Image(file=FileRef(path=str(tmp_path / "1"))),
+        "raw": FileContent(file=FileRef(path=str(tmp_path / "a.bin"))),
+        "age": 7,
+        "pixels": Array(dtype="uint8", shape=(2, 2), data=bytes([1, 2, 3, 4])),
+        "label": ClassLabel("dog"),
+    }
+    found = rejects(elements)
+    assert {reason for reason, _ in found.values()} == {"does not fit the schema"}
+    first = 1 if is_json else 2
+    name = Path(source.path).name
+    assert {source: detail.split(" is ")[0] for source, (_, detail) in found.items()} == {
+        f"{name}:{first + 1}": "column 'pixels'",
+        f"{name}:{first + 2}": "column 'label'",
+        f"{name}:{first + 3}": "column 'age'",
+        f"{name}:{first + 4}": "column 'raw'",
+    }
+    assert "does not declare them: id" in caplog.text
+
+
+def test_boxes_that_a_schema_declares(tmp_path, run_transform):
+    path = write(
+        tmp_path / "m.csv",
+        "image,xmin,ymin,xmax,ymax,label,hard,area,age\n"
+        "1.jpg,1,2,3,4,cat,1,5,7\n1.jpg,5,6,7,8,dog,0,5,7\n"
+        "2.jpg,1,2,3,4,cat,1,5,7\n2.jpg,1,2,3,4,cat,1,5,8\n",
+    )
+    schema = {
+        "image": "image",
+        "boxes": {"kind": "boxes", "attributes": {"hard": "int64"}},
+        "age": {"kind": "scalar", "dtype": "float32"},
+    }
+    elements = run_transform(ReadCsv(path, schema=parse_schema(schema)))
+    assert others(records_by_key(elements)["1.jpg"]) == {
+        "age": 7.0,
+        "boxes": Boxes(
+            coordinates=((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)),
+            labels=("cat", "dog"),
+            attributes={"hard": (1, 0)},
+        ),
+    }
+    assert rejects(elements)["m.csv:4"][1] == "rows of one picture differ in the column 'age'"
