@@ -6,14 +6,32 @@ docs/format.md has the table of keys. No Beam here: worker processes import this
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
 
 from beam_pipeline import storage
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.example import FeatureValue, encode
 from beam_pipeline.frames import payload_of
+from beam_pipeline.media.arrays import encode_array
+from beam_pipeline.media.audio import encode_audio
 from beam_pipeline.media.images import encode_image
 from beam_pipeline.parallel import map_threads
-from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record, Value, unpack
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+    Value,
+    file_of,
+    unpack,
+)
 from beam_pipeline.rules import Rules
 from beam_pipeline.schema import Feature
 
@@ -38,10 +56,21 @@ def encode_record(record: Record, schema: tuple[Feature, ...], rules: Rules) -> 
         return payload_of(_read_again(record, record.example.file))
     payloads = {}
     for name, value in record.features.items():
-        if isinstance(value, Image):
-            data = _read_again(record, value.file)
-            payloads[name] = encode_image(data, value, rules.image)
+        if file := file_of(value):
+            payloads[name] = _payload(value, _read_again(record, file), rules)
     return encode(example_values(record, schema, payloads))
+
+
+def _payload(value: Value, data: bytes, rules: Rules) -> bytes:
+    """What is stored of a value whose file holds `data`."""
+    match value:
+        case Image():
+            return encode_image(data, value, rules.image)
+        case Audio():
+            return encode_audio(data, value)
+        case Array():
+            return encode_array(data, value)
+    return data
 
 
 def _read_again(record: Record, file: FileRef) -> bytes:
@@ -71,7 +100,12 @@ def example_values(
         record: An inspected record.
         schema: The data set's features; every key of theirs is written for every record,
             an absent class label as -1 with an empty name, absent text as "".
-        payloads: The encoded pictures by feature name.
+        payloads: By feature name what files hold, as it is stored: encoded pictures and sounds,
+            the raw values of arrays, and other bytes.
+
+    Raises:
+        RecordError: "value out of range": a number that the schema's dtype cannot hold;
+            "malformed annotation": boxes that lack the classes of others.
     """
     values: dict[str, FeatureValue] = {}
     for feature in schema:
@@ -80,14 +114,23 @@ def example_values(
             case "image":
                 assert isinstance(value, Image)
                 values |= _image_values(record, feature, value, payloads[feature.name])
+            case "audio":
+                assert isinstance(value, Audio)
+                values |= _audio_values(feature, value, payloads[feature.name])
             case "class_label":
-                assert value is None or isinstance(value, ClassLabel)
+                assert value is None or isinstance(value, ClassLabel | ClassLabels)
                 values |= _label_values(feature, value)
             case "boxes":
                 assert value is None or isinstance(value, Boxes)
                 values |= _box_values(feature, value or Boxes(coordinates=(), format="rel_xyxy"))
+            case "tensor" | "sequence":
+                values[feature.key] = _numbers(feature, value, payloads.get(feature.name))
             case _:
-                values[feature.key] = _scalar_values(feature, value)
+                values[feature.key] = (
+                    [payloads[feature.name]]
+                    if isinstance(value, FileContent)
+                    else _scalar_values(feature, value)
+                )
     return values
 
 
@@ -103,9 +146,52 @@ def _scalar_values(feature: Feature, value: Value | None) -> FeatureValue:
             return [str("" if value is None else value).encode()]
 
 
+def _numbers(feature: Feature, value: Value | None, payload: bytes | None) -> FeatureValue:
+    """The list, or the raw values, of a tensor or sequence."""
+    match value:
+        case tuple():
+            return [text.encode() for text in value]
+        case Array():
+            raw = value.data if payload is None else payload
+            array = numpy.frombuffer(raw, _little(value.dtype))
+        case _:
+            assert isinstance(value, int | float)
+            array = numpy.asarray([value])
+    cast = _cast(feature, array)
+    if feature.encoding == "bytes":
+        return [cast.tobytes()]
+    values: list[Any] = cast.tolist()
+    return values
+
+
+def _cast(feature: Feature, array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """`array` in the schema's type.
+
+    Raises:
+        RecordError: "value out of range": a number would become infinite.
+    """
+    dtype = _little(feature.dtype)
+    if array.dtype == dtype:
+        return array
+    with numpy.errstate(over="ignore"):
+        cast = array.astype(dtype)
+    if dtype.kind == "f" and (numpy.isinf(cast) & numpy.isfinite(array)).any():
+        raise RecordError(
+            "value out of range",
+            f"feature {feature.name!r} holds numbers that no {feature.dtype} can be",
+        )
+    return cast
+
+
+def _little(dtype: str) -> numpy.dtype[Any]:
+    return numpy.dtype(dtype).newbyteorder("<")
+
+
 def _image_values(
     record: Record, feature: Feature, image: Image, payload: bytes
 ) -> dict[str, FeatureValue]:
+    if feature.bare:
+        return {feature.key: [payload]}
     prefix = feature.key.removesuffix("/encoded")
     unchanged = not image.conversions
     sha256 = image.file.sha256 if unchanged else hashlib.sha256(payload).hexdigest()
@@ -120,14 +206,43 @@ def _image_values(
     }
 
 
-def _label_values(feature: Feature, label: ClassLabel | None) -> dict[str, FeatureValue]:
-    name = label.name if label else ""
-    number = feature.classes.index(name) + feature.label_offset if label else -1
-    return {feature.key: [number], f"{feature.key.removesuffix('/label')}/text": [name.encode()]}
+def _audio_values(feature: Feature, audio: Audio, payload: bytes) -> dict[str, FeatureValue]:
+    if feature.bare:
+        return {feature.key: [payload]}
+    prefix = feature.key.removesuffix("/encoded")
+    return {
+        f"{prefix}/encoded": [payload],
+        f"{prefix}/format": [audio.format.encode()],
+        f"{prefix}/sample_rate": [audio.sample_rate],
+        f"{prefix}/num_samples": [audio.num_samples],
+        f"{prefix}/channels": [audio.channels],
+    }
+
+
+def _label_values(
+    feature: Feature, label: ClassLabel | ClassLabels | None
+) -> dict[str, FeatureValue]:
+    names: tuple[str, ...]
+    match label:
+        case ClassLabels():
+            names = label.names
+        case ClassLabel():
+            names = (label.name,)
+        case None:
+            names = ()
+    numbers = [feature.classes.index(name) + feature.label_offset for name in names]
+    if not feature.shape and not names:
+        names, numbers = ("",), [-1]
+    if feature.bare:
+        return {feature.key: numbers}
+    texts = [name.encode() for name in names]
+    return {feature.key: numbers, f"{feature.key.removesuffix('/label')}/text": texts}
 
 
 def _box_values(feature: Feature, boxes: Boxes) -> dict[str, FeatureValue]:
     key = feature.key
+    if feature.encoding == "flat":
+        return {key: [float(side) for box in boxes.coordinates for side in box]}
     columns = [*zip(*boxes.coordinates, strict=True)] or [(), (), (), ()]
     values: dict[str, FeatureValue] = {
         f"{key}/bbox/{side}": column
@@ -142,7 +257,8 @@ def _box_values(feature: Feature, boxes: Boxes) -> dict[str, FeatureValue]:
             )
         number = {name: i + feature.label_offset for i, name in enumerate(feature.classes)}
         values[f"{key}/class/label"] = [number[name] for name in boxes.labels]
-        values[f"{key}/class/text"] = [name.encode() for name in boxes.labels]
+        if not feature.bare:
+            values[f"{key}/class/text"] = [name.encode() for name in boxes.labels]
     for name, dtype in feature.attributes.items():
         values[f"{key}/{name}"] = _attribute(name, dtype, boxes)
     if feature.keypoints:

@@ -1,14 +1,32 @@
 """A record and its schema become the keys and values of one Example."""
 
 import hashlib
+import io
 
+import numpy as np
 import pytest
+import soundfile
 
-from beam_pipeline.encoding import example_values
-from beam_pipeline.errors import RecordError
+from beam_pipeline.checking import inspect_record
+from beam_pipeline.declaration import parse_schema
+from beam_pipeline.encoding import encode_record, example_values
+from beam_pipeline.errors import RecordError, SourceChangedError
+from beam_pipeline.example import decode
 from beam_pipeline.inference import infer
+from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.observation import observe
-from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+)
+from beam_pipeline.rules import Rules
 
 
 def values_of(*records, declared=None):
@@ -169,3 +187,200 @@ def test_absent_text_is_empty():
         Record(key="a", features={"n": 1}), Record(key="b", features={"n": 1, "t": "x"})
     )
     assert values["t"] == [b""]
+
+
+def array(values, **more):
+    values = np.asarray(values)
+    little = values.astype(values.dtype.newbyteorder("<"))
+    return Array(dtype=values.dtype.name, shape=values.shape, data=little.tobytes(), **more)
+
+
+def declared_value(declared, value, payload=None):
+    """The one value of a record whose feature "x" is declared so, by key."""
+    schema = parse_schema([{"name": "x", **declared}])
+    record = Record(key="a", features={} if value is None else {"x": value})
+    return example_values(record, schema, {} if payload is None else {"x": payload})
+
+
+LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "expected"),
+    [
+        pytest.param(LISTED, array([0.5, 2]), [0.5, 2.0], id="float list"),
+        pytest.param(LISTED, array([1, 2]), [1.0, 2.0], id="ints as floats"),
+        pytest.param(
+            {**LISTED, "dtype": "int64"}, array([True, False]), [1, 0], id="bools as ints"
+        ),
+        pytest.param(
+            {**LISTED, "shape": [2, 2]}, array([[1.0, 2], [3, 4]]), [1, 2, 3, 4], id="C order"
+        ),
+        pytest.param({**LISTED, "shape": []}, 3, [3.0], id="a number as a tensor"),
+        pytest.param({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()], id="texts"),
+        pytest.param(
+            {"kind": "sequence", "dtype": "int64"}, array([3, -1, 2]), [3, -1, 2], id="sequence"
+        ),
+        pytest.param(
+            {"kind": "sequence", "dtype": "int64"}, array(np.zeros(0, "i8")), [], id="empty"
+        ),
+        pytest.param({"kind": "sequence", "dtype": "string"}, (), [], id="no words"),
+        pytest.param(
+            {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+            array([[1, 2], [3, 255]]),
+            [b"\1\2\3\xff"],
+            id="raw",
+        ),
+        pytest.param(
+            {"kind": "tensor", "dtype": "float16", "shape": [1], "encoding": "bytes"},
+            array(np.array([1.0])),
+            [b"\0\x3c"],
+            id="rounded",
+        ),
+        pytest.param({"kind": "bytes"}, b"\xff", [b"\xff"], id="bytes"),
+        pytest.param({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"], id="bytes scalar"),
+        pytest.param(
+            {"kind": "class_label", "key": "label", "bare": True, "classes": ["a", "b"]},
+            ClassLabel("b"),
+            [1],
+            id="bare class",
+        ),
+        pytest.param(
+            {"kind": "boxes", "key": "bbox", "bare": True, "encoding": "flat"},
+            Boxes(coordinates=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy"),
+            [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0],
+            id="flat boxes",
+        ),
+    ],
+)
+def test_one_key(declared, value, expected):
+    values = declared_value(declared, value)
+    assert values == {declared.get("key", "x"): expected}
+    (found,) = values.values()
+    assert [type(each) for each in found] == [type(each) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("image", image()), ("audio", Audio(file=FileRef(path="/a"), format="wav"))]
+)
+def test_bare_media_have_one_key(kind, value):
+    declared = {"kind": kind, "key": "x_raw", "bare": True}
+    assert declared_value(declared, value, b"payload") == {"x_raw": [b"payload"]}
+
+
+def test_bare_boxes_have_no_texts():
+    declared = {"kind": "boxes", "key": "x", "bare": True, "classes": ["a", "b"]}
+    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))
+    assert "x/class/label" in declared_value(declared, boxes)
+    assert "x/class/text" not in declared_value(declared, boxes)
+
+
+def test_numbers_that_the_type_cannot_hold():
+    with pytest.raises(RecordError, match=r"value out of range.*'x' holds numbers that no float32"):
+        declared_value(LISTED, array([1e300, 0.0]))
+
+
+def test_infinity_stays():
+    assert declared_value(LISTED, array([np.inf, -np.inf])) == {"x": [np.inf, -np.inf]}
+
+
+def test_audio():
+    audio = Audio(
+        file=FileRef(path="/a"), format="ogg", sample_rate=8000, num_samples=50, channels=2
+    )
+    assert values_of(Record(key="a", features={"audio": audio, "call": audio})) == {
+        "audio/encoded": [b"payload"],
+        "audio/format": [b"ogg"],
+        "audio/sample_rate": [8000],
+        "audio/num_samples": [50],
+        "audio/channels": [2],
+        "call/encoded": [b"payload"],
+        "call/format": [b"ogg"],
+        "call/sample_rate": [8000],
+        "call/num_samples": [50],
+        "call/channels": [2],
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers", "names"),
+    [
+        pytest.param(ClassLabels(("b", "a")), [1, 0], [b"b", b"a"], id="two"),
+        pytest.param(ClassLabels(()), [], [], id="none"),
+        pytest.param(ClassLabel("c"), [2], [b"c"], id="one"),
+        pytest.param(None, [], [], id="absent"),
+    ],
+)
+def test_several_labels(labels, numbers, names):
+    others = Record(key="b", features={"label": ClassLabels(("a", "b", "c"))})
+    features = {} if labels is None else {"label": labels}
+    values = values_of(Record(key="a", features=features), others)
+    assert values == {"label/label": numbers, "label/text": names}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(data):
+        path = tmp_path / "file.bin"
+        path.write_bytes(data)
+        return FileRef(path=str(path))
+
+    return file
+
+
+def npy(values):
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+def encoded(rules=None, **features):
+    """The Example of a record, from its files."""
+    record = inspect_record(Record(key="a", features=features), rules or Rules())
+    schema = infer(observe([record]), num_records=1, declared={})
+    return decode(encode_record(record, schema, rules or Rules()))
+
+
+@pytest.mark.parametrize("dtype", ["<f8", ">f8", "<u2", ">i8", "?", "<f2"])
+def test_raw_arrays_are_little_endian(write, dtype):
+    values = np.arange(600).reshape(20, 30).astype(dtype)
+    for stored in (values, np.asfortranarray(values)):
+        (raw,) = encoded(x=Array(file=write(npy(stored))))["x"]
+        assert raw == values.astype(values.dtype.newbyteorder("<")).tobytes()
+
+
+def test_arrays_of_few_values_are_lists(write):
+    assert encoded(x=Array(file=write(npy(np.arange(3, dtype=">u1")))))["x"] == [0, 1, 2]
+    assert encoded(x=Array(file=write(npy(np.eye(2, dtype="f4")))))["x"] == [1, 0, 0, 1]
+
+
+def test_a_files_bytes(write):
+    assert encoded(x=FileContent(file=write(b"\0\1\2")))["x"] == [b"\0\1\2"]
+
+
+def test_sounds_are_converted_as_they_were_inspected(write):
+    buffer = io.BytesIO()
+    soundfile.write(buffer, np.zeros((100, 2)), 8000, format="FLAC")
+    file = write(buffer.getvalue())
+    assert encoded(audio=Audio(file=file))["audio/encoded"] == [buffer.getvalue()]
+
+    values = encoded(Rules(audio=AudioOptions(mono=True, sample_rate=4000)), audio=Audio(file=file))
+    info = soundfile.info(io.BytesIO(values["audio/encoded"][0]))
+    assert (info.format, info.samplerate, info.frames, info.channels) == ("WAV", 4000, 50, 1)
+    assert values["audio/num_samples"] == [50]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "other"),
+    [
+        (Array, npy(np.arange(3)), npy(np.arange(1, 4))),
+        (Array, npy(np.arange(3)), npy(np.arange(2))),
+        (FileContent, b"123", b"124"),
+    ],
+)
+def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
+    record = inspect_record(Record(key="a", features={"x": kind(file=write(data))}), Rules())
+    write(other)
+    schema = infer(observe([record]), num_records=1, declared={})
+    with pytest.raises(SourceChangedError, match="run the build again"):
+        encode_record(record, schema, Rules())
