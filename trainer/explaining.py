@@ -7,8 +7,8 @@ import tensorflow as tf
 from trainer.errors import DatasetDamagedError, TrainerError
 
 _REMEDY = (
-    "declare that key by features={…}, or run `python -m beam_pipeline verify` on a dataset that "
-    "was built"
+    "declare that key by features=, or run `python -m beam_pipeline verify` on a dataset that was "
+    "built"
 )
 # What tf.io.parse_example says of one record and of a batch.
 _MISFITS = (
@@ -22,7 +22,10 @@ _MISFITS = (
         "holds another number of values than the features say",
     ),
 )
-_ASSERTION = re.compile(r"assertion failed: (?P<parts>\[.*?\])\s*\n", re.DOTALL)
+# This package's own checks within the graph, and within Python functions that it calls.
+_ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
+_RAISED = re.compile(r": ValueError: (?P<message>.*?)\nTraceback", re.DOTALL)
+_WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
 def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
@@ -32,13 +35,17 @@ def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
         error: What a `tf.data.Dataset` raised.
         remedy: What to do about a record that does not fit the features.
     """
+    message = error.message
     for pattern, problem in _MISFITS:
-        if match := re.search(pattern, error.message):
+        if match := re.search(pattern, message):
             return DatasetDamagedError(f"in a record, key {match['key']!r} {problem}; {remedy}")
-    if match := _ASSERTION.search(error.message):
-        return DatasetDamagedError(" ".join(match["parts"][1:-1].split("] [")))
+    if match := _ASSERTION.search(message):
+        return DatasetDamagedError(" ".join(match["parts"].split("] [")))
+    if match := _RAISED.search(message):
+        return DatasetDamagedError(match["message"])
+    told = _WHERE.sub("", message).partition("\n")[0]
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(
-            f"a shard is damaged: {error.message}; `python -m beam_pipeline verify` says which"
+            f"a shard is damaged: {told}; `python -m beam_pipeline verify` says which"
         )
-    return TrainerError(f"TensorFlow failed: {error.message}")
+    return TrainerError(f"TensorFlow failed: {told}")

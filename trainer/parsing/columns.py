@@ -9,7 +9,14 @@ import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.features import Feature
-from trainer.parsing.reader import Decoding, Output, Tensors, list_of, stored_dtype
+from trainer.parsing.reader import (
+    Decoding,
+    Output,
+    Tensors,
+    check_lengths,
+    list_of,
+    stored_dtype,
+)
 
 _RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64"),
@@ -63,10 +70,9 @@ class Raw:
         lengths = tf.strings.length(stored)
         message = (
             f"key {feature.key} must hold {expected} bytes, for {feature.dtype} "
-            f"{list(feature.shape)}; declare its dtype and shape. Bytes there are:"
+            f"{list(feature.shape)}; declare its dtype and shape. Bytes in a record:"
         )
-        right = tf.debugging.Assert(tf.reduce_all(lengths == expected), [message, lengths])
-        with tf.control_dependencies([right]):
+        with tf.control_dependencies([check_lengths(lengths, lengths == expected, message)]):
             values = tf.io.decode_raw(stored, _DECODED_AS.get(dtype, dtype))
         if dtype in _DECODED_AS:
             values = tf.bitcast(values, dtype)
@@ -135,10 +141,9 @@ def _in_rows(feature: Feature, values: Any) -> Any:
     lengths = values.row_lengths() if is_batch else tf.shape(values)
     message = (
         f"key {feature.key} holds rows of {list(row_shape)}, so its length must be a "
-        f"multiple of {row_size}; mend the record, or declare another shape. Lengths there are:"
+        f"multiple of {row_size}; mend the record, or declare another shape. Length in a record:"
     )
-    whole = tf.debugging.Assert(tf.reduce_all(lengths % row_size == 0), [message, lengths])
-    with tf.control_dependencies([whole]):
+    with tf.control_dependencies([check_lengths(lengths, lengths % row_size == 0, message)]):
         rows = tf.reshape(values.flat_values if is_batch else values, [-1, *row_shape])
     if not is_batch:
         return rows

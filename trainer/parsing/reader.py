@@ -93,6 +93,12 @@ def stored_dtype(feature: Feature) -> tf.DType:
     return dtype
 
 
+def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
+    """Fails with `message` and the lengths that do not fit, of one record or of a batch."""
+    wrong = tf.boolean_mask(tf.reshape(lengths, [-1]), tf.reshape(~fits, [-1]))
+    return tf.debugging.Assert(tf.reduce_all(fits), [message, wrong])
+
+
 def list_of(dtype: tf.DType) -> tf.io.RaggedFeature:
     """The spec of a list of any length."""
     return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)

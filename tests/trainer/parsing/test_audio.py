@@ -1,0 +1,178 @@
+"""Sounds of every encoding, against soundfile, and WAV files as odd programs write them."""
+
+import io
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+import tensorflow as tf
+
+import trainer
+from trainer.parsing.audio import is_plain_wav
+
+SAMPLES = np.random.default_rng(0).integers(-32768, 32767, (101, 2), np.int16)
+
+
+def _encoded(encoding, subtype, samples=SAMPLES):
+    if subtype in ("FLOAT", "DOUBLE"):
+        samples = samples / 32768
+    file = io.BytesIO()
+    soundfile.write(file, samples, 8000, format=encoding, subtype=subtype)
+    return file.getvalue()
+
+
+def _chunk(name, data, size=None):
+    size = len(data) if size is None else size
+    return name + struct.pack("<I", size) + data + bytes(len(data) % 2)
+
+
+def _wav(*chunks, size=None):
+    body = b"WAVE" + b"".join(chunks)
+    return b"RIFF" + struct.pack("<I", len(body) if size is None else size) + body
+
+
+FORMAT = _chunk(b"fmt ", struct.pack("<HHIIHH", 1, 2, 8000, 32000, 4, 16))
+DATA = _chunk(b"data", SAMPLES.tobytes())
+EXTENSIBLE = _chunk(
+    b"fmt ",
+    struct.pack("<HHIIHHHHIH", 0xFFFE, 2, 8000, 32000, 4, 16, 22, 16, 3, 1)
+    + bytes.fromhex("000000001000800000aa00389b71"),
+)
+# Name by what is odd; whether TensorFlow's own decoder takes it, so that it is used.
+ODD = {
+    "nothing": (_wav(FORMAT, DATA), True),
+    "a longer format": (
+        _wav(_chunk(b"fmt ", struct.pack("<HHIIHHH", 1, 2, 8000, 32000, 4, 16, 0)), DATA),
+        False,
+    ),
+    "WAVE_FORMAT_EXTENSIBLE": (_wav(EXTENSIBLE, DATA), False),
+    "a list before the samples": (_wav(FORMAT, _chunk(b"LIST", b"INFOabcd"), DATA), False),
+    "an odd list before": (_wav(FORMAT, _chunk(b"LIST", b"INFOabc"), DATA), False),
+    "an odd list behind": (_wav(FORMAT, DATA, _chunk(b"LIST", b"INFOabc")), False),
+    "junk first": (_wav(_chunk(b"JUNK", bytes(28)), FORMAT, DATA), False),
+    "garbage behind": (_wav(FORMAT, DATA) + b"garbage", False),
+    "lengths of a pipe": (
+        _wav(FORMAT, _chunk(b"data", SAMPLES.tobytes(), 0xFFFFFFFF), size=0xFFFFFFFF),
+        False,
+    ),
+    "a file size of 0": (_wav(FORMAT, DATA, size=0), True),
+    "a wrong number of bytes a second": (
+        _wav(_chunk(b"fmt ", struct.pack("<HHIIHH", 1, 2, 8000, 1, 4, 16)), DATA),
+        False,
+    ),
+}
+
+
+def _opened(path, encoded, key="audio", **declared):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for each in encoded:
+            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[each]))
+            features = tf.train.Features(feature={key: value})
+            writer.write(tf.train.Example(features=features).SerializeToString())
+    return trainer.open(path, features={"audio": {"kind": "audio", **declared}})
+
+
+@pytest.mark.parametrize(("encoded", "is_plain"), ODD.values(), ids=ODD)
+def test_wav_files_of_odd_programs(tmp_path, encoded, is_plain):
+    (record,) = _opened(tmp_path / "a", [encoded]).numpy()
+
+    assert bool(is_plain_wav(encoded)) is is_plain
+    assert record["audio"].dtype == np.float32
+    np.testing.assert_array_equal(record["audio"], SAMPLES / np.float32(32768))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "subtype", "tolerance"),
+    [
+        pytest.param("WAV", "PCM_16", 0, id="16 bit"),
+        pytest.param("WAV", "PCM_U8", 1 / 128, id="8 bit"),
+        pytest.param("WAV", "PCM_24", 0, id="24 bit"),
+        pytest.param("WAV", "PCM_32", 0, id="32 bit"),
+        pytest.param("WAV", "FLOAT", 0, id="float"),
+        pytest.param("WAV", "DOUBLE", 0, id="double"),
+        pytest.param("FLAC", "PCM_16", 0, id="FLAC"),
+        pytest.param("OGG", "VORBIS", None, id="OGG"),
+    ],
+)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_encodings(tmp_path, encoding, subtype, tolerance, channels):
+    samples = SAMPLES[:, :channels]
+    encoded = _encoded(encoding, subtype, samples)
+
+    (record,) = _opened(tmp_path / "a", [encoded]).numpy()
+
+    by_library, _ = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
+    np.testing.assert_array_equal(record["audio"], by_library)
+    assert record["audio"].shape == (101, channels)
+    if tolerance is not None:
+        np.testing.assert_allclose(record["audio"], samples / 32768, atol=tolerance)
+
+
+def test_encodings_mix_and_lengths_are_padded(tmp_path):
+    parts = [SAMPLES[:40, :1], SAMPLES[:7, :1], SAMPLES[:60, :1]]
+    encoded = [
+        _encoded("WAV", "PCM_16", parts[0]),
+        _encoded("FLAC", "PCM_16", parts[1]),
+        _encoded("WAV", "PCM_24", parts[2]),
+    ]
+    dataset = _opened(tmp_path / "a", encoded, shape=[None, 1])
+
+    batches = dataset.batches(batch_size=3)
+    (batch,) = batches
+
+    assert batches.element_spec["audio"].shape.as_list() == [None, None, 1]
+    assert batch["audio"].shape == (3, 60, 1)
+    for row, part in zip(batch["audio"].numpy(), parts, strict=True):
+        np.testing.assert_array_equal(row[: len(part)], part / np.float32(32768))
+        assert not row[len(part) :].any()
+    (cut,) = dataset.batches(batch_size=3, pad={"audio": 50}, truncate=True)
+    assert cut["audio"].shape == (3, 50, 1)
+    (ragged,) = dataset.batches(batch_size=3, ragged=True)
+    assert ragged["audio"].row_lengths().numpy().tolist() == [40, 7, 60]
+
+
+def test_channels_that_differ_are_filled_up_too(tmp_path):
+    encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("WAV", "PCM_16", SAMPLES[:4, :1])]
+
+    (batch,) = _opened(tmp_path / "a", encoded).batches(batch_size=2)
+
+    assert batch["audio"].shape == (2, 4, 2)
+    np.testing.assert_array_equal(batch["audio"][0, :3], SAMPLES[:3] / np.float32(32768))
+    assert not batch["audio"].numpy()[1, :, 1].any()
+
+
+def test_sounds_all_of_one_length_batch_as_they_are(tmp_path):
+    encoded = [_encoded("FLAC", "PCM_16")] * 2
+    dataset = _opened(tmp_path / "a", encoded, shape=[101, 2])
+
+    batches = dataset.batches(batch_size=2)
+
+    assert batches.element_spec["audio"].shape.as_list() == [None, 101, 2]
+    (longer,) = dataset.batches(batch_size=2, pad={"audio": 110})
+    np.testing.assert_array_equal(longer["audio"][1, :101], SAMPLES / np.float32(32768))
+
+
+def test_the_key_of_the_usual_writers_is_found(tmp_path):
+    dataset = _opened(tmp_path / "a", [_encoded("WAV", "PCM_16")], key="audio/encoded")
+
+    assert dataset.features["audio"].key == "audio/encoded"
+    assert next(dataset.numpy())["audio"].shape == (101, 2)
+
+
+@pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF....WAVE", _wav(FORMAT)[:30], b"no sound"])
+def test_what_is_no_sound_is_an_error(tmp_path, data):
+    dataset = _opened(tmp_path / "a", [data])
+
+    with pytest.raises(trainer.TrainerError, match="'audio' of a record is no sound"):
+        list(dataset.numpy())
+
+
+def test_soundfile_is_imported_when_it_is_needed():
+    script = "import sys, trainer.dataset, trainer.opening; print('soundfile' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

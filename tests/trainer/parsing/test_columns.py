@@ -1,0 +1,237 @@
+"""Columns of every kind: a batch parsed as a whole is what its records are one by one."""
+
+import struct
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import trainer
+
+RAW_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+)
+
+
+def _feature(dtype, values):
+    match dtype:
+        case "int64":
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        case "float32":
+            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+
+def _write(path, records):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            features = tf.train.Features(feature=record)
+            writer.write(tf.train.Example(features=features).SerializeToString())
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (5,), (1, 2, 2), ()])
+@pytest.mark.parametrize("beside_a_picture", [False, True])
+def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_a_picture):
+    random = np.random.default_rng(0)
+    arrays = {
+        dtype: [random.integers(0, 200, shape).astype(dtype) for _ in range(3)]
+        for dtype in RAW_DTYPES
+    }
+    picture = {"image": _feature("bytes", [png(np.zeros((2, 2, 3)))])} if beside_a_picture else {}
+    _write(
+        tmp_path / "a",
+        [
+            {
+                **{dtype: _feature("bytes", [arrays[dtype][n].tobytes()]) for dtype in RAW_DTYPES},
+                **picture,
+            }
+            for n in range(3)
+        ],
+    )
+    declared = {
+        dtype: {"kind": "tensor", "dtype": dtype, "shape": shape, "encoding": "bytes"}
+        for dtype in RAW_DTYPES
+    }
+    image = {"image": {"kind": "image", "shape": [2, 2, 3]}} if beside_a_picture else {}
+    dataset = trainer.open(tmp_path / "a", features=declared | image)
+
+    (batch,) = dataset.batches(batch_size=3)
+
+    for dtype in RAW_DTYPES:
+        assert batch[dtype].dtype.name == dtype
+        np.testing.assert_array_equal(batch[dtype], np.stack(arrays[dtype]))
+
+
+def test_raw_tensors_are_little_endian(tmp_path):
+    _write(tmp_path / "a", [{"x": _feature("bytes", [struct.pack("<HH", 1, 258)])}])
+    declared = {"kind": "tensor", "dtype": "uint16", "shape": [2], "encoding": "bytes"}
+
+    (record,) = trainer.open(tmp_path / "a", features={"x": declared}).numpy()
+
+    assert record["x"].tolist() == [1, 258]
+
+
+@pytest.mark.parametrize("read", ["batches", "numpy"])
+def test_a_raw_tensor_of_another_length_is_an_error(tmp_path, read):
+    sizes = [16] * 300 + [12]
+    _write(tmp_path / "a", [{"x": _feature("bytes", [bytes(size)])} for size in sizes])
+    dataset = trainer.open(
+        tmp_path / "a", features={"x": {"kind": "tensor", "dtype": "float32", "shape": [4]}}
+    )
+
+    with pytest.raises(
+        (tf.errors.InvalidArgumentError, trainer.DatasetDamagedError),
+        match=r"key x must hold 16 bytes, for float32 \[4\].*12",
+    ):
+        list(getattr(dataset, read)())
+
+
+@pytest.mark.parametrize("read", ["batches", "numpy"])
+def test_rows_that_are_not_whole_are_an_error(tmp_path, read):
+    _write(tmp_path / "a", [{"x": _feature("float32", [0.5] * size)} for size in (4, 8, 6)])
+    dataset = trainer.open(
+        tmp_path / "a",
+        features={"x": {"kind": "sequence", "dtype": "float32", "shape": [None, 4]}},
+    )
+
+    with pytest.raises(
+        (tf.errors.InvalidArgumentError, trainer.DatasetDamagedError),
+        match=r"key x holds rows of \[4\], so its length must be a multiple of 4.*6",
+    ):
+        list(getattr(dataset, read)())
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        pytest.param({"shape": []}, [2, -1], id="one"),
+        pytest.param({"shape": [], "label_offset": 1}, [1, -1], id="one, stored from 1"),
+    ],
+)
+def test_class_labels(tmp_path, declared, expected):
+    _write(tmp_path / "a", [{"y": _feature("int64", [label])} for label in (2, -1)])
+    dataset = trainer.open(tmp_path / "a", features={"y": {"kind": "class_label", **declared}})
+
+    (batch,) = dataset.batches()
+
+    assert batch["y"].numpy().tolist() == expected
+    assert [record["y"] for record in dataset.numpy()] == expected
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [(0, [[2, 1, 3], [-1, -1, -1], [1, -1, -1]]), (1, [[1, 0, 2], [-1, -1, -1], [0, -1, -1]])],
+)
+def test_several_labels_a_record(tmp_path, offset, expected):
+    _write(tmp_path / "a", [{"y": _feature("int64", labels)} for labels in ([2, 1, 3], [], [1])])
+    declared = {"kind": "class_label", "shape": [None], "label_offset": offset}
+    dataset = trainer.open(tmp_path / "a", features={"y": declared})
+
+    (batch,) = dataset.batches()
+    (ragged,) = dataset.batches(ragged=True)
+
+    assert batch["y"].numpy().tolist() == expected
+    assert ragged["y"].to_list() == [[each for each in row if each >= 0] for row in expected]
+    assert dataset.num_classes("y") == max(map(max, expected)) + 1
+
+
+NUMBERS = {
+    "int64": st.integers(-(2**63), 2**63 - 1),
+    "float32": st.floats(width=32, allow_nan=False),
+    "string": st.binary(max_size=5),
+}
+DTYPES = st.sampled_from(sorted(NUMBERS))
+SHAPES = st.lists(st.integers(1, 3), max_size=2)
+
+
+@st.composite
+def columns(draw):
+    """A declaration, and the function that draws a record's value of it."""
+    kind = draw(st.sampled_from(["scalar", "tensor", "raw", "sequence", "text", "class_labels"]))
+    dtype, shape = draw(DTYPES), draw(SHAPES)
+    match kind:
+        case "text":
+            return {"kind": "text"}, ()
+        case "scalar":
+            return {"kind": "scalar", "dtype": dtype}, ()
+        case "tensor":
+            return {"kind": "tensor", "dtype": dtype, "shape": shape}, tuple(shape)
+        case "raw":
+            raw = draw(st.sampled_from(RAW_DTYPES))
+            return {"kind": "tensor", "dtype": raw, "shape": shape, "encoding": "bytes"}, ()
+        case "class_labels":
+            return {
+                "kind": "class_label",
+                "shape": [None],
+                "label_offset": draw(st.integers(0, 1)),
+            }, ()
+    return {"kind": "sequence", "dtype": dtype, "shape": [None, *shape]}, tuple(shape)
+
+
+@st.composite
+def files(draw):
+    """A schema of a few columns, and a few records of it: features by key."""
+    declared = {
+        f"column_{n}": each
+        for n, (each, _) in enumerate(draw(st.lists(columns(), min_size=1, max_size=4)))
+    }
+    records = [
+        {name: _drawn(draw, each) for name, each in declared.items()}
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    return declared, records
+
+
+def _drawn(draw, declared):
+    """One record's `tf.train.Feature` of a declared column."""
+    shape = declared.get("shape", [])
+    if declared.get("encoding"):
+        num_bytes = int(np.prod(shape, dtype=int)) * np.dtype(declared["dtype"]).itemsize
+        values = draw(st.binary(min_size=num_bytes, max_size=num_bytes))
+        if declared["dtype"] == "bool":
+            values = bytes(value % 2 for value in values)
+        return _feature("bytes", [values])
+    if declared["kind"] == "class_label":
+        return _feature("int64", draw(st.lists(st.integers(1, 9), max_size=4)))
+    dtype = "string" if declared["kind"] == "text" else declared["dtype"]
+    size = int(np.prod([each or 1 for each in shape], dtype=int))
+    rows = draw(st.integers(0, 3)) if None in shape else 1
+    values = draw(st.lists(NUMBERS[dtype], min_size=rows * size, max_size=rows * size))
+    return _feature(dtype, values)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(file=files())
+def test_batches_are_the_records_one_by_one(tmp_path, file):
+    declared, records = file
+    _write(tmp_path / "a", records)
+    dataset = trainer.open(tmp_path / "a", features=declared)
+
+    (batch,) = dataset.batches(batch_size=9)
+    one_by_one = list(dataset.numpy())
+
+    for name, column in batch.items():
+        values = [record[name] for record in one_by_one]
+        longest = [max(sizes) for sizes in zip(*map(np.shape, values), strict=True)]
+        assert column.shape.as_list() == [len(records), *longest]
+        fill = -1 if declared[name]["kind"] == "class_label" else 0
+        for row, value in zip(column.numpy(), values, strict=True):
+            if not longest:
+                _assert_equal(row, value)
+                continue
+            _assert_equal(row[: len(value)], value)
+            assert np.isin(row[len(value) :], b"" if column.dtype == tf.string else fill).all()
+
+
+def _assert_equal(one, other):
+    if np.asarray(other).dtype.kind in "SO":  # NumPy's own strings end at the last byte but 0
+        assert np.asarray(one, object).tolist() == np.asarray(other, object).tolist()
+    else:
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,96 @@
+"""What is said of records that do not fit, be they read one by one or in batches."""
+
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.explaining import explained
+
+USUAL = {"n": 1, "x": [0.5, 0.5], "s": b"a"}
+
+
+def opened(tmp_path, write_records, last, features=None):
+    """A dataset whose first records are usual, and whose last is `last`."""
+    write_records(tmp_path / "a.tfrecord", [USUAL] * 300 + [last])
+    return trainer.open(tmp_path / "a.tfrecord", features=features)
+
+
+def error_of(read):
+    try:
+        list(read)
+    except tf.errors.OpError as error:
+        return error
+    pytest.fail("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        pytest.param({"x": [0.5] * 2, "s": b"a"}, "key 'n' is missing", id="missing"),
+        pytest.param({**USUAL, "n": 1.5}, "key 'n' holds values of another type", id="type"),
+        pytest.param({**USUAL, "n": [1, 2]}, "key 'n' holds another number", id="two integers"),
+        pytest.param({**USUAL, "x": [0.5] * 3}, "key 'x' holds another number", id="three floats"),
+        pytest.param({**USUAL, "s": [b"a", b"b"]}, "key 's' holds another number", id="strings"),
+    ],
+)
+def test_a_record_that_does_not_fit_what_was_inferred(tmp_path, write_records, last, expected):
+    dataset = opened(tmp_path, write_records, last)
+
+    with pytest.raises(
+        trainer.DatasetDamagedError,
+        match=rf"in a record, {expected}.*inferred from the first records, declare that key",
+    ):
+        list(dataset.numpy())
+    for batch_size in (32, None):
+        error = error_of(dataset.batches(batch_size=batch_size))
+        assert "inferred" in error.message  # users of `batches` read the remedy, too
+        assert expected in str(explained(error))
+
+
+def test_of_a_declared_feature_another_declaration_is_asked_for(tmp_path, write_records):
+    declared = {"n": {"kind": "scalar", "dtype": "int64"}}
+    dataset = opened(tmp_path, write_records, {"n": [1, 2]}, declared)
+
+    with pytest.raises(trainer.DatasetDamagedError, match="declare that key otherwise"):
+        list(dataset.numpy())
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param(
+            "audio", "'s' of a record is no sound that libsndfile reads: .*b'a'", id="sound"
+        ),
+        pytest.param("image", "TensorFlow failed: Unknown image file format[^\n]*", id="image"),
+    ],
+)
+def test_what_cannot_be_decoded(tmp_path, write_records, kind, expected):
+    dataset = opened(tmp_path, write_records, USUAL, {"s": {"kind": kind}})
+
+    error = explained(error_of(dataset.batches(batch_size=None)))
+
+    assert isinstance(error, trainer.TrainerError)
+    with pytest.raises(type(error), match=rf"^{expected}$"):
+        raise error
+
+
+def test_own_checks_are_told_as_they_are(tmp_path, write_records):
+    dataset = opened(
+        tmp_path, write_records, USUAL, {"x": {"kind": "sequence", "dtype": "float32"}}
+    )
+
+    error = explained(error_of(dataset.batches(pad={"x": 1})))
+
+    assert str(error).startswith("x of a record is longer than the 1 that pad")
+    assert str(error).endswith("Its length: 2")
+
+
+def test_a_damaged_file(tmp_path, write_records):
+    dataset = opened(tmp_path, write_records, USUAL)
+    file = tmp_path / "a.tfrecord"
+    data = bytearray(file.read_bytes())
+    data[-20] ^= 1
+    file.write_bytes(data)
+
+    with pytest.raises(trainer.DatasetDamagedError, match="a shard is damaged: corrupted record"):
+        list(dataset.numpy())

@@ -1,0 +1,193 @@
+"""Lengths in batches: padded, cut, ragged and in buckets, against NumPy by hand.
+
+Columns that need no decoding are padded a batch at a time, others record by record: each case
+is read both ways, the second with a picture beside it.
+"""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+
+LENGTHS = [3, 0, 5, 1, 2, 8, 3, 1, 4]
+TOKENS = [list(range(1, length + 1)) for length in LENGTHS]
+WORDS = [[b"w%d" % token for token in tokens] for tokens in TOKENS]
+ROWS = [np.arange(2 * length, dtype=np.float32).reshape(length, 2) for length in LENGTHS]
+FEATURES = {
+    "tokens": {"kind": "sequence", "dtype": "int64"},
+    "words": {"kind": "sequence", "dtype": "string"},
+    "rows": {"kind": "sequence", "dtype": "float32", "shape": [None, 2]},
+    "number": {"kind": "scalar", "dtype": "int64"},
+}
+
+
+@pytest.fixture(scope="module", params=["a batch at a time", "record by record"])
+def dataset(request, tmp_path_factory, write_records, png):
+    """Nine records of the lengths above."""
+    by_record = request.param == "record by record"
+    file = tmp_path_factory.mktemp("lengths") / "a.tfrecord"
+    picture = {"image": png(np.zeros((2, 2, 3)))} if by_record else {}
+    columns = zip(TOKENS, WORDS, ROWS, strict=True)
+    write_records(
+        file,
+        [
+            {
+                "tokens": tokens,
+                "words": words,
+                "rows": list(map(float, rows.flatten())),
+                "number": number,
+                **picture,
+            }
+            for number, (tokens, words, rows) in enumerate(columns)
+        ],
+    )
+    shape = {"kind": "image", "shape": [2, 2, 3]}
+    return trainer.open(file, features=FEATURES | ({"image": shape} if by_record else {}))
+
+
+def by_hand(values, length, fill):
+    """Each of `values` cut or filled up to `length`, one below the other."""
+    filled = [[*value[:length], *[fill] * (length - len(value))] for value in values]
+    return np.array(filled, dtype=object).tolist()
+
+
+def test_batches_are_padded_to_their_longest(dataset):
+    batches = list(dataset.batches(batch_size=4))
+
+    for number, batch in enumerate(batches):
+        part = slice(4 * number, 4 * number + 4)
+        longest = max(LENGTHS[part])
+        assert batch["tokens"].numpy().tolist() == by_hand(TOKENS[part], longest, 0)
+        assert batch["words"].numpy().tolist() == by_hand(WORDS[part], longest, b"")
+        rows = [row.tolist() for row in ROWS[part]]
+        assert batch["rows"].numpy().tolist() == by_hand(rows, longest, [0, 0])
+    assert [len(batch["number"]) for batch in batches] == [4, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("pad", "truncate"),
+    [
+        pytest.param({"tokens": 8}, False, id="one of several"),
+        pytest.param({"tokens": 11, "words": 9, "rows": 8}, False, id="all"),
+        pytest.param({"tokens": 2, "words": 3, "rows": 1}, True, id="cut"),
+    ],
+)
+@pytest.mark.parametrize("batch_size", [9, None])
+def test_stated_lengths(dataset, pad, truncate, batch_size):
+    values = {"tokens": -5, "words": "none", "rows": 0.5}
+    batches = dataset.batches(
+        batch_size=batch_size, pad=pad, truncate=truncate, padding_value=values
+    )
+
+    found = list(batches.as_numpy_iterator())
+
+    fills = {"tokens": -5, "words": b"none", "rows": [0.5, 0.5]}
+    stored = {"tokens": TOKENS, "words": WORDS, "rows": [rows.tolist() for rows in ROWS]}
+    for name, length in pad.items():
+        column = (
+            found[0][name].tolist() if batch_size else [record[name].tolist() for record in found]
+        )
+        assert column == by_hand(stored[name], length, fills[name])
+        static = batches.element_spec[name].shape.as_list()[1 if batch_size else 0 :]
+        assert static == [length, *np.shape(fills[name])]
+
+
+@pytest.mark.parametrize("batch_size", [4, None])
+def test_a_longer_record_is_an_error(dataset, batch_size):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"words of a record is longer than the 7.*\[8\]"
+    ):
+        list(dataset.batches(batch_size=batch_size, pad={"words": 7, "tokens": 8}))
+
+
+def test_full_batches_have_a_static_shape(dataset):
+    spec = dataset.batches(batch_size=4, pad={"rows": 8}, drop_remainder=True).element_spec
+
+    assert spec["rows"].shape.as_list() == [4, 8, 2]
+    assert spec["tokens"].shape.as_list() == [4, None]
+
+
+@pytest.mark.parametrize("ragged", [True, ["tokens"], ["tokens", "rows"]])
+def test_ragged(dataset, ragged):
+    (batch,) = dataset.batches(batch_size=9, ragged=ragged)
+
+    names = {"tokens", "words", "rows"} if ragged is True else set(ragged)
+    assert {name for name, each in batch.items() if isinstance(each, tf.RaggedTensor)} == names
+    assert batch["tokens"].to_list() == TOKENS
+    assert batch["tokens"].row_splits.dtype == tf.int64
+    if "rows" in names:
+        assert batch["rows"].shape.as_list() == [9, None, 2]
+        assert batch["rows"].to_list() == [rows.tolist() for rows in ROWS]
+    else:
+        assert batch["rows"].shape == (9, 8, 2)
+
+
+def test_ragged_beside_padded(dataset):
+    (batch,) = dataset.batches(batch_size=9, ragged=["tokens"], pad={"words": 9})
+
+    assert batch["tokens"].to_list() == TOKENS
+    assert batch["words"].numpy().tolist() == by_hand(WORDS, 9, b"")
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize(
+    "buckets",
+    [
+        pytest.param([(2, 3), (4, 2), (None, 1)], id="three"),
+        pytest.param([(1, 2), (None, 4)], id="two"),
+        pytest.param([(None, 4)], id="one"),
+        pytest.param([(1, 2), (8, 9), (None, 2)], id="the last one empty"),
+    ],
+)
+def test_buckets(dataset, buckets, shuffle):
+    batches = list(
+        dataset.batches(
+            buckets=buckets, bucket_by="tokens", shuffle=shuffle, seed=3, ragged=["words"]
+        )
+    )
+
+    numbers = [batch["number"].numpy().tolist() for batch in batches]
+    assert sorted(itertools.chain(*numbers)) == list(range(9))  # all of them, each once
+    bounds = [-1, *(up_to for up_to, _ in buckets[:-1]), 99]
+    for batch, members in zip(batches, numbers, strict=True):
+        lengths = [LENGTHS[number] for number in members]
+        (bucket,) = {int(np.searchsorted(bounds, length)) - 1 for length in lengths}
+        assert len(members) <= buckets[bucket][1]
+        tokens = [TOKENS[number] for number in members]
+        assert batch["tokens"].numpy().tolist() == by_hand(tokens, max(lengths), 0)
+        assert batch["words"].to_list() == [WORDS[number] for number in members]
+
+
+def test_full_buckets_alone(dataset):
+    batches = list(
+        dataset.batches(buckets=[(2, 3), (None, 2)], bucket_by="tokens", drop_remainder=True)
+    )
+
+    assert sorted(len(batch["number"]) for batch in batches) == [2, 2, 3]
+
+
+def test_buckets_take_no_batch_size(dataset):
+    with pytest.raises(trainer.ConfigError, match="leave out batch_size=8"):
+        dataset.batches(batch_size=8, buckets=[(None, 4)], bucket_by="tokens")
+
+
+def test_keras_fits_buckets(dataset):
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(20, 4),
+            keras.layers.GlobalAveragePooling1D(),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("sgd", "mse")
+    batches = dataset.batches(
+        features=["tokens", "number"], target="number", buckets=[(2, 3), (None, 2)], repeat=True
+    )
+
+    history = model.fit(batches, steps_per_epoch=5, epochs=2, shuffle=False, verbose=0)
+
+    assert np.isfinite(history.history["loss"]).all()
