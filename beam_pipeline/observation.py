@@ -75,7 +75,8 @@ class Observed:
             case Boxes():
                 self._add_boxes(value)
             case int() | float():
-                self._add_range(value, value)
+                if value == value:  # not NaN
+                    self._add_range(value, value)
             case str() | tuple():
                 self._add_lengths((len(value), len(value)))
             case Array():

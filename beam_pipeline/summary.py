@@ -1,12 +1,14 @@
 """What a build made, or would make, in a few lines for a person."""
 
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.bare import taken_for_granted
 from beam_pipeline.census import Census, Plan
 from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
+from beam_pipeline.observation import Observed
 from beam_pipeline.schema import Feature
 
 
@@ -52,7 +54,7 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
         for split, cut in plan.splits.items()
     ]
     lines += [] if plan.problem else _empty_splits(wanted_splits, plan.splits)
-    lines += [f"feature {feature.name}: {feature.kind}" for feature in plan.schema]
+    lines += [_feature(each, census.observed.get(each.name, Observed())) for each in plan.schema]
     lines += _classes(main_classes(plan.schema))
     lines += [] if declared else _taken_for_granted(plan.schema)
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
@@ -61,6 +63,72 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
     lines += _counted("changed", dict(sorted(census.notes.items())))
     lines += _duplicates_of(census)
     return "\n".join(lines)
+
+
+def _feature(feature: Feature, seen: Observed) -> str:
+    """A feature's type, and what its values are: "feature age: scalar int64, 17 to 90"."""
+    facts = [" ".join([feature.kind, *_type(feature)])]
+    match feature.kind:
+        case "image":
+            height, width = feature.shape[:2]
+            facts += [f"{width:,}×{height:,} pixels"] if height and width else []
+        case "audio":
+            facts += [f"{feature.sample_rate:,} Hz"] if feature.sample_rate else []
+            channels = feature.shape[1] if feature.shape[1:] else None
+            facts += [counted(channels, "channel")] if channels else []
+            facts += _lengths(seen.lengths, "sample")
+        case "class_label" | "boxes":
+            facts += [_count_classes(feature.classes)]
+            if feature.shape == (None,):
+                facts += [f"{each} a record" for each in _lengths(seen.lengths, "class")]
+        case "text":
+            facts += _lengths(seen.lengths, "character")
+        case "sequence":
+            inner = math.prod(size for size in feature.shape if size is not None)
+            lengths = seen.lengths
+            if lengths and feature.bare and inner:  # others' lists are counted by values
+                lengths = lengths[0] // inner, lengths[1] // inner
+            facts += _lengths(lengths, "row" if feature.shape[1:] else "value")
+            facts += _range(seen)
+        case "scalar" | "tensor":
+            facts += _range(seen)
+    return f"feature {feature.name}: {', '.join(facts)}"
+
+
+def _type(feature: Feature) -> Iterator[str]:
+    """What the values are made of and how they are stored, in a few words."""
+    if feature.format:
+        yield feature.format if feature.format != "mixed" else "of several formats"
+    if feature.kind in ("scalar", "tensor", "sequence"):
+        yield feature.dtype
+    if feature.kind == "tensor" or (feature.kind == "sequence" and feature.shape[1:]):
+        yield str([*feature.shape]).replace("None", "n")
+    if feature.encoding == "bytes":
+        yield "as bytes"
+
+
+def _count_classes(classes: Collection[str]) -> str:
+    return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
+
+
+def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
+    if lengths is None:
+        return []
+    shortest, longest = lengths
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    if shortest == longest:
+        return [f"{longest:,} {what if longest == 1 else plural}"]
+    return [f"{shortest:,} to {longest:,} {plural}"]
+
+
+def _range(seen: Observed) -> list[str]:
+    if seen.minimum is None or seen.maximum is None:
+        return []
+    minimum, maximum = (
+        f"{each:,}" if isinstance(each, int) else f"{each:,.6g}"
+        for each in (seen.minimum, seen.maximum)
+    )
+    return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}"]
 
 
 def _taken_for_granted(schema: Iterable[Feature]) -> list[str]:
@@ -107,8 +175,7 @@ def _duplicates_of(census: Census) -> list[str]:
 
 def _classes(classes: tuple[str, ...]) -> list[str]:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    plural = "" if len(classes) == 1 else "es"
-    return [f"{len(classes)} class{plural}: {shown}"] if classes else []
+    return [f"{_count_classes(classes)}: {shown}"] if classes else []
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> list[str]:

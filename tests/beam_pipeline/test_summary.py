@@ -1,12 +1,22 @@
 """What a person is told of a build."""
 
+import numpy as np
 import pytest
 
 from beam_pipeline import summary
 from beam_pipeline.assign import settle
 from beam_pipeline.census import Census, make_plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.records import ClassLabel, FileRef, Image, Record, Rejected
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+)
 
 
 def plan_of(*elements, **options):
@@ -19,7 +29,7 @@ def plan_of(*elements, **options):
 
 
 def picture(key, sha256, label, split):
-    image = Image(file=FileRef(path=f"/{key}", sha256=sha256), format="jpeg")
+    image = Image(file=FileRef(path=f"/{key}", sha256=sha256), format="jpeg", width=12, height=9)
     return Record(
         key=key,
         features={"image": image, "label": ClassLabel(label)},
@@ -37,11 +47,56 @@ def test_splits_features_classes_rejects_and_changes():
     told = plan_of(*(picture(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
 
     assert told[0] == "train: 3 records in 1 shard, about 4.4 KiB"
-    assert "feature image: image" in told
+    assert "feature image: image jpeg, 12×9 pixels" in told
+    assert "feature label: class_label, 1 class" in told
     assert "1 class: cat" in told
     assert "rejected: 1 × truncated image" in told
     assert "  x.jpg: truncated image (10 bytes are missing)" in told
     assert "changed: 6 × box clipped" in told
+
+
+SOUND = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
+
+
+def sound(num_samples, sample_rate=8000, channels=1):
+    return Audio(num_samples=num_samples, sample_rate=sample_rate, channels=channels, **SOUND)
+
+
+def numbers(dtype, *values):
+    array = np.array(values, dtype=dtype)
+    low, high = (array.min().item(), array.max().item()) if array.size else (None, None)
+    return Array(dtype=dtype, shape=array.shape, data=array.tobytes(), minimum=low, maximum=high)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([17, 90], "scalar int64, 17 to 90"),
+        ([29998, 29998], "scalar int64, always 29,998"),
+        ([0.25, 1234567.5], "scalar float32, 0.25 to 1.23457e+06"),
+        ([float("nan"), 1.0], "scalar float32, always 1"),
+        (["abcde", "x" * 1200], "text, 5 to 1,200 characters"),
+        ([b"a", b"b"], "bytes"),
+        ([ClassLabel("a"), ClassLabel("b")], "class_label, 2 classes"),
+        (
+            [ClassLabels(()), ClassLabels(("a", "b"))],
+            "class_label, 2 classes, 0 to 2 classes a record",
+        ),
+        ([numbers("int64", 1, 2), numbers("int64", 7)], "sequence int64, 1 to 2 values, 1 to 7"),
+        (
+            [numbers("float32", [1, 2]), numbers("float32", [0, 1], [3, 4])],
+            "sequence float32 [n, 2], 1 to 2 rows, 0 to 4",
+        ),
+        ([numbers("float32", 1, 2.5)], "tensor float32 [2], 1 to 2.5"),
+        ([numbers("float64", [0.5], [2])], "tensor float64 [2, 1] as bytes, 0.5 to 2"),
+        ([("a", "b"), ()], "sequence string, 0 to 2 values"),
+        ([sound(1148), sound(18262)], "audio wav, 8,000 Hz, 1 channel, 1,148 to 18,262 samples"),
+        ([sound(5), sound(5, 16000, 2)], "audio wav, 5 samples"),
+    ],
+)  # fmt: skip
+def test_features(values, expected):
+    records = [Record(key=f"{i}", features={"x": value}) for i, value in enumerate(values)]
+    assert f"feature x: {expected}" in plan_of(*records).splitlines()
 
 
 def test_the_same_picture_in_two_splits_is_warned_of():
