@@ -5,6 +5,7 @@ CRC-32C, masked. A length whose checksum is wrong ends the reading of a file: no
 where the next frame starts. A payload whose checksum is wrong costs that record alone.
 """
 
+import contextlib
 import gzip
 import io
 import struct
@@ -76,21 +77,21 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
     Raises:
         RecordError: "truncated file" or "damaged file": where the frames end before the file.
     """
-    handle = buffered(handle)
     handle.seek(0, 2)
     size = handle.tell()
     handle.seek(0)
     offset = number = 0
-    while offset < size:
-        length = _payload_bytes(handle.read(HEADER_BYTES))
-        if length is None:
-            raise _no_frame(number, offset, size - offset)
-        end = offset + length + FRAME_BYTES
-        if end > size:
-            raise _cut_off(number, offset, end - size)
-        yield offset, end - offset
-        handle.seek(end)
-        offset, number = end, number + 1
+    with _buffered(handle) as reader:
+        while offset < size:
+            length = _payload_bytes(reader.read(HEADER_BYTES))
+            if length is None:
+                raise _no_frame(number, offset, size - offset)
+            end = offset + length + FRAME_BYTES
+            if end > size:
+                raise _cut_off(number, offset, end - size)
+            yield offset, end - offset
+            reader.seek(end)
+            offset, number = end, number + 1
 
 
 def read(handle: Any) -> Iterator[tuple[int, bytes]]:
@@ -118,9 +119,8 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
         RecordError: As `spans`, also where gzip ends too early or is damaged; "missing file" or
             "unreadable file".
     """
-    with storage.opened(path) as handle:
-        stream = gzip.GzipFile(fileobj=handle) if compressed else buffered(handle)
-        offset = 0
+    offset = 0
+    with storage.opened(path) as handle, _stream(handle, compressed) as stream:
         try:
             for offset, frame in read(stream):
                 yield offset, frame
@@ -130,9 +130,22 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
             raise RecordError("damaged file", f"after byte {offset}: {error}") from error
 
 
-def buffered(handle: Any) -> Any:
-    """`handle` such that many small reads cost few system calls."""
-    return io.BufferedReader(handle, _BUFFER_BYTES) if isinstance(handle, io.FileIO) else handle
+def _stream(handle: Any, compressed: bool) -> contextlib.AbstractContextManager[Any]:
+    """The uncompressed content of an open file."""
+    return gzip.GzipFile(fileobj=handle) if compressed else _buffered(handle)
+
+
+@contextlib.contextmanager
+def _buffered(handle: Any) -> Iterator[Any]:
+    """`handle` such that many small reads cost few system calls; it stays open."""
+    if not isinstance(handle, io.FileIO):
+        yield handle
+        return
+    reader = io.BufferedReader(handle, _BUFFER_BYTES)
+    try:
+        yield reader
+    finally:
+        reader.detach()
 
 
 def _payload_bytes(header: bytes) -> int | None:
