@@ -8,20 +8,24 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import layout, tfrecord_schema
+from beam_pipeline.sources.arrays import ReadArrays
 from beam_pipeline.sources.coco import ReadCoco
 from beam_pipeline.sources.folders import ReadClassFolders
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest import ReadCsv, ReadJsonl
+from beam_pipeline.sources.tar import ReadTar
 from beam_pipeline.sources.tfrecord import ReadTFRecords
 from beam_pipeline.sources.voc import ReadVoc
 from beam_pipeline.sources.yolo import ReadYolo
 
 __all__ = [
+    "ReadArrays",
     "ReadClassFolders",
     "ReadCoco",
     "ReadCsv",
     "ReadJsonl",
     "ReadTFRecords",
+    "ReadTar",
     "ReadVoc",
     "ReadYolo",
     "find_layout",
@@ -77,6 +81,23 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
             return ReadCoco(found.path, image_root=config.image_root or None)
         case "tfrecord":
             return ReadTFRecords(found.path, scratch)
+        case "tar":
+            return ReadTar(
+                found.path,
+                label_column=config.label_column,
+                ignore_columns=config.ignore_columns,
+                classes=config.classes,
+                schema=config.schema,
+            )
+        case "arrays":
+            return ReadArrays(
+                found.path,
+                scratch,
+                label_column=config.label_column,
+                ignore_columns=config.ignore_columns,
+                classes=config.classes,
+                schema=config.schema,
+            )
     read_manifest: Callable[..., beam.PTransform] = ReadJsonl
     if found.name == "csv":
         read_manifest = functools.partial(ReadCsv, column_names=config.column_names)

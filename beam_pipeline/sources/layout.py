@@ -8,11 +8,13 @@ from typing import NoReturn
 
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import signs
+from beam_pipeline.sources import container_signs, signs
+from beam_pipeline.sources.array_files import is_array
 from beam_pipeline.sources.coco_files import find_coco_files
 from beam_pipeline.sources.manifest_files import find_manifests
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
-from beam_pipeline.sources.tree import Tree, joined
+from beam_pipeline.sources.tar import is_tar, refuse_compressed
+from beam_pipeline.sources.tree import Tree, joined, shown
 
 # What tells a layout, as an error says it.
 LOOKED_FOR = {
@@ -22,6 +24,9 @@ LOOKED_FOR = {
     "yolo": "a data.yaml, or .txt files in labels/ or beside their images",
     "csv": "one .csv or .tsv file that names images, sounds or arrays, or holds all data itself",
     "jsonl": "one .jsonl or .ndjson file of that sort",
+    "tar": ".tar files",
+    "arrays": ".npz or .npy files, not in one folder a class",
+    "tfrecord": "files that begin as TFRecord files do",
 }
 _FINDERS: dict[str, Callable[[Tree, str], signs.Found]] = {
     "folders": signs.find_folders,
@@ -30,6 +35,9 @@ _FINDERS: dict[str, Callable[[Tree, str], signs.Found]] = {
     "yolo": signs.find_yolo,
     "csv": functools.partial(signs.find_manifests, suffixes=("csv", "tsv")),
     "jsonl": functools.partial(signs.find_manifests, suffixes=("jsonl", "ndjson")),
+    "tar": container_signs.find_tars,
+    "arrays": container_signs.find_arrays,
+    "tfrecord": container_signs.find_tfrecords,
 }
 _LAYOUT_OF_SUFFIX = {
     "csv": "csv",
@@ -39,7 +47,12 @@ _LAYOUT_OF_SUFFIX = {
     "json": "coco",
     "yaml": "yolo",
     "yml": "yolo",
+    "tar": "tar",
+    "npz": "arrays",
+    "npy": "arrays",
 }
+# Layouts of files that hold many records each: a pattern may name several.
+_CONTAINERS = ("tar", "arrays", "tfrecord")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +61,7 @@ class Layout:
 
     Attributes:
         name: One of LOOKED_FOR.
-        path: What its `Read…` transform takes: an absolute folder or file.
+        path: What its `Read…` transform takes: an absolute folder, file, or pattern of files.
         found: What was seen, in one sentence: "voc: 364 XML files in Annotations/, …".
     """
 
@@ -61,15 +74,15 @@ def detect(path: str) -> Layout:
     """The layout at `path`, from the names in its top folders and the start of a few files.
 
     Annotations beside images (voc, yolo, coco) win over a manifest, and a manifest over class
-    folders. In a folder that holds but one other, as a zip's contents often do, the layout may
-    lie one level deeper.
+    folders and over files of many records each, which a pattern may name. In a folder that holds
+    but one other, as a zip's contents often do, the layout may lie one level deeper.
 
     Raises:
         ConfigError: There is no such path, nothing known in it, or more than one layout.
     """
     absolute = _existing(path)
     if not storage.is_directory(absolute):
-        return _of_file(absolute)
+        return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute)
     tree = Tree(absolute)
     found = _only(_layouts(tree, ""), path)
     return found or _give_up(f"cannot tell the layout of {path}", tree)
@@ -88,6 +101,8 @@ def resolve(path: str, layout: str) -> Layout:
         is_yaml = _LAYOUT_OF_SUFFIX.get(suffix(absolute)) == "yolo"
         if layout in ("folders", "voc") or (layout == "yolo" and not is_yaml):
             raise ConfigError(f"--layout {layout} wants a folder, and {path} is a file")
+        if layout not in _CONTAINERS and not storage.exists(absolute):
+            raise ConfigError(f"--layout {layout} takes no pattern of files, such as {path}")
         return Layout(name=layout, path=absolute, found=f"{layout}: {_name(absolute)}")
     tree = Tree(absolute)
     return (
@@ -99,7 +114,9 @@ def resolve(path: str, layout: str) -> Layout:
 
 def _existing(path: str) -> str:
     absolute = storage.absolute(path).rstrip("/") or "/"
-    if not storage.exists(absolute) and not storage.is_directory(absolute):
+    if storage.exists(absolute) or storage.is_directory(absolute):
+        return absolute
+    if not set("*?[") & set(absolute) or not storage.match_files(absolute):
         raise ConfigError(f"the input {path!r} does not exist (looked at {absolute})")
     return absolute
 
@@ -115,6 +132,8 @@ def _layouts(tree: Tree, top: str) -> list[Layout]:
     for names in (("voc", "yolo", "coco"), ("csv", "jsonl")):
         if found := [layout for name in names for layout in _find(name, tree, top)]:
             return found
+    if found := [layout for name in _CONTAINERS for layout in _find(name, tree, top)]:
+        return found + _find("folders", tree, top)
     listing = tree.look(top)
     alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
     inner = _layouts(tree, joined(top, listing.folders[0])) if alone else []
@@ -132,15 +151,33 @@ def _only(layouts: list[Layout], path: str) -> Layout | None:
 
 
 def _of_file(path: str) -> Layout:
-    name = _LAYOUT_OF_SUFFIX.get(suffix(uncompressed(path)))
+    name = _layout_of_file(path)
     if name is None or (name == "coco" and not signs.is_coco(path)):
         why = "without COCO's keys at its start" if name else "with no suffix of these"
         raise ConfigError(
             f"cannot tell the layout of {path}, a file {why}: looked for "
-            f"{', '.join('.' + known for known in _LAYOUT_OF_SUFFIX)}; "
+            f"{', '.join('.' + known for known in _LAYOUT_OF_SUFFIX)}, and for a TFRecord file; "
             "give the folder of the data set, or name its layout with --layout"
         )
     return Layout(name=name, path=path, found=f"{name}: {_name(path)}")
+
+
+def _layout_of_file(path: str) -> str | None:
+    refuse_compressed([path])
+    found = _LAYOUT_OF_SUFFIX.get(suffix(uncompressed(path)))
+    return found or ("tfrecord" if container_signs.is_tfrecord(path) else None)
+
+
+def _of_pattern(pattern: str) -> Layout:
+    files = storage.match_files(pattern)
+    names = {_layout_of_file(file) for file in files}
+    if len(names) != 1 or not names <= {*_CONTAINERS}:
+        raise ConfigError(
+            f"cannot tell the layout of {pattern}: it fits {shown(files, 'file')}, which are not "
+            "all .tar, not all .npz or .npy, and not all TFRecord files; choose with --layout"
+        )
+    name = str(names.pop())
+    return Layout(name=name, path=pattern, found=f"{name}: {shown(files, 'file')}")
 
 
 def _as_told(layout: str, path: str) -> Layout | None:
@@ -157,6 +194,9 @@ def _as_told(layout: str, path: str) -> Layout | None:
                 "folders": lambda file: bool(media_kind(file)),
                 "voc": lambda file: suffix(file) == "xml",
                 "yolo": lambda file: suffix(file) == "txt",
+                "tar": is_tar,
+                "arrays": is_array,
+                "tfrecord": bool,
             }[layout]
             files = (file.relative for file in storage.list_files(path))
             seen = list(itertools.islice(filter(fits, files), 1))
@@ -164,6 +204,7 @@ def _as_told(layout: str, path: str) -> Layout | None:
 
 
 def _give_up(problem: str, tree: Tree, layout: str = "") -> NoReturn:
+    refuse_compressed(container_signs.find_compressed_tars(tree))
     looked_for = [f"{sign} ({name})" for name, sign in LOOKED_FOR.items() if layout in ("", name)]
     raise ConfigError(
         f"{problem}: it holds {tree.look()}; looked for {'; '.join(looked_for)}; "

@@ -261,7 +261,6 @@ def test_detect_a_file(make_tree, name, text, expected):
             r"\(voc\).*--layout",
             id="nothing known",
         ),
-        pytest.param({"1.npy": ""}, "", "cannot tell", id="an array without class"),
         pytest.param({"images/1.jpg": "", "masks/1.bin": ""}, "", "cannot tell", id="annotated"),
         pytest.param({"a.csv": "x,y\n", "b.bin": ""}, "", "cannot tell", id="what is the data"),
         pytest.param({"train/1.jpg": "", "test/1.jpg": ""}, "", "cannot tell", id="only splits"),

@@ -1,0 +1,274 @@
+"""Which columns of which rows the arrays of .npy and .npz files are."""
+
+import dataclasses
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.media import npz
+from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, is_split_name, stem, suffix
+from beam_pipeline.sources.unpacking import opened_array
+
+# "x_train", "train_x", "trainX", "train": a split's name in an array's.
+_WITH_SPLIT = tuple(
+    map(
+        re.compile,
+        (
+            r"(?P<split>[A-Za-z]+)(?P<column>)",
+            r"(?P<column>.+)[_\-. ](?P<split>[A-Za-z]+)",
+            r"(?P<split>[A-Za-z]+)[_\-. ](?P<column>.+)",
+            r"(?P<split>[a-z]+)(?P<column>[A-Z].*)",
+        ),
+    )
+)
+_WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
+# What an array is called whose name is a split's or a number alone.
+_UNNAMED = "array"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """An array whose first axis is the rows.
+
+    Attributes:
+        path: The .npy or .npz file.
+        member: Its name in the .npz file; "" of a .npy file.
+        dtype: NumPy's, with the byte order of the file: "<f4".
+        shape: Sizes by axis.
+        offset: Where in the file its values begin, raw, little-endian and in C order; None
+            where they have to be unpacked for that.
+    """
+
+    path: str
+    member: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of columns of one length.
+
+    Attributes:
+        name: What the rows' keys begin with: a file's path below the input.
+        split: The split that a name states.
+        columns: By name.
+    """
+
+    name: str
+    split: str | None
+    columns: Mapping[str, Column]
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return next(iter(self.columns.values())).shape[0]
+
+
+def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], list[Rejected]]:
+    """The tables that the arrays at `path` are, and what of them cannot be used.
+
+    - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
+      `train_labels`), it is a table a split.
+    - .npy files of one folder and split are the columns of a table. Where they differ in a
+      number at the end (`x_0.npy`, `x_1.npy`), each number is a table.
+
+    Args:
+        path: A file, a folder, or a pattern of files.
+        ignored: Columns to leave out.
+
+    Raises:
+        ConfigError: There is no array, the arrays of a table differ in their first axis, or
+            the tables in their columns.
+    """
+    files, others = find_files(path, is_array)
+    rejected = [
+        Rejected(
+            source=name, reason="not an array", detail="its suffix is not .npy or .npz", bad=False
+        )
+        for name in others
+    ]
+    tables: list[Table] = []
+    for group in _groups(files):
+        try:
+            tables += _tables(group, ignored)
+        except RecordError as error:
+            rejected.append(Rejected(source=_name(group), reason=error.reason, detail=error.detail))
+    _check(tables)
+    rejected += [
+        Rejected(source=table.name, reason=npz.EMPTY, detail="its arrays have no rows")
+        for table in tables
+        if not table.num_rows
+    ]
+    return [table for table in tables if table.num_rows], rejected
+
+
+def is_array(path: str) -> bool:
+    """Whether the file's name is an array's."""
+    return suffix(path) in ARRAY_SUFFIXES
+
+
+_Group = dict[str, InputFile]
+"""Files of .npy by the column that each is; or one .npz file, by ""."""
+
+
+def _groups(files: Iterable[InputFile]) -> list[_Group]:
+    """The files that belong together."""
+    packed: list[_Group] = []
+    plain: list[InputFile] = []
+    for file in files:
+        if suffix(file.path) == "npz":
+            packed.append({"": file})
+        else:
+            plain.append(file)
+    numbered = _group_columns(plain, numbered=True)
+    alike = len({frozenset(group) for group in numbered}) <= 1
+    return packed + (numbered if alike else _group_columns(plain, numbered=False))
+
+
+def _group_columns(files: Iterable[InputFile], *, numbered: bool) -> list[_Group]:
+    groups: dict[tuple[str, str, str], _Group] = defaultdict(dict)
+    for file in files:
+        name, number = stem(file.path), ""
+        if numbered and (found := _WITH_NUMBER.fullmatch(name)):
+            name, number = found["column"], found["number"]
+        if file.split:
+            name = without_split(name)[0]
+        group = groups[folder(file.relative), file.split or "", number]
+        if other := group.get(name or _UNNAMED):
+            raise ConfigError(
+                f"{other.relative} and {file.relative} both are the column {name or _UNNAMED!r}; "
+                "rename one"
+            )
+        group[name or _UNNAMED] = file
+    return list(groups.values())
+
+
+def without_split(name: str) -> tuple[str, str]:
+    """("x", "train") of "x_train"; the second is "" where no split is named."""
+    for pattern in _WITH_SPLIT:
+        if (found := pattern.fullmatch(name)) and is_split_name(found["split"]):
+            return found["column"], found["split"]
+    return name, ""
+
+
+def _name(group: _Group) -> str:
+    return min(file.relative for file in group.values())
+
+
+def _tables(group: _Group, ignored: Collection[str]) -> Iterator[Table]:
+    """The tables of files that belong together.
+
+    Raises:
+        RecordError: One of them cannot be used.
+    """
+    file = group.get("")
+    if file is None:
+        columns = {
+            name: _column_of_npy(each) for name, each in group.items() if name not in ignored
+        }
+        split = next(iter(group.values())).split
+        if columns:
+            yield Table(name=_name(group), split=split, columns=columns)
+        return
+    found = {name: without_split(name) for name in _members(file.path)}
+    kept = {
+        name: (column, split)
+        for name, (column, split) in found.items()
+        if not {name, column} & {*ignored}
+    }
+    by_split: dict[str, dict[str, Column]] = defaultdict(dict)
+    in_splits = all(split for _, split in kept.values())
+    for name, (column, split) in kept.items():
+        table = by_split[split if in_splits else ""]
+        column = (column or _UNNAMED) if in_splits else name
+        if column in table:
+            raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
+        table[column] = _column_of_npz(file.path, name)
+    for split, columns in by_split.items():
+        name = f"{file.relative}/{split}" if split else file.relative
+        yield Table(name=name, split=split or file.split, columns=columns)
+
+
+def _members(path: str) -> list[str]:
+    with storage.opened(path) as handle:
+        if not handle.read(1):
+            raise RecordError(npz.EMPTY, "the file has no bytes")
+        names = [member.filename.removesuffix(".npy") for member in npz.members(handle)]
+    if not names:
+        raise RecordError(npz.UNSUPPORTED, "an .npz without arrays")
+    return names
+
+
+def _column_of_npy(file: InputFile) -> Column:
+    try:
+        with storage.opened(file.path) as handle:
+            size = handle.seek(0, 2)
+            if not size:
+                raise RecordError(npz.EMPTY, "the file has no bytes")
+            handle.seek(0)
+            header = array_header(handle)
+        return _column(file.path, "", header, size, header.offset)
+    except RecordError as error:
+        raise RecordError(error.reason, f"{file.relative}: {error.detail}") from error
+
+
+def _column_of_npz(path: str, name: str) -> Column:
+    try:
+        with opened_array(path, name) as part:
+            header = array_header(part)
+        with storage.opened(path) as handle:
+            [member] = [each for each in npz.members(handle) if each.filename == f"{name}.npy"]
+            start = npz.data_offset(handle, member)
+        stored = member.compress_type == 0
+        return _column(
+            path, name, header, member.file_size, start + header.offset if stored else None
+        )
+    except RecordError as error:
+        raise RecordError(error.reason, f"{name}: {error.detail}") from error
+
+
+def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:
+    """The column of a .npy file of so many bytes."""
+    is_text = header.dtype.kind in "US" and header.dtype.itemsize
+    if not is_text or len(header.shape) != 1:
+        check_numbers(header.dtype)
+    lacking = header.offset + header.num_bytes - size
+    if lacking > 0:
+        raise RecordError(npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
+    if lacking < 0:
+        raise RecordError(npz.DAMAGED, f"{-lacking:,} bytes follow the values")
+    return Column(
+        path=path,
+        member=member,
+        dtype=header.dtype.str,
+        shape=header.shape,
+        offset=None if header.conversions else offset,
+    )
+
+
+def _check(tables: Sequence[Table]) -> None:
+    for table in tables:
+        lengths = {
+            name: column.shape[0] if column.shape else 0 for name, column in table.columns.items()
+        }
+        if len(set(lengths.values())) > 1 or not all(c.shape for c in table.columns.values()):
+            told = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
+            raise ConfigError(
+                f"the arrays of {table.name} are no columns of one table, since they have several "
+                f"numbers of rows ({told}); leave some out with --ignore-columns, or, where each "
+                "file is one record, pass --layout folders"
+            )
+    for table in tables[1:]:
+        if table.columns.keys() != tables[0].columns.keys():
+            one, other = (", ".join(sorted(each.columns)) for each in (tables[0], table))
+            raise ConfigError(
+                f"{tables[0].name} has the columns {one}, and {table.name} has {other}; give them "
+                "the same, or leave some out with --ignore-columns"
+            )

@@ -1,0 +1,165 @@
+"""The members of a tar file, one after the other, as byte ranges; nothing is unpacked."""
+
+import re
+import tarfile
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from beam_pipeline.errors import RecordError
+
+TRUNCATED = "truncated file"
+DAMAGED = "damaged archive"
+_BLOCK_BYTES = tarfile.BLOCKSIZE
+# The longest header that is believed: a long name takes some kilobytes. A damaged one may state
+# anything, and would be read whole.
+_MAX_HEADER_BYTES = 1 << 20
+_SCANNED_BYTES = 1 << 20
+_COMPRESSED = {
+    b"\x1f\x8b": "gunzip",
+    b"BZh": "bunzip2",
+    b"\xfd7zXZ": "unxz",
+    b"\x28\xb5\x2f\xfd": "unzstd",
+    b"\x04\x22\x4d\x18": "unlz4",
+}
+_OUTSIDE = re.compile(r"([A-Za-z]:)?[\\/]|(.*[\\/])?\.\.([\\/]|$)", re.DOTALL)
+_KINDS = {
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+}
+
+
+class Member(NamedTuple):
+    """One member that is not a folder.
+
+    Attributes:
+        name: Its path, without "./" at the start.
+        offset: Where in the tar its bytes begin.
+        length: How many they are.
+        problem: (reason, detail) of why it cannot be used; None where it can.
+    """
+
+    name: str
+    offset: int
+    length: int
+    problem: tuple[str, str] | None = None
+
+
+def read_members(handle: Any) -> Iterator[Member]:
+    """The members of the tar file behind `handle`, in their order, in bounded memory.
+
+    USTAR, GNU and PAX, with long names and large sizes. Between two members, the handle may be
+    read and moved.
+
+    Raises:
+        RecordError: "compressed archive", "empty archive", "truncated file" or "damaged
+            archive", once the members before the fault are out.
+    """
+    size = handle.seek(0, 2)
+    handle.seek(0)
+    head = handle.read(_BLOCK_BYTES)
+    for magic, program in _COMPRESSED.items():
+        if head.startswith(magic):
+            raise RecordError("compressed archive", compressed(program))
+    if not head.strip(b"\0"):
+        raise RecordError("empty archive", "it has no members")
+    handle.seek(0)
+    archive = _open(handle)
+    end = 0
+    while (info := _next(archive)) is not None:
+        archive.members = []  # type: ignore[attr-defined]  # else it keeps them all
+        if info.size < 0 or archive.offset <= end:
+            raise RecordError(DAMAGED, f"the header at byte {end:,} states impossible sizes")
+        end = info.offset_data + info.size
+        if info.isreg() and not info.issparse() and end > size:
+            raise RecordError(
+                TRUNCATED,
+                f"member {info.name!r} ends {end - size:,} bytes behind the end of the archive",
+            )
+        end = archive.offset
+        if not info.isdir():
+            yield _member(info)
+    _check_end(handle, archive.offset, size)
+
+
+def compressed(program: str) -> str:
+    """Why compressed tars are refused, and what to do; `program` decompresses them."""
+    return (
+        "no byte range can be read from a compressed tar without decompressing all before it; "
+        f"decompress it ({program})"
+    )
+
+
+class _Headers:
+    """What `tarfile` reads: headers, so never much at once."""
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+        self.seek = handle.seek
+        self.tell = handle.tell
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= _MAX_HEADER_BYTES:
+            raise RecordError(DAMAGED, f"byte {self.tell():,}: a header of {size:,} bytes")
+        return bytes(self._handle.read(size))
+
+
+def _open(handle: Any) -> tarfile.TarFile:
+    try:
+        return tarfile.TarFile(fileobj=_Headers(handle), mode="r")  # type: ignore[arg-type]
+    except RecordError:
+        raise
+    except Exception as error:  # a hostile header may raise anything
+        raise RecordError(DAMAGED, f"no tar file: {error}") from error
+
+
+def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+    try:
+        return archive.next()
+    except RecordError:
+        raise
+    except Exception as error:  # likewise
+        reason = TRUNCATED if "unexpected end" in str(error) else DAMAGED
+        raise RecordError(reason, f"byte {archive.offset:,}: {error}") from error
+
+
+def _check_end(handle: Any, offset: int, size: int) -> None:
+    """Raises RecordError unless nothing but zeros, and at least a block of them, is left."""
+    if offset + _BLOCK_BYTES > size:
+        raise RecordError(
+            TRUNCATED, "it has no end mark, two blocks of zeros, after its last member"
+        )
+    handle.seek(offset)
+    if handle.read(_BLOCK_BYTES).strip(b"\0"):
+        raise RecordError(DAMAGED, f"the header at byte {offset:,} is none")
+    while data := handle.read(_SCANNED_BYTES):
+        if data.strip(b"\0"):
+            raise RecordError(
+                DAMAGED,
+                f"more follows the end mark at byte {offset:,}; if that is another tar, unpack "
+                "both (tar --ignore-zeros) and pack them as one",
+            )
+
+
+def _member(info: tarfile.TarInfo) -> Member:
+    problem = None
+    if _OUTSIDE.match(info.name):
+        problem = ("unsafe path", f"{info.name!r} leads out of the archive")
+    elif info.issparse():
+        problem = ("unsupported member", f"{info.name!r} is a sparse file; pack it without holes")
+    elif not info.isreg():
+        kind = _KINDS.get(info.type, f"of type {info.type!r}")
+        problem = ("unsupported member", f"{info.name!r} is {kind}, not a file")
+    elif not _is_unicode(info.name):
+        problem = ("not UTF-8", f"the name {info.name!a}")
+    return Member(info.name.removeprefix("./"), info.offset_data, info.size, problem)
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
