@@ -22,6 +22,33 @@ def test_a_declaration_by_name_is_filled_up():
 
 
 @pytest.mark.parametrize(
+    ("declared", "dtype", "shape"),
+    [
+        pytest.param({"kind": "audio"}, "float32", (None, None), id="audio"),
+        pytest.param({"kind": "sequence", "dtype": "int64"}, "int64", (None,), id="sequence"),
+        pytest.param(
+            {"kind": "sequence", "dtype": "float32", "shape": [None, 2]},
+            "float32",
+            (None, 2),
+            id="rows",
+        ),
+        pytest.param({"kind": "class_label", "shape": [None]}, "int64", (None,), id="labels"),
+        pytest.param(
+            {"kind": "tensor", "dtype": "uint16", "shape": [], "encoding": "bytes"},
+            "uint16",
+            (),
+            id="raw",
+        ),
+    ],
+)
+def test_dtypes_and_shapes(declared, dtype, shape):
+    (feature,) = features_from_json([{"name": "x", **declared}]).values()
+
+    assert (feature.dtype, feature.shape) == (dtype, shape)
+    assert feature.encoding == declared.get("encoding", "")
+
+
+@pytest.mark.parametrize(
     ("declared", "error", "message"),
     [
         pytest.param([{"kind": "image"}], ConfigError, "has no name", id="no name"),
@@ -38,6 +65,54 @@ def test_a_declaration_by_name_is_filled_up():
             ConfigError,
             r"\[height, width, channels\]",
             id="an image of two axes",
+        ),
+        pytest.param(
+            {"x": {"kind": "tensor", "dtype": "float32"}},
+            ConfigError,
+            r"tensor feature 'x' has no shape; state its sizes",
+            id="a tensor without a shape",
+        ),
+        pytest.param(
+            {"x": {"kind": "tensor", "dtype": "float32", "shape": [None, 3]}},
+            ConfigError,
+            r"shape \[None, 3\]; state sizes that are fixed",
+            id="a tensor of an open shape",
+        ),
+        pytest.param(
+            {"x": {"kind": "sequence", "dtype": "int64", "shape": [5]}},
+            ConfigError,
+            r"\[null\], or \[null, 4\]",
+            id="a sequence of fixed length",
+        ),
+        pytest.param(
+            {"x": {"kind": "sequence", "dtype": "int64", "shape": [None, None]}},
+            ConfigError,
+            r"\[null\], or \[null, 4\]",
+            id="a sequence of open rows",
+        ),
+        pytest.param(
+            {"x": {"kind": "audio", "shape": [None]}},
+            ConfigError,
+            r"\[samples, channels\]",
+            id="audio of one axis",
+        ),
+        pytest.param(
+            {"x": {"kind": "class_label", "shape": [3]}},
+            ConfigError,
+            "any number of labels",
+            id="three labels",
+        ),
+        pytest.param(
+            {"x": {"kind": "tensor", "dtype": "int8", "shape": [3], "encoding": "byte"}},
+            UnknownNameError,
+            "did you mean 'bytes'",
+            id="unknown encoding",
+        ),
+        pytest.param(
+            {"x": {"kind": "text", "encoding": "bytes"}},
+            UnknownNameError,
+            "none at all",
+            id="a kind without encodings",
         ),
     ],
 )
@@ -60,6 +135,11 @@ def test_wrong_declarations(declared, error, message):
             ["pic", "image/class/label", "things"],
             id="the names win",
         ),
+        pytest.param(
+            {"pic/encoded", "label/label", "things/object/bbox/xmin"},
+            ["pic/encoded", "label/label", "things/object"],
+            id="the keys of this project's writer",
+        ),
         pytest.param({"other"}, ["pic", "label", "things"], id="neither"),
     ],
 )
@@ -69,6 +149,15 @@ def test_keys_of_bare_records(record_keys, expected):
     )
 
     assert [each.key for each in with_keys_of(declared, record_keys).values()] == expected
+
+
+@pytest.mark.parametrize(
+    ("record_keys", "encoding"), [({"things"}, "flat"), ({"things/bbox/xmin"}, "")]
+)
+def test_boxes_under_one_key_are_flat(record_keys, encoding):
+    declared = features_from_json({"things": {"kind": "boxes"}})
+
+    assert with_keys_of(declared, record_keys)["things"].encoding == encoding
 
 
 @pytest.mark.parametrize(

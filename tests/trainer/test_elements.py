@@ -1,0 +1,96 @@
+"""What a batch is: inputs, target and weight."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+
+
+@pytest.fixture
+def dataset(tmp_path, write_records):
+    """Three records of two inputs, a label and two weights."""
+    write_records(
+        tmp_path / "a.tfrecord",
+        [
+            {"a": float(n), "b": [n, n], "label": n, "weight": n / 2, "count": n, "s": b"s"}
+            for n in range(3)
+        ],
+    )
+    return trainer.open(tmp_path / "a.tfrecord")
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [pytest.param("weight", [0, 0.5, 1], id="float"), pytest.param("count", [0, 1, 2], id="int")],
+)
+def test_weights_come_third_and_are_no_input(dataset, weight, expected):
+    (batch,) = dataset.batches(
+        features=["a", "b", "label", weight], target="label", sample_weight=weight
+    )
+
+    inputs, label, weights = batch
+    assert set(inputs) == {"a", "b"}
+    assert label.numpy().tolist() == [0, 1, 2]
+    assert weights.dtype == tf.float32
+    assert weights.numpy().tolist() == expected
+
+
+def test_a_weight_of_one_record(dataset):
+    inputs, _, weight = next(
+        dataset.batches(
+            batch_size=None,
+            features=["a", "label", "weight"],
+            target="label",
+            sample_weight="weight",
+        ).as_numpy_iterator()
+    )
+
+    assert (np.shape(inputs), np.shape(weight)) == ((), ())
+
+
+def test_a_float_is_a_target_as_good(dataset):
+    (batch,) = dataset.batches(features=["b", "a"], target="a")
+
+    assert batch[1].numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        pytest.param({"sample_weight": "weight"}, trainer.ConfigError, "name that by target"),
+        pytest.param(
+            {"target": "label", "sample_weight": "weigth"},
+            trainer.UnknownNameError,
+            "did you mean 'weight'",
+            id="no such output",
+        ),
+        pytest.param(
+            {"target": "label", "sample_weight": "s"},
+            trainer.UnknownNameError,
+            "there is no number a record to be the sample_weight 's'",
+            id="a string",
+        ),
+        pytest.param(
+            {"target": "label", "sample_weight": "b"},
+            trainer.UnknownNameError,
+            "sample_weight 'b'",
+            id="two numbers",
+        ),
+        pytest.param(
+            {"target": "label", "sample_weight": "label"},
+            trainer.UnknownNameError,
+            "sample_weight 'label'",
+            id="the target",
+        ),
+        pytest.param(
+            {"features": ["label", "weight"], "target": "label", "sample_weight": "weight"},
+            trainer.ConfigError,
+            "leaves no input",
+            id="no input is left",
+        ),
+    ],
+)
+def test_wrong_arguments(dataset, arguments, error, message):
+    with pytest.raises(error, match=message):
+        dataset.batches(**arguments)
