@@ -114,11 +114,11 @@ def expected_forms(found: fit.Lists, expected: Mapping[str, Expected]) -> dict[s
         if kind == "bytes" and len(values) == 1:
             form = encoded_form(values[0])
             if there and there.form and form != there.form:
-                reason = {"image": "not an image", "audio": "not audio"}[there.form]
+                what = {"image": "an image", "audio": "audio"}[there.form]
                 raise RecordError(
-                    reason,
+                    f"not {what}",
                     f"key {key!r} holds {fit.shown(values[0])}, where {there.source} holds "
-                    f"{there.form}; if both are meant, declare its kind bytes with --schema",
+                    f"{what}; if both are meant, declare its kind bytes with --schema",
                 )
             forms[key] = form if there is None else there.form
     return forms
