@@ -58,15 +58,27 @@ def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | No
         return None
     label = None
     if feature := by_kind.get("class_label"):
-        text = example[f"{feature.key.removesuffix('/label')}/text"]
-        label = b"".join(text).decode()
+        label = _label(feature, example)
     picture = example[by_kind["image"].key][0]
     if feature := by_kind.get("boxes"):
         return draw(picture, _boxes(feature, example), label, classes=feature.classes)
     return draw(picture, None, label)
 
 
+def _label(feature: Feature, example: Mapping[str, Any]) -> str:
+    """The names of the record's classes, as far as there are any."""
+    if not feature.bare:
+        texts = example[f"{feature.key.removesuffix('/label')}/text"]
+        return ", ".join(text.decode() for text in texts)
+    numbers = (number - feature.label_offset for number in example[feature.key] if number >= 0)
+    return ", ".join(feature.classes[number] for number in numbers)
+
+
 def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
+    if feature.encoding == "flat":
+        flat = example.get(feature.key, [])
+        rows = zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
+        return Boxes(coordinates=tuple(rows), format="rel_xyxy")
     sides = (example[f"{feature.key}/bbox/{side}"] for side in ("xmin", "ymin", "xmax", "ymax"))
     names = example.get(f"{feature.key}/class/text", [])
     return Boxes(
