@@ -234,4 +234,5 @@ def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
     else:
         shown = ((name, each, None) for name, each in examples(info, args.split, args.limit))
     for name, example, path in shown:
-        print(f"--- {name}{f', drawn in {path}' if path else ''}\n{as_text(example)}")
+        text = as_text(example, info.features)
+        print(f"--- {name}{f', drawn in {path}' if path else ''}\n{text}")

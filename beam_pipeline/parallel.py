@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import loky
 
 from beam_pipeline import storage
-from beam_pipeline.records import Image, Record
+from beam_pipeline.records import Record, file_of
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -68,8 +68,8 @@ def _paths(elements: Iterable[object]) -> Iterator[str]:
     for element in elements:
         if isinstance(element, Record):
             for value in element.features.values():
-                if isinstance(value, Image):
-                    yield value.file.path
+                if file := file_of(value):
+                    yield file.path
 
 
 def _file_bytes(path: str) -> int:

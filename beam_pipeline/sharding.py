@@ -15,9 +15,22 @@ import re
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Stored
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    Image,
+    Record,
+    Stored,
+    Value,
+    file_of,
+)
 from beam_pipeline.stored import is_label_key
 
+_NOT_GROUPING = (Image, Audio, Array, FileContent, ClassLabels, Boxes, Stored)
 _POSITION_BITS = 64
 # Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.
@@ -40,9 +53,7 @@ def content_digest(record: Record) -> str:
     if record.example:
         return _existing_digest(record.example.file.sha256, record)
     digests = [
-        value.file.sha256
-        for _, value in sorted(record.features.items())
-        if isinstance(value, Image)
+        file.sha256 for _, value in sorted(record.features.items()) if (file := file_of(value))
     ]
     if len(digests) == 1:
         return digests[0]
@@ -63,9 +74,16 @@ def annotation(record: Record) -> str:
     if record.example:
         return record.example.file.sha256
     values = sorted(
-        (name, value) for name, value in record.features.items() if not isinstance(value, Image)
+        (name, _brief(value)) for name, value in record.features.items() if not file_of(value)
     )
     return repr(values)
+
+
+def _brief(value: Value) -> object:
+    """Equal for equal values, and short."""
+    if not isinstance(value, Array):
+        return value
+    return (value.dtype, value.shape, hashlib.sha256(value.data).hexdigest())
 
 
 def label_text(record: Record) -> str:
@@ -77,7 +95,7 @@ def label_text(record: Record) -> str:
                 names.append(str(value))
             case ClassLabel(label):
                 names.append(label)
-            case Boxes(labels=labels):
+            case ClassLabels(labels) | Boxes(labels=labels):
                 names.extend(labels)
     return ", ".join(names)
 
@@ -96,7 +114,7 @@ def group_of(record: Record, group_by: str) -> str:
             return levels[int(group_by) - 1]
         raise RecordError("no group", f"{record.key!r} has no level {group_by} for --group-by")
     value = record.features.get(group_by)
-    if value is None or isinstance(value, Image | Boxes | Stored):
+    if value is None or isinstance(value, _NOT_GROUPING):
         raise RecordError(
             "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
         )

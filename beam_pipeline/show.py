@@ -1,7 +1,8 @@
 """Show: records as text, and pictures with their boxes drawn."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,38 @@ from beam_pipeline.shards import read_examples
 _SHOWN_VALUES = 8
 
 
-def as_text(example: Mapping[str, Any]) -> str:
-    """The Example as aligned lines `key  value`; long values are cut, binary ones counted."""
+def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str:
+    """The Example as aligned lines `key  value`; long values are cut, binary ones counted.
+
+    Where `features` say what a key holds, arrays have their type and shape, sounds their length.
+    """
     width = max(map(len, example), default=0)
-    return "\n".join(f"{key:{width}}  {_shown(value)}" for key, value in example.items())
+    of_key = {feature.key: feature for feature in features}
+    return "\n".join(
+        f"{key:{width}}  {_shown(value)}{_note(of_key.get(key), example)}"
+        for key, value in example.items()
+    )
+
+
+def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
+    """What is known of a key's values beside the values."""
+    match feature:
+        case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
+            return f" ({feature.dtype} {_sizes(feature, example[feature.key])})"
+        case Feature(kind="audio", bare=False):
+            prefix = feature.key.removesuffix("/encoded")
+            facts = ("num_samples", "sample_rate", "channels")
+            samples, rate, channels = (example[f"{prefix}/{name}"][0] for name in facts)
+            plural = "" if channels == 1 else "s"
+            return f" ({samples / rate:.2f} s, {rate:,} Hz, {channels} channel{plural})"
+    return ""
+
+
+def _sizes(feature: Feature, values: Sequence[Any]) -> str:
+    """The shape of such values, "2×3"."""
+    inner = [size for size in feature.shape if size is not None]
+    rows = [] if len(inner) == len(feature.shape) else [len(values) // math.prod(inner)]
+    return "×".join(map(str, (*rows, *inner))) or "scalar"
 
 
 def _shown(values: Sequence[Any]) -> str:

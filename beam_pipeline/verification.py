@@ -14,9 +14,10 @@ from beam_pipeline.dataset import DatasetInfo, ShardEntry
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.example import lists
-from beam_pipeline.fit import misfits
+from beam_pipeline.fit import Lists, misfits, size_problem
+from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.parallel import map_threads
-from beam_pipeline.records import FileRef
+from beam_pipeline.records import FileRef, Stored
 from beam_pipeline.schema import Feature
 from beam_pipeline.shards import Frame, read_frames
 
@@ -25,9 +26,10 @@ def verify(info: DatasetInfo) -> list[str]:
     """What is wrong with the data set, a line each; an empty list when all is well.
 
     Checked: every shard's presence, sha256, number of records and bytes; both checksums of
-    every record; that it is an Example with all keys of the schema; that every picture has
-    the sha256 its record states; that both indices have the records and their offsets; the
-    sums of metadata.json, and what dataset_info.json repeats of them.
+    every record; that it is an Example with all keys of the schema, of its kinds, lengths and
+    ranges; that every picture has the sha256 that its record states, every sound the sample
+    rate, samples and channels; that both indices have the records and their offsets; the sums
+    of metadata.json, and what dataset_info.json repeats of them.
     """
     shards = [(info, split, shard) for split, entries in info.splits.items() for shard in entries]
     problems = map_threads(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
@@ -88,11 +90,10 @@ def _verify_shard(info: DatasetInfo, split: str, shard: ShardEntry) -> Iterator[
         yield f"{shard.file}: sha256 is {sha256}, metadata.json states {shard.sha256}"
     spans = []
     keys = _keys(info.features)
-    bare = [feature for feature in info.features if feature.bare]
     try:
         for number, frame in enumerate(read_frames(path, info.compressed)):
             spans.append((frame.offset, frame.length))
-            for problem in _verify_record(frame, keys, bare):
+            for problem in _verify_record(frame, keys, info.features):
                 yield f"{shard.file}: record {number}, at byte {frame.offset}: {problem}"
     except DatasetDamagedError as error:
         yield str(error).replace(path, shard.file)
@@ -114,26 +115,54 @@ def _keys(features: tuple[Feature, ...]) -> frozenset[str]:
     return frozenset(key for feature in ours for key in tfds.leaves(feature))
 
 
-def _verify_record(frame: Frame, keys: frozenset[str], bare: list[Feature]) -> Iterator[str]:
+def _verify_record(
+    frame: Frame, keys: frozenset[str], features: Iterable[Feature]
+) -> Iterator[str]:
     try:
         found = lists(frame.payload)
     except ValueError as error:
         yield str(error)
         return
-    yield from misfits(bare, found)
-    example = {key: list(values) for key, (_, values) in found.items()}
-    if missing := sorted(keys - set(example)):
+    if missing := sorted(keys - set(found)):
         yield f"the Example lacks {', '.join(missing)}"
-    for key, value in example.items():
-        if key.endswith("/key/sha256") and value:
-            payload = example.get(f"{key.removesuffix('/key/sha256')}/encoded", [b""])
-            yield from _verify_picture(key, value[0], payload[0])
+        return
+    if problems := list(misfits(features, found)):
+        yield from problems
+        return
+    for key, (_, values) in found.items():
+        if key.endswith("/key/sha256") and values:
+            _, payload = found.get(f"{key.removesuffix('/key/sha256')}/encoded", ("", [b""]))
+            yield from _verify_picture(key, values[0], payload[0])
+    for feature in features:
+        if feature.kind == "audio" and not feature.bare:
+            yield from _verify_sound(feature, found)
 
 
 def _verify_picture(key: str, stated: Any, payload: Any) -> Iterator[str]:
     sha256 = hashlib.sha256(payload).hexdigest()
     if sha256 != stated.decode():
         yield f"the picture's sha256 is {sha256}, {key} states {stated.decode()}"
+
+
+def _verify_sound(feature: Feature, found: Lists) -> Iterator[str]:
+    key = feature.key
+    try:
+        facts = inspect_audio(found[key][1][0], AudioOptions())
+    except RecordError as error:
+        yield f"key {key!r}: {error}"
+        return
+    prefix = key.removesuffix("/encoded")
+    stated_format = bytes(found[f"{prefix}/format"][1][0]).decode(errors="replace")
+    if stated_format != facts.format:
+        yield f"the sound's format is {facts.format}, {prefix}/format states {stated_format}"
+    for name in ("sample_rate", "num_samples", "channels"):
+        fact, stated = getattr(facts, name), found[f"{prefix}/{name}"][1][0]
+        if stated != fact:
+            yield f"the sound's {name} is {fact}, {prefix}/{name} states {stated}"
+    shape = (facts.num_samples, facts.channels)
+    stored = Stored(kind="bytes", length=1, shape=shape, sample_rate=facts.sample_rate)
+    if problem := size_problem(feature, stored):
+        yield problem
 
 
 def _verify_index(

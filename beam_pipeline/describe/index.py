@@ -1,5 +1,6 @@
 """A shard's index: a row a record in Parquet, and the offsets as DALI reads them."""
 
+import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,34 +8,58 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
-from beam_pipeline.records import Boxes, ClassLabel, Image, Record, Stored
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    Image,
+    Record,
+    Stored,
+    Value,
+)
 from beam_pipeline.schema import Feature
-from beam_pipeline.stored import IMAGE_FORMS
+from beam_pipeline.stored import AUDIO_FORMS, IMAGE_FORMS
 
-_TYPES = {
-    "int64": pyarrow.int64(),
-    "float32": pyarrow.float32(),
-    "string": pyarrow.string(),
+_STRING, _INT64 = pyarrow.string(), pyarrow.int64()
+_TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
+
+_ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64}
+_RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
+# What there is of each feature of a kind, beside its name.
+_FACTS = {
+    "image": {"sha256": _STRING, "width": _INT64, "height": _INT64},
+    "audio": {
+        "sha256": _STRING,
+        "sample_rate": _INT64,
+        "num_samples": _INT64,
+        "channels": _INT64,
+    },
+    "tensor": {"sha256": _STRING},
+    "sequence": {"sha256": _STRING, "length": _INT64},
+    "bytes": {"sha256": _STRING},
 }
-
-_RESERVED = frozenset({"key", "source", "offset", "length", "sha256", "width", "height", "labels"})
 
 
 class Rows:
     """The rows of one shard's index, in the order of its records.
 
     Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
-    starts and how long it is, in the uncompressed stream); then by feature: sha256 (of the
-    file that was read), width, height of a picture; labels (list of strings): the class names
-    of record and boxes; and every scalar and text column under its own name,
-    with an underscore behind where that name is one of these. Of Examples that others wrote,
-    sha256, width and height are of the stored picture, and a long text is null.
+    starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
+    read (a file, or the values and bytes that a record had itself), width and height of a
+    picture, sample_rate, num_samples and channels of a sound, length of a sequence, each after
+    the feature's name but for the feature "image"; every scalar and text column under its own
+    name, with an underscore behind where that name is taken; labels (list of strings): the class
+    names of record and boxes. Of Examples that others wrote, sha256 is of the stored picture or
+    sound, and a long text is null.
     """
 
     def __init__(self, schema: Sequence[Feature]):
         self._schema = schema
-        self._arrow_schema = _arrow_schema(schema)
-        self._column_of = {feature.name: _column(feature, schema) for feature in schema}
+        self._column_of = _own_columns(schema)
+        self._arrow_schema = _arrow_schema(schema, self._column_of)
         self._columns: dict[str, list[Any]] = {name: [] for name in self._arrow_schema.names}
 
     def add(self, record: Record, offset: int, length: int) -> None:
@@ -47,28 +72,17 @@ class Rows:
         }
         labels: list[str] = []
         for feature in self._schema:
-            match record.features.get(feature.name):
-                case Image() as image:
-                    prefix = _prefix(feature)
-                    row[f"{prefix}sha256"] = image.file.sha256
-                    row[f"{prefix}width"] = image.width
-                    row[f"{prefix}height"] = image.height
-                case ClassLabel(name):
-                    labels.append(name)
-                case Boxes() as boxes:
-                    labels.extend(boxes.labels)
-                case bytes() | Stored(shape=()):
-                    pass
-                case Stored() as stored:
-                    row |= _of_stored(stored, _prefix(feature))
-                case int(number) if feature.kind == "class_label":
-                    if number >= 0:
-                        labels.append(feature.classes[number - feature.label_offset])
-                case value:
-                    row[self._column_of[feature.name]] = value
+            value = record.features.get(feature.name)
+            if feature.kind in _FACTS:
+                prefix = _prefix(feature)
+                row |= {f"{prefix}{name}": fact for name, fact in _facts(feature, value).items()}
+            elif column := self._column_of.get(feature.name):
+                row[column] = None if isinstance(value, Stored) else value
+            else:
+                labels += _labels(feature, value)
         row["labels"] = labels
-        for name, column in self._columns.items():
-            column.append(row.get(name))
+        for name, values in self._columns.items():
+            values.append(row.get(name))
 
     def files(self, compressed: bool) -> Iterator[tuple[str, bytes]]:
         """The index's files as (suffix, bytes): .parquet, and .idx where readers can seek."""
@@ -81,39 +95,94 @@ class Rows:
             yield ".idx", "".join(f"{offset} {length}\n" for offset, length in spans).encode()
 
 
-def _of_stored(stored: Stored, prefix: str) -> dict[str, Any]:
-    """The columns of a picture that somebody else stored."""
-    if stored.form not in IMAGE_FORMS:
-        return {}
-    height, width = stored.shape
-    return {f"{prefix}sha256": stored.sha256, f"{prefix}width": width, f"{prefix}height": height}
+def _facts(feature: Feature, value: Value | None) -> dict[str, Any]:
+    """What the columns of a feature hold, without their prefix; some may be left out."""
+    match value:
+        case Image():
+            return {"sha256": value.file.sha256, "width": value.width, "height": value.height}
+        case Audio():
+            return {
+                "sha256": value.file.sha256,
+                "sample_rate": value.sample_rate,
+                "num_samples": value.num_samples,
+                "channels": value.channels,
+            }
+        case Array():
+            sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
+            return {"sha256": sha256, "length": value.shape[0]}
+        case FileContent():
+            return {"sha256": value.file.sha256}
+        case bytes():
+            return {"sha256": hashlib.sha256(value).hexdigest()}
+        case tuple():
+            return {"length": len(value)}
+        case Stored() if value.form in IMAGE_FORMS and value.shape:
+            height, width = value.shape
+            return {"sha256": value.sha256, "width": width, "height": height}
+        case Stored() if value.form in AUDIO_FORMS and value.shape:
+            num_samples, channels = value.shape
+            return {
+                "sha256": value.sha256,
+                "sample_rate": value.sample_rate,
+                "num_samples": num_samples,
+                "channels": channels,
+            }
+        case Stored():
+            return {"length": value.length}
+    # A list of one number or text that somebody else stored, or of none.
+    return {"length": 0 if value is None else 1} if feature.kind == "sequence" else {}
+
+
+def _labels(feature: Feature, value: Value | None) -> Sequence[str]:
+    match value:
+        case ClassLabel():
+            return (value.name,)
+        case ClassLabels():
+            return value.names
+        case Boxes():
+            return value.labels
+        case int(number) if feature.kind == "class_label" and number >= feature.label_offset:
+            return (feature.classes[number - feature.label_offset],)
+    return ()
+
+
+def _fact_types(feature: Feature) -> dict[str, pyarrow.DataType]:
+    """The columns of a feature beside its own, without their prefix."""
+    types = _FACTS.get(feature.kind, {})
+    is_media = feature.kind in ("image", "audio")
+    if not is_media and (feature.bare or _is_of_texts(feature)):
+        return {name: kind for name, kind in types.items() if name != "sha256"}
+    return types
+
+
+def _is_of_texts(feature: Feature) -> bool:
+    return feature.kind in ("tensor", "sequence") and feature.dtype == "string"
 
 
 def _prefix(feature: Feature) -> str:
     return "" if feature.name == "image" else f"{feature.name}_"
 
 
-def _column(feature: Feature, schema: Sequence[Feature]) -> str:
-    taken = _RESERVED | {each.name for each in schema if each is not feature}
-    name = feature.name
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
-    string, int64 = pyarrow.string(), pyarrow.int64()
-    columns = [("key", string), ("source", string), ("offset", int64), ("length", int64)]
+def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
+    """The column of each scalar and text, by the feature's name."""
+    facts = {f"{_prefix(feature)}{name}" for feature in schema for name in _fact_types(feature)}
+    columns = {}
     for feature in schema:
-        match feature.kind:
-            case "image":
-                prefix = _prefix(feature)
-                columns += [
-                    (f"{prefix}sha256", string),
-                    (f"{prefix}width", int64),
-                    (f"{prefix}height", int64),
-                ]
-            case "scalar" | "text":
-                columns.append((_column(feature, schema), _TYPES[feature.dtype]))
-    columns.append(("labels", pyarrow.list_(string)))
-    return pyarrow.schema(columns)
+        if feature.kind in ("scalar", "text") and feature.dtype in _TYPES:
+            taken = _RESERVED | facts | {each.name for each in schema if each is not feature}
+            name = feature.name
+            while name in taken:
+                name += "_"
+            columns[feature.name] = name
+    return columns
+
+
+def _arrow_schema(schema: Sequence[Feature], column_of: dict[str, str]) -> pyarrow.Schema:
+    columns = dict(_ALWAYS)
+    for feature in schema:
+        for name, kind in _fact_types(feature).items():
+            columns[f"{_prefix(feature)}{name}"] = kind
+        if feature.name in column_of:
+            columns[column_of[feature.name]] = _TYPES[feature.dtype]
+    columns["labels"] = pyarrow.list_(_STRING)
+    return pyarrow.schema(list(columns.items()))

@@ -17,6 +17,9 @@ TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 _PACKAGE = "tensorflow_datasets.core.features"
 
+# Raw values that tf.io.decode_raw has no type for; TFDS gives them as bytes.
+_NOT_DECODED = frozenset({"uint32"})
+
 # TFDS counts classes from 0 and detection's label maps from 1: index 0 gets this name.
 PLACEHOLDER_CLASS = "background"
 
@@ -64,7 +67,10 @@ def features(schema: Iterable[Feature]) -> str:
 
 def leaves(feature: Feature) -> dict[str, Any]:
     """TFDS's description of every key under which `feature` is stored."""
-    return _FEATURES[feature.kind](feature)
+    found = _FEATURES[feature.kind](feature)
+    if feature.bare and feature.kind != "boxes":
+        return {feature.key: found[feature.key]}
+    return found
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:
@@ -85,10 +91,11 @@ def _text(value: object) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _tensor(dtype: str) -> dict[str, Any]:
+def _tensor(dtype: str, shape: Sequence[int | None] = (), encoding: str = "none") -> dict[str, Any]:
+    dimensions = {"dimensions": list(map(str, shape))} if shape else {}
     return {
         "pythonClassName": f"{_PACKAGE}.tensor_feature.Tensor",
-        "tensor": {"shape": {}, "dtype": dtype, "encoding": "none"},
+        "tensor": {"shape": dimensions, "dtype": dtype, "encoding": encoding},
     }
 
 
@@ -111,7 +118,7 @@ def _sequence(feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scalar_leaf(dtype: str) -> dict[str, Any]:
-    return _bytes_text() if dtype == "string" else _tensor(dtype)
+    return _bytes_text() if dtype in ("string", "bytes") else _tensor(dtype)
 
 
 def _image(feature: Feature) -> dict[str, Any]:
@@ -132,13 +139,30 @@ def _image(feature: Feature) -> dict[str, Any]:
     }
 
 
+def _audio(feature: Feature) -> dict[str, Any]:
+    """The file as bytes: TFDS's own Audio reads one format, which it must be told."""
+    prefix = feature.key.removesuffix("/encoded")
+    numbers = ("sample_rate", "num_samples", "channels")
+    return {
+        feature.key: _bytes_text(),
+        f"{prefix}/format": _bytes_text(),
+        **{f"{prefix}/{name}": _tensor("int64") for name in numbers},
+    }
+
+
 def _label(feature: Feature) -> dict[str, Any]:
     text_key = f"{feature.key.removesuffix('/label')}/text"
-    return {feature.key: _class_label(len(feature.classes)), text_key: _bytes_text()}
+    num_classes = len(feature.classes) + feature.label_offset
+    number = _class_label(num_classes) if feature.classes else _tensor("int64")
+    if feature.shape:
+        return {feature.key: _sequence(number), text_key: _sequence(_bytes_text())}
+    return {feature.key: number, text_key: _bytes_text()}
 
 
 def _boxes(feature: Feature) -> dict[str, Any]:
     key = feature.key
+    if feature.encoding == "flat":
+        return {key: _sequence(_tensor("float32"))}
     found = {
         f"{key}/bbox/{side}": _sequence(_tensor("float32"))
         for side in ("xmin", "xmax", "ymin", "ymax")
@@ -146,7 +170,8 @@ def _boxes(feature: Feature) -> dict[str, Any]:
     if feature.classes:
         num_classes = len(feature.classes) + feature.label_offset
         found[f"{key}/class/label"] = _sequence(_class_label(num_classes))
-        found[f"{key}/class/text"] = _sequence(_bytes_text())
+        if not feature.bare:
+            found[f"{key}/class/text"] = _sequence(_bytes_text())
     for name, dtype in feature.attributes.items():
         found[f"{key}/{name}"] = _sequence(_scalar_leaf(dtype))
     if feature.keypoints:
@@ -164,11 +189,26 @@ def _scalar(feature: Feature) -> dict[str, Any]:
     return {feature.key: _scalar_leaf(feature.dtype)}
 
 
+def _array(feature: Feature) -> dict[str, Any]:
+    if feature.encoding != "bytes":
+        return {feature.key: _tensor(feature.dtype, feature.shape)}
+    if feature.dtype in _NOT_DECODED:
+        return {feature.key: _bytes_text()}
+    return {feature.key: _tensor(feature.dtype, feature.shape, "bytes")}
+
+
+def _list(feature: Feature) -> dict[str, Any]:
+    return {feature.key: _sequence(_tensor(feature.dtype, feature.shape[1:]))}
+
+
 _FEATURES = {
     "image": _image,
     "class_label": _label,
     "boxes": _boxes,
     "scalar": _scalar,
+    "tensor": _array,
+    "sequence": _list,
     "text": _scalar,
+    "audio": _audio,
     "bytes": _scalar,
 }

@@ -214,7 +214,10 @@ LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
             {**LISTED, "dtype": "int64"}, array([True, False]), [1, 0], id="bools as ints"
         ),
         pytest.param(
-            {**LISTED, "shape": [2, 2]}, array([[1.0, 2], [3, 4]]), [1, 2, 3, 4], id="C order"
+            {**LISTED, "shape": [2, 2]},
+            array([[1.0, 2], [3, 4]]),
+            [1.0, 2.0, 3.0, 4.0],
+            id="C order",
         ),
         pytest.param({**LISTED, "shape": []}, 3, [3.0], id="a number as a tensor"),
         pytest.param({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()], id="texts"),
