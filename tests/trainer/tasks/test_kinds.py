@@ -1,20 +1,30 @@
 """Every kind of learning: loops and replicas agree, and what was trained is saved whole."""
 
+import json
 
 import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 import trainer
 from trainer import keras_fit, training
+from trainer.errors import ConfigError
 from trainer.evaluation import evaluator
+from trainer.features import features_from_json
 from trainer.optimizers import create_optimizer
 from trainer.progress import Progress
-from trainer.tasks import choose_task, models
+from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import evaluation_batches, learned, training_batches
+from trainer.tasks.record import check_same_records, task_from_json, task_to_json
 from trainer.training import Plan
 
 LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
 BATCH = 8
+SETTINGS = Settings(image_size=(12, 12))
+OF_ANY_LENGTH = ("sequence", "series", "tags", "text", "audio")
+OFTEN = ("image_metadata", "sequence", "audio", "table", "several labels")
+SELDOM = ("series", "tags", "text", "array", "regression", "two numbers", "names")
 
 
 @pytest.fixture(scope="module")
@@ -27,59 +37,184 @@ def task_of(dataset_of):
     """A function from a kind's name to its task, everything learned."""
     tasks = {}
 
-    def get(kind, **options):
-        key = (kind, *options.items())
-        if key not in tasks:
+    def get(kind):
+        if kind not in tasks:
             dataset = dataset_of(kind)
-            target = "price" if kind == "regression" else None
-            options.setdefault("sample_weight", "weight")
-            task, _ = choose_task("auto", dataset.features, target, **options)
-            tasks[key] = learned(task, dataset, "train", lambda line: None)
-        return tasks[key]
+            task, _ = choose_task(
+                "auto",
+                dataset.features,
+                "price" if kind == "regression" else None,
+                sample_weight="weight",
+                settings=SETTINGS,
+            )
+            tasks[kind] = learned(task, dataset, "train", lambda line: None)
+        return tasks[kind]
 
     return get
 
 
 @pytest.fixture(scope="module")
-def trained(dataset_of, task_of, one_replica, two_replicas):
+def make_kind_plan(dataset_of, task_of):
+    """A function (kind, strategy) to a Plan of 6 steps an epoch that is the same each time."""
+
+    def make(kind, strategy, model=lambda task: models.branched(task, "small")):
+        dataset, task = dataset_of(kind), task_of(kind)
+        keras.utils.set_random_seed(3)
+        with strategy.scope():
+            built = model(task)
+            optimizer = create_optimizer("adam", 0.01)
+            optimizer.build(built.trainable_variables)
+        return Plan(
+            task=task,
+            model=built,
+            optimizer=optimizer,
+            strategy=strategy,
+            batches=lambda first: training_batches(
+                task, dataset, "train", batch_size=BATCH, seed=5, first_record=first
+            ),
+            batch_size=BATCH,
+            steps_per_epoch=6,
+        )
+
+    return make
+
+
+def run(plan, loop="custom", epochs=range(1)):
+    """The history's last row."""
+    history = []
+    LOOPS[loop](plan, epochs, lambda _, row: history.append(row), Progress(quiet=True))
+    return history[-1]
+
+
+def evaluated(plan, dataset, model=None, task=None):
+    """Loss and metrics on the test split."""
+    task = task or plan.task
+    batches = evaluation_batches(task, dataset, "test", batch_size=BATCH)
+    return evaluator(task, model or plan.model, plan.strategy, batches, BATCH, 13)()
+
+
+@pytest.fixture(scope="module")
+def trained(make_kind_plan, dataset_of, one_replica, two_replicas):
     """A function (kind, loop, replicas) to plan, history and evaluation after 6 steps."""
     results = {}
 
     def get(kind, loop, replicas):
         key = (kind, loop, replicas)
         if key not in results:
-            strategy = {1: one_replica, 2: two_replicas}[replicas]
-            dataset, task = dataset_of(kind), task_of(kind)
-            keras.utils.set_random_seed(3)
-            with strategy.scope():
-                model = models.branched(task, "small")
-                optimizer = create_optimizer("adam", 0.01)
-                optimizer.build(model.trainable_variables)
-            plan = Plan(
-                task=task,
-                model=model,
-                optimizer=optimizer,
-                strategy=strategy,
-                batches=lambda first: training_batches(
-                    task, dataset, "train", batch_size=BATCH, seed=5, first_record=first
-                ),
-                batch_size=BATCH,
-                steps_per_epoch=6,
-            )
-            history = []
-            LOOPS[loop](plan, range(1), lambda _, row: history.append(row), Progress(quiet=True))
-            batches = evaluation_batches(task, dataset, "test", batch_size=BATCH)
-            evaluated = evaluator(task, model, strategy, batches, BATCH, 13)()
-            results[key] = plan, history[0], evaluated
+            plan = make_kind_plan(kind, {1: one_replica, 2: two_replicas}[replicas])
+            results[key] = plan, run(plan, loop), evaluated(plan, dataset_of(kind))
         return results[key]
 
     return get
 
 
-@pytest.mark.parametrize(("loop", "replicas"), [("custom", 2), ("fit", 1), ("fit", 2)])
+@pytest.mark.parametrize(
+    ("loop", "replicas", "kind"),
+    [
+        *[pytest.param("fit", 2, kind) for kind in OFTEN],
+        *[pytest.param("fit", 2, kind, marks=pytest.mark.slow) for kind in SELDOM],
+        *[pytest.param("custom", 2, kind, marks=pytest.mark.slow) for kind in OFTEN + SELDOM],
+        *[pytest.param("fit", 1, kind, marks=pytest.mark.slow) for kind in OFTEN + SELDOM],
+    ],
+)
 def test_loops_and_replicas_agree(kind, trained, loop, replicas):
-    _, history, evaluated = trained(kind, "custom", 1)
-    _, other_history, other_evaluated = trained(kind, loop, replicas)
+    _, history, evaluation = trained(kind, "custom", 1)
+    _, other_history, other_evaluation = trained(kind, loop, replicas)
 
     assert other_history == pytest.approx(history, rel=1e-4, abs=1e-5)
-    assert other_evaluated == pytest.approx(evaluated, rel=1e-3, abs=1e-4)
+    assert other_evaluation == pytest.approx(evaluation, rel=1e-3, abs=1e-4)
+
+
+def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
+    plan, _, evaluation = trained(kind, "custom", 1)
+    plan.model.save(tmp_path / "model.keras", include_optimizer=False)
+
+    model = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    task = task_from_json(json.loads(json.dumps(task_to_json(plan.task))))
+
+    dataset = dataset_of(kind)
+    assert task == plan.task
+    assert evaluated(plan, dataset, model, task) == pytest.approx(evaluation, rel=1e-5, abs=1e-6)
+    check_same_records(task, dataset.features, SETTINGS)
+
+
+@pytest.mark.parametrize("kind", OFTEN)
+def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
+    _, expected, _ = trained(kind, "custom", 1)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        plan = make_kind_plan(kind, one_replica)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    assert run(plan)["loss"] == pytest.approx(expected["loss"], rel=0.2)
+
+
+@pytest.mark.parametrize("kind", OF_ANY_LENGTH)
+def test_what_pads_changes_nothing(kind, trained, dataset_of):
+    plan, _, _ = trained(kind, "custom", 1)
+
+    def outputs(batch_size):
+        batches = evaluation_batches(plan.task, dataset_of(kind), "test", batch_size=batch_size)
+        return np.concatenate(
+            [plan.model(plan.task.prepare(inputs), training=False) for inputs, _ in batches]
+        )
+
+    np.testing.assert_allclose(outputs(13), outputs(1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replicas):
+    calls = []
+
+    class Counted(keras.layers.Layer):
+        def call(self, x):
+            calls.append(x)
+            return x
+
+    def model(task):
+        built = models.branched(task, "small")
+        return keras.Model(built.inputs[0], Counted()(built.outputs[0]))
+
+    plan = make_kind_plan("audio", two_replicas, model)
+    lengths = {int(tf.shape(inputs)[1]) for inputs, *_ in plan.batches_from(0).take(6)}
+    assert len(lengths) > 3
+
+    calls.clear()
+    run(plan, loop)
+    assert len(calls) <= 2 * 2  # each replica's, perhaps with and without a graph
+
+    calls.clear()
+    evaluated(plan, dataset_of("audio"))
+    assert len(calls) <= 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "message"),
+    [
+        pytest.param("audio", {"audio": None}, "feature, as the model takes it", id="missing"),
+        pytest.param(
+            "audio", {"audio": {"sample_rate": 16000}}, "trained on Audio.*8000", id="sample rate"
+        ),
+        pytest.param("audio", {"audio": {"kind": "bytes"}}, "audio .bytes.", id="kind"),
+        pytest.param("table", {"vector": {"shape": [4]}}, r"shape \[4\]", id="size"),
+        pytest.param("array", {"x": {"shape": [8, 8]}}, r"shape \[8, 8\]", id="sizes"),
+        pytest.param("audio", {"label": {"classes": ["a"]}}, "the same classes", id="classes"),
+        pytest.param("audio", {"label": {"shape": [None]}}, "the target label", id="target"),
+    ],
+)
+def test_other_records_are_refused(kind, declared, message, task_of, directory_of):
+    metadata = json.loads((directory_of(kind) / "metadata.json").read_text())
+    features = {each["name"]: each for each in metadata["features"]}
+    for name, change in declared.items():
+        features[name] = change and features[name] | change
+    changed = features_from_json([each for each in features.values() if each])
+
+    with pytest.raises(ConfigError, match=message):
+        check_same_records(task_of(kind), changed, SETTINGS)
+
+
+def test_what_nobody_said_of_other_records_may_be_so(task_of):
+    declared = {"audio": {"kind": "audio"}, "label": {"kind": "class_label"}}
+
+    check_same_records(task_of("audio"), features_from_json(declared), SETTINGS)

@@ -1,0 +1,211 @@
+"""What each kind of input makes of a batch, on the CPU and on the device."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.features import features_from_json
+from trainer.tasks import Settings, sequence_models
+from trainer.tasks.inputs import input_type
+from trainer.tasks.inputs.array import Array
+from trainer.tasks.inputs.audio import Audio, log_mel
+from trainer.tasks.inputs.category import Category
+from trainer.tasks.inputs.image import Image
+from trainer.tasks.inputs.numbers import Numbers, normalization
+from trainer.tasks.inputs.sequences import Ids, Series
+from trainer.tasks.inputs.words import Words
+
+TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        pytest.param({"kind": "image"}, Image, id="image"),
+        pytest.param({"kind": "audio"}, Audio, id="audio"),
+        pytest.param({"kind": "class_label"}, Category, id="class"),
+        pytest.param({"kind": "class_label", "shape": [None]}, None, id="classes"),
+        pytest.param({"kind": "text"}, Words, id="text"),
+        pytest.param({"kind": "scalar", "dtype": "string"}, Words, id="string"),
+        pytest.param({"kind": "scalar", "dtype": "bytes"}, None, id="bytes"),
+        pytest.param({"kind": "scalar", "dtype": "int64"}, Numbers, id="number"),
+        pytest.param({"kind": "sequence", "dtype": "int64"}, Ids, id="ids"),
+        pytest.param({"kind": "sequence", "dtype": "float32"}, Series, id="series"),
+        pytest.param(
+            {"kind": "sequence", "dtype": "int64", "shape": [None, 2]}, Series, id="rows of numbers"
+        ),
+        pytest.param({"kind": "sequence", "dtype": "string"}, Words, id="strings"),
+        pytest.param({"kind": "tensor", "dtype": "int64", "shape": [3]}, Numbers, id="vector"),
+        pytest.param({"kind": "tensor", "dtype": "string", "shape": [3]}, None, id="fixed strings"),
+        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [3, 3]}, Array, id="array"),
+        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [2] * 4}, None, id="4 axes"),
+        pytest.param({"kind": "boxes"}, None, id="boxes"),
+        pytest.param({"kind": "bytes"}, None, id="raw"),
+    ],
+)
+def test_the_kind_of_input_that_a_feature_is(declared, expected):
+    (feature,) = features_from_json({"x": declared}).values()
+
+    kind = input_type(feature)
+
+    assert kind is expected
+    if kind is not None:
+        assert kind.from_feature(feature, Settings()).takes(feature, Settings())
+
+
+@pytest.mark.parametrize(
+    ("each", "values", "expected"),
+    [
+        pytest.param(
+            Image(name="x", height=1, width=1, channels=3),
+            np.array([[[[0, 51, 255]]]], np.uint8),
+            [[[[0, 0.2, 1]]]],
+            id="an image is scaled to 0..1",
+        ),
+        pytest.param(Numbers(name="x", size=1), [3, 4], [[3], [4]], id="scalars"),
+        pytest.param(Numbers(name="x", size=2), [[True, False]], [[1, 0]], id="a vector"),
+        pytest.param(
+            Array(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]], id="an array"
+        ),
+        pytest.param(
+            Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]], id="a series has columns"
+        ),
+        pytest.param(
+            Series(name="x", size=4), np.zeros([1, 5, 2, 2]), np.zeros([1, 5, 4]), id="flat rows"
+        ),
+        pytest.param(
+            Ids(name="x", num_ids=6),
+            [[0, 5, 6, 99, -1, -1]],
+            [[1, 6, 7, 7, 0, 0]],
+            id="ids start at 1, unknown ones are one, what pads is 0",
+        ),
+        pytest.param(
+            Category(name="x", num_classes=2),
+            np.array([0, 1, 2, -1]),
+            [[1], [2], [3], [0]],
+            id="a class",
+        ),
+        pytest.param(
+            Audio(name="x", sample_rate=8000),
+            [[[0.5, 0.0], [1.0, 0.5]]],
+            [[0.25, 0.75]],
+            id="channels are averaged",
+        ),
+    ],
+)
+def test_what_models_take(each, values, expected):
+    made = each.prepare(tf.constant(values))
+
+    np.testing.assert_allclose(made, expected)
+    assert made.dtype.name == each.dtype
+    assert len(made.shape) == 1 + len(each.shape)
+    for size, wanted in zip(made.shape[1:], each.shape, strict=True):
+        assert wanted in (None, size)
+
+
+def learned(each, *batches):
+    learner = each.learner()
+    for batch in batches:
+        learner.statistic.add(batch)
+    return learner.finish()
+
+
+def numbered(each, strings):
+    return next(iter(tf.data.Dataset.from_tensors(strings).map(each.host_step()))).numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        pytest.param(None, [[2, 4, 3], [1, 3, 0], [0, 0, 0]], id="to the longest"),
+        pytest.param(2, [[2, 4], [1, 3], [0, 0]], id="cut"),
+        pytest.param(4, [[2, 4, 3, 0], [1, 3, 0, 0], [0, 0, 0, 0]], id="padded"),
+    ],
+)
+def test_words_of_texts(length, expected):
+    words = learned(Words(name="x", is_text=True, length=length), TEXTS[:1], TEXTS[1:])
+
+    assert set(words.vocabulary[:2]) == {"the", "sat"}
+    assert set(words.vocabulary[2:]) == {"cat", "dog"}
+    numbers = {word: number for number, word in enumerate(words.vocabulary, start=2)}
+    assert words.num_tokens == 6
+    made = numbered(words, ["the cat sat", "bird SAT.", ""])
+    named = {2: numbers["the"], 3: numbers["sat"], 4: numbers["cat"], 1: 1, 0: 0}
+    assert made == [[named[number] for number in row] for row in expected]
+
+
+def test_strings_of_sequences_are_taken_as_they_are():
+    words = learned(Words(name="x", is_text=False), np.array([b"New York", b"b", b"b"], object))
+
+    assert words.vocabulary == ("b", "New York")
+    assert numbered(words, [["New York", "new york", ""]]) == [[3, 1, 0]]
+
+
+def test_texts_without_a_word_are_an_error():
+    with pytest.raises(ConfigError, match="'x' has no word"):
+        learned(Words(name="x", is_text=True), np.array([b"", b"..."], object))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([[1], [0], [2], [0], [0]], [1, 1, 1, 0, 0], id="zeros within are no padding"),
+        pytest.param([[0], [0]], [0, 0], id="nothing but zeros"),
+        pytest.param([[0, 1], [0, 0]], [1, 0], id="rows"),
+    ],
+)
+def test_what_is_padding_in_a_series(rows, expected):
+    mask = sequence_models.before_last_zeros(np.array([rows], "float32"))
+
+    assert np.asarray(mask).astype(int).tolist() == [expected]
+
+
+def test_log_mel_is_that_of_tf_signal():
+    samples = np.random.default_rng(1).normal(0, 0.1, [1, 4000]).astype("float32")
+
+    bands, mask = log_mel(samples, 8000)
+
+    reflected = np.pad(np.pad(samples, [(0, 0), (0, 256)]), [(0, 0), (128, 128)], mode="reflect")
+    # 200 samples of 25 ms in the middle of a transform of 256.
+    stft = tf.signal.stft(reflected[:, 28:-28], 200, 80, 256)
+    matrix = tf.signal.linear_to_mel_weight_matrix(40, 129, 8000, 20.0, 4000.0)
+    expected = np.log(np.abs(stft) ** 2 @ matrix.numpy() + 1e-3)
+    kept = np.asarray(mask)[0]
+    assert kept[:50].all()
+    assert not kept[52:].any()
+    frames = min(len(kept), expected.shape[1])
+    expected = expected[0, :frames][kept[:frames]]
+    made = np.asarray(bands)[0, :frames][kept[:frames]]
+    np.testing.assert_allclose(made, expected - expected.mean(axis=0), atol=2e-2)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 100, 5000])
+def test_sounds_of_any_length_have_a_vector(samples):
+    x = keras.Input((None,))
+    model = keras.Model(x, Audio(name="x", sample_rate=16000).encode(x))
+
+    vectors = model(np.full([2, samples], 0.1, "float32"))
+
+    assert vectors.shape == (2, 192)
+    assert np.isfinite(vectors).all()
+
+
+def test_how_loud_a_sound_is_changes_nothing():
+    samples = np.random.default_rng(1).normal(0, 0.2, [1, 4000]).astype("float32")
+
+    loud, _ = log_mel(samples, 8000)
+    low, _ = log_mel(samples / 2, 8000)
+
+    np.testing.assert_allclose(np.asarray(low)[0, :50], np.asarray(loud)[0, :50], atol=0.1)
+
+
+def test_numbers_stay_apart_in_bfloat16():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        layer = normalization((2020.0,), (4.0,))
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    np.testing.assert_allclose(layer(np.array([[2020.0], [2023.0]])), [[0], [1.5]])

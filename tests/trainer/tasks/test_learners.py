@@ -1,0 +1,93 @@
+"""Statistics of the train split: those of NumPy over all of it, whatever the batches."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from trainer.errors import ConfigError
+from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Moments
+
+NUMBERS = st.floats(-1e6, 1e6, width=32)
+
+
+@given(
+    st.lists(
+        st.integers(0, 6).flatmap(lambda n: arrays(np.float32, (n, 2), elements=NUMBERS)),
+        min_size=1,
+    )
+)
+def test_moments_are_those_of_all_batches_together(batches):
+    moments = Moments("x", 2)
+    for batch in batches:
+        moments.add(batch)
+
+    rows = np.concatenate(batches).astype(np.float64)
+    expected = rows.var(axis=0) if len(rows) else np.zeros(2)
+    mean = rows.mean(axis=0) if len(rows) else np.zeros(2)
+    np.testing.assert_allclose(moments.mean, mean, rtol=1e-9, atol=1e-6)
+    varies = expected > 1e-6
+    np.testing.assert_allclose(np.array(moments.variance)[varies], expected[varies], rtol=1e-6)
+
+
+def test_moments_do_not_cancel():
+    moments = Moments("year", 1)
+    for number in range(100):
+        moments.add(np.array([1e9 + number % 2]))
+
+    assert moments.variance == pytest.approx((0.25,))
+
+
+def test_a_column_that_never_varies_is_not_blown_up():
+    moments = Moments("x", 2)
+    moments.add(np.array([[3, 1], [3, 2]]))
+
+    assert moments.mean == (3, 1.5)
+    assert moments.variance == (1, 0.25)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_none_are_named(bad):
+    with pytest.raises(ConfigError, match=rf"'age' is {bad}.*--inputs"):
+        Moments("age", 1).add(np.array([1, bad]))
+
+
+@pytest.mark.parametrize(
+    ("batches", "least", "expected"),
+    [
+        pytest.param([[3, 1], [], [2]], 0, 3, id="largest"),
+        pytest.param([], 0, -1, id="none at all"),
+        pytest.param([[-1, 0]], -1, 0, id="-1 says that there is none"),
+        pytest.param([[-1, 0]], 0, "'id' is -1", id="negative"),
+        pytest.param([[9], [10]], 0, "'id' is 10, beyond the limit of 10; do better", id="limit"),
+    ],
+)
+def test_largest(batches, least, expected):
+    largest = Largest("id", limit=10, remedy="do better", least=least)
+
+    def add_all():
+        for batch in batches:
+            largest.add(np.array(batch, np.int64))
+
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError, match=expected):
+            add_all()
+    else:
+        add_all()
+        assert largest.value == expected
+
+
+def test_distinct_strings_in_order():
+    distinct = Distinct("name")
+    distinct.add(np.array([b"b", "ä".encode()], object))
+    distinct.add(np.array([b"b", b"B"], object))
+
+    assert distinct.in_order == ("B", "b", "ä")
+
+
+def test_too_many_strings_are_no_classes():
+    distinct = Distinct("name")
+
+    with pytest.raises(ConfigError, match=f"more than {MAX_CLASSES} distinct"):
+        distinct.add(np.array([str(number).encode() for number in range(MAX_CLASSES + 1)], object))
