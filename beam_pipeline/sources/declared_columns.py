@@ -46,10 +46,12 @@ def declare_columns(
         ConfigError: A feature has no column, or a given column is not there.
     """
     usable = usable_columns(names, named)
+    # Made of the texts, by --tokenizer.
+    tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
     declared = tuple(
         (feature, _column(feature, schema, usable, named))
         for feature in schema
-        if feature.kind != "boxes"
+        if feature.kind != "boxes" and (feature.name not in tokens or feature.name in usable)
     )
     used = {column for _, column in declared}
     free = {lowered(name): name for name in usable if name not in used}

@@ -45,7 +45,7 @@ def fit(feature: Feature, column: str, value: Any, path_of: Callable[[str], str]
         why = f" ({error.detail})" if isinstance(error, RecordError) else ""
         raise RecordError(
             "does not fit the schema",
-            f"column {column!r} is {shown}, where {_expected(feature)} is expected{why}",
+            f"column {column!r} is {shown}, where {_expected(feature)} was expected{why}",
         ) from error
 
 

@@ -70,10 +70,12 @@ def keyed_row(
     Raises:
         RecordError: "malformed annotation": there is no such path.
     """
-    if not columns.key:
-        return ManifestRow(f"{manifest.relative}:{line}", manifest, line, values)
-    name = path_text(values.get(columns.key), columns.key)
-    return ManifestRow(manifest.locate(name)[0], manifest, line, values)
+    name = values.get(columns.key) if columns.key else None
+    if columns.key and not columns.declared:  # else the schema refuses it, in its own words
+        path_text(name, columns.key)
+    if isinstance(name, str) and name.strip():
+        return ManifestRow(manifest.locate(name)[0], manifest, line, values)
+    return ManifestRow(f"{manifest.relative}:{line}", manifest, line, values)
 
 
 def records_of_key(

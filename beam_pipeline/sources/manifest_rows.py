@@ -164,4 +164,5 @@ def json_rows(path: str, relative: str) -> Iterator[Row | Rejected]:
                 detail=f"{fault}: {text.strip()[:200]!a}",
             )
         else:
+            values.pop("", None)
             yield Row(line, values)

@@ -60,6 +60,12 @@ def test_all_other_columns_are_left_out():
     assert declared.ignored == {"id", "note"}
 
 
+def test_tokens_come_from_their_text():
+    tokens = {"kind": "sequence", "dtype": "int64"}
+    declared = declare({"caption": "text", "caption/tokens": tokens}, "caption")
+    assert [column for _, column in declared.declared] == ["caption"]
+
+
 def test_boxes_take_their_columns_and_declared_attributes():
     schema = {
         "image": "image",

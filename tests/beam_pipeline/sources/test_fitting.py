@@ -147,7 +147,7 @@ def test_sequences(value, declared, expected):
     [("", {}), (None, {}), ("1 2 3", {"shape": [None, 2]}), ([[1], [2]], {"shape": [None, 2]})],
 )
 def test_no_such_sequence(value, declared):
-    with pytest.raises(RecordError, match=r"where a list of int64 numbers.* is expected"):
+    with pytest.raises(RecordError, match=r"where a list of int64 numbers.* was expected"):
         fitted(value, "sequence", **{"dtype": "int64", **declared})
 
 
@@ -183,7 +183,7 @@ def test_a_class(value, classes, expected):
 
 @pytest.mark.parametrize("value", ["bird", "2", "-1", "0.5", "", None, ["cat"], {}])
 def test_no_such_class(value):
-    with pytest.raises(RecordError, match="where a class of cat, dog is expected"):
+    with pytest.raises(RecordError, match="where a class of cat, dog was expected"):
         fitted(value, "class_label", classes=["cat", "dog"])
 
 
@@ -207,7 +207,7 @@ def test_classes(value, expected):
 
 
 def test_no_such_classes():
-    with pytest.raises(RecordError, match=r"'cat\|bird', where a list of classes of cat, dog is"):
+    with pytest.raises(RecordError, match=r"'cat\|bird', where a list of classes of cat, dog was"):
         fitted("cat|bird", "class_label", shape=[None], classes=["cat", "dog"])
 
 
@@ -231,5 +231,5 @@ def test_the_message_names_all():
         fitted("x" * 500, "scalar", dtype="int64")
     assert caught.value.reason == "does not fit the schema"
     assert (
-        caught.value.detail == f"column 'col' is '{'x' * 78}…, where one int64 number is expected"
+        caught.value.detail == f"column 'col' is '{'x' * 78}…, where one int64 number was expected"
     )
