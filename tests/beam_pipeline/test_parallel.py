@@ -6,13 +6,13 @@ import time
 import pytest
 
 from beam_pipeline import parallel
-from beam_pipeline.records import FileRef, Image, Record, Rejected
+from beam_pipeline.records import Array, Audio, FileContent, FileRef, Image, Record, Rejected
 
 
-def records(tmp_path, size):
+def records(tmp_path, size, value=Image):
     path = tmp_path / f"{size}.jpg"
     path.write_bytes(bytes(size))
-    return [Record(key="a", features={"image": Image(file=FileRef(path=str(path)))})] * 3
+    return [Record(key="a", features={"x": value(file=FileRef(path=str(path)))})] * 3
 
 
 def test_small_files_go_to_processes(tmp_path):
@@ -24,6 +24,12 @@ def test_large_files_go_to_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
     labour = parallel.divide_labour(records(tmp_path, 100_000), threads=0, processes=2)
     assert (labour.threads, labour.processes) == (6, 0)
+
+
+@pytest.mark.parametrize("value", [Image, Audio, Array, FileContent])
+def test_files_of_every_kind_are_looked_at(tmp_path, monkeypatch, value):
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
+    assert parallel.divide_labour(records(tmp_path, 100_000, value), 0, processes=2).threads == 6
 
 
 def test_remote_files_go_to_many_threads():

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from beam_pipeline import sharding
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+)
 
 
 def record(key="a/b/c.jpg", sha256="00", **features):
@@ -48,6 +58,67 @@ def test_content_is_the_files_or_the_values():
     other = Record(key="1", features={"n": 2})
     assert sharding.content_digest(one) == sharding.content_digest(same)
     assert sharding.content_digest(one) != sharding.content_digest(other)
+
+
+def of(**features):
+    return Record(key="k", features=features)
+
+
+FILE = FileRef(path="/a", sha256="ab")
+INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE), Array(dtype="int64", file=FILE)],
+    ids=lambda value: type(value).__name__,
+)
+def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
+    labelled = of(x=value, label=ClassLabel("cat"), note="n", numbers=INLINE)
+    assert sharding.content_digest(labelled) == "ab"
+    assert sharding.annotation(labelled) == sharding.annotation(
+        of(numbers=INLINE, note="n", label=ClassLabel("cat"))
+    )
+    assert sharding.annotation(labelled) != sharding.annotation(of(x=value))
+
+
+def test_several_files_are_the_content_together():
+    other = FileRef(path="/b", sha256="cd")
+    one = of(x=Audio(file=FILE), y=Array(dtype="int64", file=other))
+    swapped = of(x=Audio(file=other), y=Array(dtype="int64", file=FILE))
+    assert sharding.content_digest(one) != sharding.content_digest(swapped)
+    assert sharding.content_digest(one) not in ("ab", "cd")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(INLINE, Array(dtype="int64", shape=(1,), data=b"\1" + bytes(7)), id="values"),
+        pytest.param(INLINE, Array(dtype="uint8", shape=(1,), data=bytes(8)), id="type"),
+        pytest.param(INLINE, Array(dtype="int64", shape=(1, 1), data=bytes(8)), id="shape"),
+        pytest.param("a", "b", id="text"),
+        pytest.param(("a", "b"), ("b", "a"), id="texts"),
+    ],
+)
+def test_without_a_file_the_values_are_the_content(one, other):
+    assert sharding.content_digest(of(x=one)) == sharding.content_digest(of(x=one))
+    assert sharding.content_digest(of(x=one)) != sharding.content_digest(of(x=other))
+
+
+def test_the_annotation_of_large_arrays_is_short():
+    large = Array(dtype="uint8", shape=(1 << 20,), data=bytes(1 << 20))
+    assert len(sharding.annotation(of(x=large))) < 200
+
+
+def test_label_text_names_all_classes():
+    labels = {"label": ClassLabel("a"), "topics": ClassLabels(("b", "c"))}
+    assert sharding.label_text(of(**labels)) == "a, b, c"
+
+
+@pytest.mark.parametrize("value", [INLINE, Audio(file=FILE), ClassLabels(("a",))])
+def test_values_that_group_nothing(value):
+    with pytest.raises(RecordError, match="no group"):
+        sharding.group_of(of(x=value), "x")
 
 
 def test_splits_take_their_fractions():

@@ -3,6 +3,7 @@
 import pytest
 
 from beam_pipeline import commands
+from beam_pipeline.declaration import parse_schema
 from beam_pipeline.show import as_text
 
 
@@ -21,6 +22,42 @@ from beam_pipeline.show import as_text
 )
 def test_as_text(values, text):
     assert as_text({"key": values}) == f"key  {text}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "text"),
+    [
+        ({"kind": "tensor", "dtype": "int64", "shape": [1, 2]}, [1, 2], "[1, 2] (int64 1×2)"),
+        ({"kind": "tensor", "dtype": "int64", "shape": []}, [1], "1 (int64 scalar)"),
+        (
+            {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+            [b"\xff" * 4],
+            "<4 bytes> (uint8 2×2)",
+        ),
+        (
+            {"kind": "sequence", "dtype": "float32", "shape": [None, 2]},
+            [0.5] * 4,
+            "[0.5, 0.5, 0.5, 0.5] (float32 2×2)",
+        ),
+        ({"kind": "sequence", "dtype": "int64"}, [1, 2], "[1, 2]"),
+        ({"kind": "text"}, [b"a"], "a"),
+        ({"kind": "audio", "bare": True, "key": "x"}, [b"\xff"], "<1 bytes>"),
+    ],
+)
+def test_what_the_schema_knows(declared, values, text):
+    assert as_text({"x": values}, parse_schema([{"name": "x", **declared}])) == f"x  {text}"
+
+
+@pytest.mark.parametrize(("channels", "told"), [(1, "1 channel"), (2, "2 channels")])
+def test_a_sounds_length(channels, told):
+    example = {
+        "x/channels": [channels],
+        "x/encoded": [b"\xff"],
+        "x/num_samples": [4000],
+        "x/sample_rate": [16_000],
+    }
+    text = as_text(example, parse_schema({"x": "audio"}))
+    assert f"x/encoded      <1 bytes> (0.25 s, 16,000 Hz, {told})" in text
 
 
 def test_keys_are_aligned():

@@ -4,10 +4,17 @@ import json
 import shutil
 from pathlib import Path
 
+import apache_beam as beam
+import numpy as np
 import pytest
+import soundfile
+import tensorflow as tf
 
 import beam_pipeline
 from beam_pipeline import commands
+from beam_pipeline.pipeline import build
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
+from beam_pipeline.shards import read_frames
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +174,66 @@ def test_what_cannot_be_opened(dataset, capsys, text, message, code):
     for command in ("verify", "show"):
         assert commands.main([command, str(dataset)]) == code
         assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def various(tmp_path_factory):
+    """One record of sound, raw values, lists and labels."""
+    folder = tmp_path_factory.mktemp("various")
+    soundfile.write(folder / "a.wav", np.zeros((50, 2)), 8000)
+    numbers, rows = np.arange(600, dtype=np.uint16), np.ones((3, 4), np.float32)
+    features = {
+        "audio": Audio(file=FileRef(path=str(folder / "a.wav"))),
+        "label": ClassLabel("a"),
+        "topics": ClassLabels(("x", "y")),
+        "raw": Array(dtype="uint16", shape=(20, 30), data=numbers.tobytes()),
+        "point": Array(dtype="float32", shape=(3,), data=rows[0, :3].tobytes()),
+        "rows": Array(dtype="float32", shape=rows.shape, data=rows.tobytes()),
+    }
+    more = {**features, "rows": Array(dtype="float32", shape=(0, 4))}
+    records = [Record(key="a", features=features), Record(key="b", features=more)]
+    config = beam_pipeline.BuildConfig(output=str(folder), name="various")
+    return Path(build(config, source=beam.Create(records)).directory)
+
+
+def test_every_kind_is_well(various):
+    assert verify(various) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "values", "message"),
+    [
+        ("audio/sample_rate", "int64", [9], "sample_rate is 8000, audio/sample_rate states 9"),
+        ("audio/num_samples", "int64", [9], "num_samples is 50, audio/num_samples states 9"),
+        ("audio/channels", "int64", [9], "channels is 2, audio/channels states 9"),
+        ("audio/format", "bytes", [b"ogg"], "format is wav, audio/format states ogg"),
+        ("audio/encoded", "bytes", [b"RIFF\0\0\0\0WAVE"], "'audio/encoded': truncated audio"),
+        ("audio/encoded", "bytes", [b"noise"], "'audio/encoded' holds 5 bytes that start with"),
+        ("label/label", "int64", [1], "'label/label' holds the class 1"),
+        ("label/label", "int64", [0, 0], "an int64 list of 2, where an int64 list of 1"),
+        ("topics/label", "int64", [0, 7], "'topics/label' holds the class 7"),
+        ("topics/label", "bytes", [b"x"], "a bytes list of 1, where an int64 list"),
+        ("raw", "bytes", [bytes(1198)], "holds 1,198 bytes, where uint16 [20, 30] has 1,200"),
+        ("raw", "int64", [1], "an int64 list of 1, where a bytes list of 1"),
+        ("point", "float", [1.0, 2.0], "a float list of 2, where a float list of 3"),
+        ("rows", "float", [1.0, 2.0], "a float list of 2, where a float list in rows of 4"),
+        ("rows", "", [], "the Example lacks rows"),
+    ],
+)
+def test_a_record_that_is_not_as_the_schema_says(various, tmp_path, key, kind, values, message):
+    dataset = Path(shutil.copytree(various, tmp_path / "copy"))
+    first, *others = [frame.payload for frame in read_frames(str(shard(dataset)), False)]
+    example = tf.train.Example.FromString(first)
+    del example.features.feature[key]
+    if kind:
+        getattr(example.features.feature[key], f"{kind}_list").value.extend(values)
+    with tf.io.TFRecordWriter(str(shard(dataset))) as writer:
+        for payload in (example.SerializeToString(), *others):
+            writer.write(payload)
+    assert any("record 0, at byte 0: " in each and message in each for each in verify(dataset))
+
+
+def test_a_sound_that_is_not_as_the_schema_says(various, tmp_path):
+    dataset = Path(shutil.copytree(various, tmp_path / "copy"))
+    edit_metadata(dataset, lambda m: m["features"][0].update(shape=[51, 2], sample_rate=9))
+    assert any("audio [50, 2], where [51, 2] was expected" in each for each in verify(dataset))

@@ -1,5 +1,6 @@
 """A shard's index: Parquet and DALI's offsets."""
 
+import hashlib
 import io
 
 import pyarrow.parquet
@@ -8,7 +9,17 @@ import pytest
 from beam_pipeline.describe.index import Rows
 from beam_pipeline.inference import infer
 from beam_pipeline.observation import observe
-from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+)
 
 
 def index_of(*records, compressed=False):
@@ -72,5 +83,58 @@ def test_columns_that_would_meet_are_kept_apart():
     assert table["key__"].to_pylist() == ["theirs"]
 
 
-def test_bytes_have_no_column():
-    assert "raw" not in index_of(Record(key="a", features={"raw": b"\x00"}))[0].column_names
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_facts_of_every_kind():
+    file = FileRef(path="/a", sha256="ab")
+    audio = Audio(file=file, format="wav", sample_rate=8000, num_samples=50, channels=2)
+    table, _ = index_of(
+        Record(
+            key="a",
+            features={
+                "audio": audio,
+                "label": ClassLabels(("x", "y")),
+                "raw": b"\0",
+                "part": FileContent(file=file),
+                "tensor": Array(dtype="int64", shape=(1,), file=file),
+                "tokens": Array(dtype="int64", shape=(2,), data=bytes(16)),
+                "words": ("a", "b", "c"),
+                "raw_note": "n",
+            },
+        ),
+        Record(
+            key="b",
+            features={
+                "audio": audio,
+                "raw": b"",
+                "part": FileContent(file=file),
+                "tensor": Array(dtype="int64", shape=(1,), data=bytes(8)),
+                "tokens": Array(dtype="int64", shape=(0,)),
+                "words": (),
+                "raw_note": "",
+            },
+        ),
+    )
+    columns = table.select(table.column_names[4:]).to_pydict()
+    assert columns == {
+        "audio_sha256": ["ab", "ab"],
+        "audio_sample_rate": [8000, 8000],
+        "audio_num_samples": [50, 50],
+        "audio_channels": [2, 2],
+        "labels": [["x", "y"], []],
+        "part_sha256": ["ab", "ab"],
+        "raw_sha256": [sha256(b"\0"), sha256(b"")],
+        "raw_note": ["n", ""],
+        "tensor_sha256": ["ab", sha256(bytes(8))],
+        "tokens_sha256": [sha256(bytes(16)), sha256(b"")],
+        "tokens_length": [2, 0],
+        "words_length": [3, 0],
+    }
+
+
+def test_a_column_called_like_a_fact_of_another():
+    table, _ = index_of(Record(key="a", features={"mask": image("bb"), "mask_width": 7}))
+    assert table["mask_width"].to_pylist() == [3]
+    assert table["mask_width_"].to_pylist() == [7]

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from beam_pipeline.commit import ShardInfo
+from beam_pipeline.declaration import parse_schema
 from beam_pipeline.describe import tfds
 from beam_pipeline.inference import infer
 from beam_pipeline.observation import observe
@@ -61,6 +62,28 @@ def test_features_are_read_by_tfds(from_json):
     keys = set(features)
     assert {"image/object/keypoint/x", "image/object/pose", "image/object/bbox/xmin"} <= keys
     assert keys == {key for feature in schema for key in tfds.leaves(feature)}
+
+
+@pytest.mark.parametrize(
+    ("declared", "keys"),
+    [
+        ({"kind": "image"}, {"x"}),
+        ({"kind": "audio"}, {"x"}),
+        ({"kind": "class_label", "classes": ["a", "b"]}, {"x"}),
+        ({"kind": "class_label"}, {"x"}),
+        ({"kind": "class_label", "shape": [None]}, {"x"}),
+        ({"kind": "boxes", "encoding": "flat"}, {"x"}),
+        ({"kind": "boxes"}, {f"x/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax")}),
+        ({"kind": "text"}, {"x"}),
+        ({"kind": "scalar", "dtype": "bytes"}, {"x"}),
+        ({"kind": "sequence", "dtype": "float32", "shape": [None, 4]}, {"x"}),
+        ({"kind": "tensor", "dtype": "string", "shape": [2]}, {"x"}),
+        ({"kind": "tensor", "dtype": "uint16", "shape": [2, 3], "encoding": "bytes"}, {"x"}),
+    ],
+)
+def test_bare_features_have_their_key_alone(from_json, declared, keys):
+    schema = parse_schema([{"name": "x", "key": "x", "bare": True, **declared}])
+    assert set(from_json(schema)) == keys
 
 
 def test_a_class_may_be_called_like_the_placeholder(from_json):
