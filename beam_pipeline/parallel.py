@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import loky
 
 from beam_pipeline import storage
-from beam_pipeline.records import Record, file_of
+from beam_pipeline.records import FileRef, Record, file_of
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -56,25 +56,29 @@ def divide_labour(elements: Sequence[object], threads: int, processes: int) -> L
     """
     if threads:
         return Labour(threads=threads)
-    paths = list(itertools.islice(_paths(elements), _FILES_LOOKED_AT))
-    if any(map(storage.is_remote, paths)):
+    files = list(itertools.islice(_files(elements), _FILES_LOOKED_AT))
+    if any(storage.is_remote(file.path) for file in files):
         return Labour(threads=_THREADS_FOR_REMOTE_FILES)
-    if sum(map(_file_bytes, paths)) >= _SMALL_FILE_BYTES * max(1, len(paths)):
+    if sum(map(_num_bytes, files)) >= _SMALL_FILE_BYTES * max(1, len(files)):
         return Labour(threads=os.cpu_count() or 1)
     return Labour(processes=processes)
 
 
-def _paths(elements: Iterable[object]) -> Iterator[str]:
+def _files(elements: Iterable[object]) -> Iterator[FileRef]:
     for element in elements:
         if isinstance(element, Record):
+            if element.example:
+                yield element.example.file
             for value in element.features.values():
                 if file := file_of(value):
-                    yield file.path
+                    yield file
 
 
-def _file_bytes(path: str) -> int:
+def _num_bytes(file: FileRef) -> int:
+    if file.length is not None:  # perhaps of a much larger file
+        return file.length
     try:
-        return os.path.getsize(path)
+        return os.path.getsize(file.path)
     except OSError:
         return 0  # the stage that reads it says so
 

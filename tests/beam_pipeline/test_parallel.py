@@ -6,7 +6,16 @@ import time
 import pytest
 
 from beam_pipeline import parallel
-from beam_pipeline.records import Array, Audio, FileContent, FileRef, Image, Record, Rejected
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+    StoredExample,
+)
 
 
 def records(tmp_path, size, value=Image):
@@ -30,6 +39,19 @@ def test_large_files_go_to_threads(tmp_path, monkeypatch):
 def test_files_of_every_kind_are_looked_at(tmp_path, monkeypatch, value):
     monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
     assert parallel.divide_labour(records(tmp_path, 100_000, value), 0, processes=2).threads == 6
+
+
+@pytest.mark.parametrize("length", [3000, 100_000])
+def test_of_a_range_its_own_length_counts(tmp_path, monkeypatch, length):
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(bytes(1_000_000))
+    file = FileRef(path=str(path), length=length)
+    member = Record(key="a", features={"image": Image(file=file)})
+    example = Record(key="a", features={}, example=StoredExample(file=file))
+    for record in (member, example):
+        labour = parallel.divide_labour([record], threads=0, processes=2)
+        assert bool(labour.processes) == (length == 3000)
 
 
 def test_remote_files_go_to_many_threads():
