@@ -1,11 +1,13 @@
 """Which layout is found in which tree, and what is said where none or several are."""
 
+import gzip
 import os
 import re
 
 import pytest
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.frames import framed
 from beam_pipeline.sources import layout
 from beam_pipeline.sources.tree import Tree
 
@@ -175,6 +177,49 @@ TREES = [
         id="jsonl of Hugging Face in splits",
     ),
     pytest.param(
+        {"train-0.tar": "", "train-1.tar": "", "val-0.tar": "", "0_stats.json": "{}"},
+        "tar",
+        "",
+        "3 files (train-0.tar, train-1.tar, val-0.tar) in train, val",
+        id="tars",
+    ),
+    pytest.param(
+        {"shards/0.tar": "", "shards/1.tar": ""},
+        "tar",
+        "",
+        "2 files (shards/0.tar, shards/1.tar)",
+        id="tars in a folder",
+    ),
+    pytest.param({"x.npy": "", "y.npy": ""}, "arrays", "", "2 files (x.npy, y.npy)", id="npy"),
+    pytest.param(
+        {"train/x.npy": "", "test/x.npy": ""},
+        "arrays",
+        "",
+        "2 files (test/x.npy, train/x.npy) in test, train",
+        id="arrays in splits",
+    ),
+    pytest.param(
+        {"mnist/mnist.npz": "", "mnist/readme.md": ""},
+        "arrays",
+        "mnist",
+        "1 file (mnist.npz)",
+        id="arrays one level deeper",
+    ),
+    pytest.param(
+        {"cat/1.npy": "", "dog/1.npz": ""},
+        "folders",
+        "",
+        "2 class folders (cat, dog)",
+        id="arrays by class",
+    ),
+    pytest.param(
+        {"1.jpg": "", "2.jpg": "", "mean.npy": ""},
+        "folders",
+        "",
+        "3 images without class folders, so without labels",
+        id="an array beside pictures",
+    ),
+    pytest.param(
         {"labels.tsv": CSV.replace(",", "\t"), "pictures/a.jpg": "", "sizes.csv": "a,b\n1,2\n"},
         "csv",
         "labels.tsv",
@@ -240,6 +285,9 @@ def test_resolve_agrees_where_nothing_lies_deeper(make_tree, texts, name, path, 
         ("rows.ndjson", JSON_LINES, "jsonl"),
         ("instances.json", COCO, "coco"),
         ("coco8.yaml", "names: [a]", "yolo"),
+        ("train-0.tar", "", "tar"),
+        ("mnist.npz", "", "arrays"),
+        ("x.NPY", "", "arrays"),
     ],
 )
 def test_detect_a_file(make_tree, name, text, expected):
@@ -248,11 +296,72 @@ def test_detect_a_file(make_tree, name, text, expected):
     assert layout.detect(path) == layout.resolve(path, expected) == found
 
 
+def write_tfrecord(path, compress=bytes):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(compress(framed(b"one record")))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["train.tfrecord", "val.tfrecord"],
+        ["x-train.tfrecord-00000-of-00001", "x-val.tfrecord-00000-of-00001"],
+        ["train-00000-of-00001", "val-00000-of-00001"],
+        ["train/part.bin", "val/part.bin"],
+    ],
+)
+def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
+    for name in names:
+        write_tfrecord(tmp_path / name, compress)
+    found = layout.detect(str(tmp_path))
+    assert (found.name, found.path) == ("tfrecord", str(tmp_path))
+    assert found.found == f"tfrecord: 2 files ({', '.join(names)}) in train, val"
+    assert layout.resolve(str(tmp_path), "tfrecord") == found
+    one = layout.detect(str(tmp_path / names[0]))
+    assert (one.name, one.path) == ("tfrecord", str(tmp_path / names[0]))
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "expected"),
+    [
+        (["train-0.tar", "train-1.tar", "x.txt"], "train-*.tar", "tar"),
+        (["a/x.npy", "b/y.npz"], "**/*.np?", "arrays"),
+        (["a.tfrecord", "b.tfrecord"], "[ab].tfrecord", "tfrecord"),
+    ],
+)
+def test_patterns(tmp_path, names, pattern, expected):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_tfrecord(tmp_path / name)
+    found = layout.detect(f"{tmp_path}/{pattern}")
+    assert (found.name, found.path) == (expected, f"{tmp_path}/{pattern}")
+    assert found.found.startswith(f"{expected}: 2 files (")
+    assert layout.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
+
+
 @pytest.mark.parametrize(
     ("texts", "below", "message"),
     [
         pytest.param({}, "nowhere", "the input '.*nowhere' does not exist", id="no such path"),
         pytest.param({"a.bin": ""}, "a.bin", r"no suffix of these: looked for \.csv", id="suffix"),
+        pytest.param({"a.jpg": ""}, "*.png", "does not exist", id="a pattern of nothing"),
+        pytest.param(
+            {"a.tar": "", "b.npz": ""}, "*", r"fits 2 files .* not all \.tar", id="mixed pattern"
+        ),
+        pytest.param({"a.jpg": ""}, "*.jpg", "cannot tell the layout", id="a pattern of pictures"),
+        pytest.param(
+            {"a.tar.gz": ""}, "a.tar.gz", "decompressing all before it; decompress it", id="tar.gz"
+        ),
+        pytest.param(
+            {"a.tgz": "", "b.txt": ""}, "", r"a\.tgz: no byte range", id="tgz in a folder"
+        ),
+        pytest.param(
+            {"flowers.tar": "", "flowers/rose/1.jpg": "", "flowers/lily/1.jpg": ""},
+            "",
+            r"2 ways: tar: 1 file \(flowers\.tar\); folders: 1 class folder",
+            id="a tar beside what was in it",
+        ),
         pytest.param({"a.json": "[]"}, "a.json", "without COCO's keys", id="another JSON"),
         pytest.param(
             {"a.bin": "", "b/c.bin": ""},
@@ -305,7 +414,7 @@ def test_what_is_told_need_not_look_typical(make_tree, texts, name, found):
     assert re.fullmatch(f"{name}: {found}", resolved.found)
 
 
-@pytest.mark.parametrize("name", ["coco", "voc", "yolo", "csv", "jsonl"])
+@pytest.mark.parametrize("name", ["coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays"])
 def test_class_folders_are_nothing_else(make_tree, name):
     with pytest.raises(ConfigError):
         layout.resolve(make_tree(CLASS_FOLDERS), name)
@@ -321,6 +430,8 @@ def test_class_folders_are_nothing_else(make_tree, name):
         pytest.param("yolo", "rows.csv", "wants a folder", id="a file for yolo"),
         pytest.param("parquet", "", "'parquet' is unknown; choose from folders", id="unknown"),
         pytest.param("csv", "nowhere.csv", "does not exist", id="no such path"),
+        pytest.param("csv", "*.csv", "--layout csv takes no pattern", id="pattern"),
+        pytest.param("tar", "", "--layout tar does not fit", id="tar"),
     ],
 )
 def test_what_does_not_fit(make_tree, name, below, message):

@@ -2,12 +2,15 @@
 
 import gzip
 import os
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources import unpacking
-from beam_pipeline.sources.unpacking import unpack_gzip
+from beam_pipeline.sources.unpacking import check_stored, unpack_array, unpack_gzip
 
 CONTENT = bytes(range(256)) * 1000
 
@@ -62,3 +65,98 @@ def test_damaged_gzip_leaves_nothing(packed, tmp_path, damage, reason):
 def test_a_missing_file(tmp_path):
     with pytest.raises(RecordError, match=r"missing file: nowhere\.gz"):
         unpack_gzip(str(tmp_path / "nowhere.gz"), str(tmp_path / "scratch"))
+
+
+NUMBERS = np.arange(7 * 5 * 3).reshape(7, 5, 3)
+ARRAYS = [
+    pytest.param(NUMBERS.astype("<f4"), id="as wanted"),
+    pytest.param(NUMBERS.astype(">i8"), id="big-endian"),
+    pytest.param(np.asfortranarray(NUMBERS.astype("<u2")), id="fortran"),
+    pytest.param(np.asfortranarray(NUMBERS.astype(">f8")), id="fortran and big-endian"),
+    pytest.param(NUMBERS[:0].astype(">f4"), id="no rows"),
+    pytest.param(np.asfortranarray(NUMBERS[:0]), id="fortran without rows"),
+    pytest.param(np.array(["ä", "bcd"], ">U3"), id="text"),
+    pytest.param(np.array([True, False]), id="bool"),
+]
+
+
+@pytest.fixture(params=["npy", "npz", "compressed npz"])
+def save(request, tmp_path):
+    """Writes an array in each of the three ways; returns path and member."""
+
+    def run(array):
+        path = tmp_path / f"x.{request.param[-3:]}"
+        if request.param == "npy":
+            np.save(path, array)
+            return str(path), ""
+        (np.savez_compressed if "comp" in request.param else np.savez)(path, x=array)
+        return str(path), "x"
+
+    return run
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_unpack_array(save, tmp_path, monkeypatch, array):
+    """In blocks that end amid a value, and rows gathered one by one."""
+    monkeypatch.setattr(unpacking, "_BLOCK_BYTES", 13)
+    monkeypatch.setattr(unpacking, "_TURNED_BYTES", 40)
+    path, member = save(array)
+    unpacked = read(unpack_array(path, member, str(tmp_path / "scratch")))
+    little = array.astype(array.dtype.newbyteorder("<"))
+    assert unpacked == little.tobytes(order="C")
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_every_version_of_npy(tmp_path, version):
+    with open(tmp_path / "x.npy", "wb") as handle:
+        np.lib.format.write_array(handle, NUMBERS, version)
+    assert read(unpack_array(f"{tmp_path}/x.npy", "", f"{tmp_path}/scratch")) == NUMBERS.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        pytest.param(lambda data: data[:-9], "truncated array", id="truncated"),
+        pytest.param(lambda data: data + b"x", "damaged array", id="more"),
+        pytest.param(lambda data: b"?" + data, "not an array", id="another file"),
+    ],
+)
+def test_damaged_npy(tmp_path, damage, reason):
+    np.save(tmp_path / "x.npy", NUMBERS)
+    path = tmp_path / "x.npy"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(RecordError, match=reason):
+        unpack_array(str(path), "", str(tmp_path / "scratch"))
+    assert os.listdir(tmp_path) == ["x.npy"] or os.listdir(tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize("check", ["unpack", "check"])
+@pytest.mark.parametrize("save", ["npz", "compressed npz"], indirect=True)
+def test_a_flipped_bit_in_an_npz(save, tmp_path, check):
+    path, _ = save(np.random.default_rng(0).integers(0, 1 << 60, 1000))
+    data = bytearray(read(path))
+    data[len(data) // 2] ^= 1
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(RecordError, match="damaged array: x: "):
+        check_stored(path, "x") if check == "check" else unpack_array(path, "x", f"{tmp_path}/s")
+
+
+def test_a_full_disk_is_no_fault_of_the_input(packed, tmp_path):
+    """A limit on the size of files stands for it."""
+    script = (
+        "import resource, signal, sys\n"
+        "from beam_pipeline.sources.unpacking import unpack_gzip\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    unpack_gzip(*sys.argv[1:])\n"
+        "except OSError as error:\n"
+        "    print(error.strerror)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(packed), str(tmp_path / "scratch")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "File too large\n"
+    assert os.listdir(tmp_path / "scratch") == []
