@@ -83,22 +83,31 @@ def batches(
     """
     parse = parsing.parser(features, decoding, misfit)
     records = serialized_records(shards, order)  # bytes
-    whole = parsing.reads_batches(features) and batching.size is not None and not batching.buckets
-    if whole:
-        serialized = records.batch(batching.size, drop_remainder=batching.drop_remainder)
-        columns = serialized.map(  # {name: [b, …]}
-            lambda batch: padding.dense(parse(batch), batching), num_parallel_calls=tf.data.AUTOTUNE
+
+    def single(record: Any) -> parsing.Tensors:
+        return padding.fitted(parse(record), batching)
+
+    if batching.size is None:
+        elements = records.map(
+            lambda record: arrange(single(record)), num_parallel_calls=tf.data.AUTOTUNE
         )
-    else:
-        columns = records.map(  # {name: […]}
-            lambda record: padding.fitted(parse(record), batching),
+    elif parsing.reads_batches(features) and batching.buckets is None:
+        serialized = records.batch(batching.size, drop_remainder=batching.drop_remainder)
+        elements = serialized.map(
+            lambda batch: arrange(padding.dense(parse(batch), batching)),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-        if batching.size is not None:
-            columns = padding.batched(columns, batching)  # {name: [b, …]}
+    else:
+        decoded = records.map(  # ({name: […]}, {ragged name: length})
+            lambda record: padding.measured(single(record), batching),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+        elements = padding.batched(decoded, batching).map(
+            lambda columns, lengths: arrange(padding.ragged(columns, lengths))
+        )
     options = tf.data.Options()
     options.deterministic = order.deterministic
-    return columns.map(arrange).with_options(options).prefetch(tf.data.AUTOTUNE)
+    return elements.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
 def serialized_records(shards: Shards, order: Order) -> tf.data.Dataset:

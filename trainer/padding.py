@@ -28,30 +28,22 @@ def _fitted(name: str, value: Any, batching: Batching) -> Any:
     return tf.ensure_shape(filled, (length, *value.shape[1:]))
 
 
+def measured(record: Tensors, batching: Batching) -> tuple[Tensors, Tensors]:
+    """A record, and the lengths of the outputs that are to be ragged."""
+    return record, {
+        name: tf.shape(record[name], out_type=tf.int64)[0] for name in sorted(batching.ragged)
+    }
+
+
 def batched(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
-    """Batches of records, a dict of tensors [b, …] each."""
-    lengths_too = records.map(
-        lambda record: (record, {name: tf.shape(record[name])[0] for name in batching.ragged})
-    )
-    return _padded(lengths_too, batching).map(
-        lambda columns, lengths: (
-            columns
-            | {
-                name: tf.RaggedTensor.from_tensor(columns[name], tf.cast(length, tf.int64))
-                for name, length in lengths.items()
-            }
-        )
-    )
-
-
-def _padded(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
+    """Batches of what `measured` gives: outputs [b, …], padded, and lengths [b]."""
     outputs, lengths = records.element_spec
     fill = (
         {
             name: batching.padding.get(name, tf.zeros([], spec.dtype))
             for name, spec in outputs.items()
         },
-        {name: tf.constant(0) for name in lengths},
+        {name: tf.constant(0, tf.int64) for name in lengths},
     )
     if batching.buckets is None:
         return records.padded_batch(
@@ -65,6 +57,13 @@ def _padded(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
         padding_values=fill,
         drop_remainder=batching.drop_remainder,
     )
+
+
+def ragged(columns: Tensors, lengths: Tensors) -> Tensors:
+    """Outputs of which those that have `lengths` are ragged tensors again."""
+    return columns | {
+        name: tf.RaggedTensor.from_tensor(columns[name], length) for name, length in lengths.items()
+    }
 
 
 def dense(columns: Tensors, batching: Batching) -> Tensors:

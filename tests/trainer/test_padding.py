@@ -175,6 +175,24 @@ def test_buckets_take_no_batch_size(dataset):
         dataset.batches(batch_size=8, buckets=[(None, 4)], bucket_by="tokens")
 
 
+def test_replicas_have_parts_of_equal_shape(dataset, two_replicas):
+    batches = dataset.batches(batch_size=4, features=["tokens", "number"], drop_remainder=True)
+
+    parts = [
+        [two_replicas.experimental_local_results(each) for each in batch.values()]
+        for batch in two_replicas.experimental_distribute_dataset(batches)
+    ]
+
+    for number, (tokens, numbers) in enumerate(parts):
+        longest = max(LENGTHS[4 * number : 4 * number + 4])
+        assert [part.shape for part in tokens] == [(2, longest)] * 2
+        assert [part.numpy().tolist() for part in numbers] == [
+            [4 * number, 4 * number + 1],
+            [4 * number + 2, 4 * number + 3],
+        ]
+    assert len(parts) == 2
+
+
 def test_keras_fits_buckets(dataset):
     model = keras.Sequential(
         [
