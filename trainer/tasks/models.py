@@ -88,8 +88,11 @@ def load(file: str | os.PathLike[str], model_fn: str | None) -> keras.Model:
     try:
         return keras.models.load_model(file, compile=False)
     except (TypeError, ValueError) as error:
+        # Keras tells the whole configuration before and behind what matters.
+        _, _, said = str(error).rpartition("Exception encountered: ")
+        said, _, _ = said.partition(" Full object config: ")
         raise ConfigError(
-            f"{file} cannot be loaded: {error}; run where the module of the model "
+            f"{file} cannot be loaded: {said}; run where the module of its layers "
             f"({model_fn or 'keras'}) can be imported"
         ) from error
 

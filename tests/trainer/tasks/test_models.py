@@ -1,0 +1,204 @@
+"""The model of a task: branches that are merged, or the user's own function."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.errors import ConfigError
+from trainer.features import features_from_json
+from trainer.tasks import Settings, Task, choose_task, models
+from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.targets import OneClass
+
+IMAGE = {"kind": "image", "shape": [32, 32, 3]}
+LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
+
+MODULE = '''
+import keras
+
+FACTOR = 2
+
+
+@keras.saving.register_keras_serializable(package="mine")
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return FACTOR * x
+
+
+def good(task):
+    """Of all inputs, which are numbers; what the task says of them is all that it takes."""
+    inputs = {
+        name: keras.Input(each.shape, dtype=each.dtype, name=name)
+        for name, each in task.inputs.items()
+    }
+    merged = keras.layers.Concatenate()(list(inputs.values()))
+    x = keras.layers.BatchNormalization()(Doubled()(merged))
+    return keras.Model(inputs, keras.layers.Dense(task.num_outputs, name=task.target)(x))
+
+
+def wrong_inputs(task):
+    return keras.Sequential([keras.Input((7,)), keras.layers.Dense(task.num_outputs)])
+
+
+def wrong_outputs(task):
+    model = good(task)
+    return keras.Model(model.inputs, keras.layers.Dense(len(task.classes) + 1)(model.outputs[0]))
+
+
+def no_model(task):
+    return len(task.classes)
+
+
+def unsaved(task):
+    (each, *_) = task.inputs.values()
+    inputs = {name: keras.Input(each.shape, name=name) for name, each in task.inputs.items()}
+    return keras.Model(inputs, Hidden(task)(list(inputs.values())))
+
+
+class Hidden(keras.layers.Layer):
+    def __init__(self, task):
+        super().__init__()
+        self.dense = keras.layers.Dense(task.num_outputs)
+
+    def call(self, x):
+        return self.dense(keras.ops.concatenate(x, axis=-1))
+
+
+def failing(task):
+    raise RuntimeError("mine")
+'''
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    """The folder of a module `own`, which is the working directory."""
+    (tmp_path / "own.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.modules.pop("own", None)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """A task of two numbers and three classes, learned."""
+    return Task(
+        name="tabular_classification",
+        inputs={name: Numbers(name=name, size=1, mean=(2.0,), variance=(4.0,)) for name in "ab"},
+        goal=OneClass(name="label", classes=("a", "b", "c")),
+    )
+
+
+def hidden_layers(model):
+    return [
+        layer
+        for layer in model.layers
+        if isinstance(layer, keras.layers.Dense) and layer.name != "logits"
+    ]
+
+
+def test_one_picture_goes_straight_to_the_classes():
+    features = features_from_json({"image": IMAGE, "label": LABEL})
+    task, _ = choose_task("auto", features, settings=Settings(image_size=(32, 48)))
+
+    model = models.branched(task, "small")
+
+    assert model.name == "small"
+    assert model.input_shape == (None, 32, 48, 3)
+    assert model.output_shape == (None, 3)
+    assert hidden_layers(model) == []
+    assert not any(
+        isinstance(layer, keras.layers.BatchNormalization | keras.layers.Dropout)
+        for layer in model._flatten_layers()
+    )
+
+
+def test_numbers_have_hidden_layers(numbers):
+    model = models.branched(numbers, "small")
+
+    assert {name: each.shape for name, each in model.input.items()} == {
+        "a": (None, 1),
+        "b": (None, 1),
+    }
+    assert len(hidden_layers(model)) == 2
+
+
+def test_a_model_of_keras_applications_is_a_branch():
+    task, _ = choose_task(
+        "image_metadata",
+        features_from_json({"image": IMAGE, "sex": LABEL, "label": LABEL}),
+        inputs=["image", "sex"],
+        settings=Settings(image_size=(32, 32), image_model="MobileNet"),
+    )
+
+    model = models.branched(task, "mobilenet")
+
+    assert "mobilenet" in str([layer.name for layer in model.layers])
+    outputs = model({"image": np.zeros([2, 32, 32, 3]), "sex": np.array([[1], [0]])})
+    assert outputs.shape == (2, 3)
+    assert all(
+        layer.synchronized
+        for layer in model._flatten_layers()
+        if isinstance(layer, keras.layers.BatchNormalization)
+    )
+
+
+def test_a_function_of_the_users_makes_the_model(own_module, numbers):
+    model = models.from_function(numbers, models.find_function("own:good"))
+
+    assert model.output_shape == (None, 3)
+    assert model.layers[-1].name == "label"
+    assert all(
+        layer.synchronized
+        for layer in model.layers
+        if isinstance(layer, keras.layers.BatchNormalization)
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param("own:wrong_inputs", r"does not take the task's inputs, a float32", id="in"),
+        pytest.param("own:wrong_outputs", r"\(None, 4\), and the task needs \(None, 3\)", id="out"),
+        pytest.param("own:no_model", "returned int; return a keras.Model", id="no model"),
+        pytest.param("own:unsaved", "own:unsaved cannot be saved", id="cannot be saved"),
+        pytest.param("own:god", "no function 'god'; it has .*good", id="no such function"),
+        pytest.param("own:FACTOR", "no function 'FACTOR'", id="no function"),
+        pytest.param("own", "give package.module:function", id="no colon"),
+        pytest.param("nowhere.to:be", "No module named 'nowhere'", id="no such module"),
+    ],
+)
+def test_functions_that_do_not_suit(own_module, numbers, path, message):
+    with pytest.raises(ConfigError, match=message):
+        models.from_function(numbers, models.find_function(path))
+
+
+def test_what_a_function_itself_raises_passes(own_module, numbers):
+    with pytest.raises(RuntimeError, match="mine"):
+        models.from_function(numbers, models.find_function("own:failing"))
+
+
+def test_a_model_with_layers_of_the_users_is_loaded(own_module, numbers):
+    model = models.from_function(numbers, models.find_function("own:good"))
+    model.save(own_module / "model.keras")
+    keras.saving.get_custom_objects().clear()
+    sys.modules.pop("own")
+
+    loaded = models.load(own_module / "model.keras", "own:good")
+
+    values = {"a": np.ones([2, 1]), "b": np.zeros([2, 1])}
+    np.testing.assert_allclose(loaded(values), model(values))
+
+
+def test_a_model_whose_layers_nobody_knows_is_an_error(own_module, numbers):
+    model = models.from_function(numbers, models.find_function("own:good"))
+    model.save(own_module / "model.keras")
+    keras.saving.get_custom_objects().clear()
+    sys.modules.pop("own")
+    (own_module / "own.py").unlink()
+
+    with pytest.raises(
+        ConfigError, match=r"cannot be loaded: Could not locate.*'Doubled'.*own:good"
+    ):
+        models.load(own_module / "model.keras", "own:good")
