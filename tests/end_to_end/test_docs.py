@@ -124,9 +124,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_every_reason_of_a_reject_is_explained() -> None:
-    explained = (_ROOT / "docs/data-checks.md").read_text() + (
-        _ROOT / "docs/layouts.md"
-    ).read_text()
+    explained = "".join(page.read_text() for page in _PAGES)
     texts = [path.read_text() for path in _ROOT.glob("beam_pipeline/**/*.py")]
     reasons = {
         reason
