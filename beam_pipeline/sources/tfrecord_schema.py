@@ -69,8 +69,9 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
             return dataclasses.replace(feature, key=key, encoding="flat", bare=True)
         if (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in keys:
             found = dataclasses.replace(feature, key=key)
-            bare = feature.bare or not wanted(found).keys() <= set(keys)
-            return dataclasses.replace(found, bare=bare and feature.kind != "boxes")
+            beside = wanted(found).keys() - {key}
+            bare = feature.kind != "boxes" and not (beside and beside <= set(keys))
+            return dataclasses.replace(found, bare=feature.bare or bare)
     if feature.kind == "sequence":  # which the first records may lack
         return dataclasses.replace(feature, bare=True)
     near = difflib.get_close_matches(feature.name, list(keys), n=1)
