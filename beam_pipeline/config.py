@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from beam_pipeline import storage
+from beam_pipeline import storage, tokens
 from beam_pipeline.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.boxes import POLICIES as BOX_POLICIES
 from beam_pipeline.boxes import Policy
+from beam_pipeline.declaration import with_tokens
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
@@ -102,6 +103,9 @@ class BuildConfig:
         for path in ("input", "output", "image_root", "tokenizer"):
             if value := getattr(self, path):
                 object.__setattr__(self, path, storage.absolute(os.fspath(value)))
+        if self.tokenizer:
+            tokens.load(self.tokenizer)  # before anything is read or written
+            object.__setattr__(self, "schema", with_tokens(self.schema))
         if not self.name:
             object.__setattr__(self, "name", default_name(self.input))
         _check(
@@ -188,6 +192,7 @@ class BuildConfig:
         options = dataclasses.asdict(self)
         kept = {name: value for name, value in options.items() if name not in _NOT_CONTENT}
         kept["schema"] = [feature.to_json() for feature in self.schema]
+        kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         normalised: dict[str, Any] = json.loads(json.dumps(kept))
         return normalised
 

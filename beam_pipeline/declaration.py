@@ -80,6 +80,18 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     return features
 
 
+def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
+    """`schema` with the tokens that a tokenizer makes of each text, where they are not declared."""
+    declared = {feature.name for feature in schema}
+    names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
+    made = (
+        Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
+        for name in names
+        if name not in declared
+    )
+    return (*schema, *made)
+
+
 def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
     name, kind = entry.get("name"), entry.get("kind")
     if not isinstance(name, str) or not name:

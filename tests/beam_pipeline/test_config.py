@@ -1,11 +1,14 @@
 """Every option is checked once, and says what is wrong with it."""
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
+import tokenizers
 
 from beam_pipeline.config import BuildConfig, default_name
+from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError
 
 
@@ -119,3 +122,34 @@ def test_the_order_of_splits_decides_who_goes_where_so_it_is_content():
     one = BuildConfig(name="a", split={"train": 0.5, "test": 0.5})
     other = BuildConfig(name="a", split={"test": 0.5, "train": 0.5})
     assert one.fingerprint != other.fingerprint
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    """tokenizer(folder) -> the path of a tokenizer's file there, always the same."""
+
+    def write(folder):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "words.json"
+        tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(path))
+        return str(path)
+
+    return write
+
+
+def test_of_a_tokenizer_the_content_counts_and_not_the_place(tokenizer):
+    one, other = (BuildConfig(name="a", tokenizer=tokenizer(folder)) for folder in ("x", "y"))
+    assert one.fingerprint == other.fingerprint != BuildConfig(name="a").fingerprint
+    assert "words.json" not in str(one.content())
+
+
+def test_a_tokenizer_that_cannot_be_used_is_refused_at_once(tmp_path):
+    with pytest.raises(ConfigError, match=r"missing\.json: missing file"):
+        BuildConfig(name="a", tokenizer=str(tmp_path / "missing.json"))
+
+
+def test_a_declared_schema_gets_the_tokens_of_its_texts(tokenizer):
+    schema = parse_schema({"caption": "text", "n": {"kind": "scalar", "dtype": "int64"}})
+    config = BuildConfig(name="a", tokenizer=tokenizer("x"), schema=schema)
+    assert [feature.name for feature in config.schema] == ["caption", "n", "caption/tokens"]
+    assert dataclasses.replace(config, seed=1).schema == config.schema

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 
 import pytest
+import tokenizers
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
 from beam_pipeline import options
@@ -89,6 +90,8 @@ def test_nothing_said_is_the_default_configuration(parser):
 def test_every_option_arrives(parser, tmp_path):
     schema = tmp_path / "schema.json"
     schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
+    words = tmp_path / "words.json"
+    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(words))
     args = parser.parse_args(
         [
             *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
@@ -100,7 +103,7 @@ def test_every_option_arrives(parser, tmp_path):
             *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
             *("--name", "n", "--version", "2.0.0", "--overwrite", "--threads", "2"),
             *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
-            *("--tokenizer", "t.json", "--schema", str(schema), "--path-pattern", "{label}"),
+            *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
         ]
     )
     config = options.build_config(args)
