@@ -50,7 +50,7 @@ class Rows:
     starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
     read (a file, or the values and bytes that a record had itself), width and height of a
     picture, sample_rate, num_samples and channels of a sound, length of a sequence, each after
-    the feature's name but for the feature "image"; every scalar and text column under its own
+    the feature's name but for a picture called "image"; every scalar and text column under its own
     name, with an underscore behind where that name is taken; labels (list of strings): the class
     names of record and boxes. Of Examples that others wrote, sha256 is of the stored picture or
     sound, and a long text is null.
@@ -160,7 +160,7 @@ def _is_of_texts(feature: Feature) -> bool:
 
 
 def _prefix(feature: Feature) -> str:
-    return "" if feature.name == "image" else f"{feature.name}_"
+    return "" if feature.name == feature.kind == "image" else f"{feature.name}_"
 
 
 def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
