@@ -94,7 +94,9 @@ def _open_directory(path: str, features: Declaration | None) -> Dataset:
 
 
 def _splits_of_metadata(directory: str, listed: Mapping[str, Any]) -> dict[str, Split]:
-    present = {name.rstrip("/") for name in tf.io.gfile.listdir(directory)}
+    present = _files_beside(
+        directory, (shard["file"] for entry in listed.values() for shard in entry["shards"])
+    )
     splits = {}
     for name, entry in listed.items():
         shards = entry["shards"]
@@ -113,6 +115,16 @@ def _splits_of_metadata(directory: str, listed: Mapping[str, Any]) -> dict[str, 
             num_bytes=entry.get("num_bytes"),
         )
     return splits
+
+
+def _files_beside(directory: str, files: Iterable[str]) -> set[str]:
+    """The paths below `directory` of what is in the folders of `files`; each is listed once."""
+    return {
+        os.path.join(folder, name.rstrip("/"))
+        for folder in {os.path.dirname(file) for file in files}
+        if tf.io.gfile.isdir(path := os.path.join(directory, folder))
+        for name in tf.io.gfile.listdir(path)
+    }
 
 
 def find_dataset(path: str) -> str:
