@@ -222,20 +222,16 @@ def _audio_values(feature: Feature, audio: Audio, payload: bytes) -> dict[str, F
 def _label_values(
     feature: Feature, label: ClassLabel | ClassLabels | None
 ) -> dict[str, FeatureValue]:
-    names: tuple[str, ...]
-    match label:
-        case ClassLabels():
-            names = label.names
-        case ClassLabel():
-            names = (label.name,)
-        case None:
-            names = ()
-    numbers = [feature.classes.index(name) + feature.label_offset for name in names]
-    if not feature.shape and not names:
-        names, numbers = ("",), [-1]
+    if feature.shape:
+        names = label.names if isinstance(label, ClassLabels) else (label.name,) if label else ()
+        numbers = [feature.classes.index(name) + feature.label_offset for name in names]
+        texts = [name.encode() for name in names]
+    else:
+        assert not isinstance(label, ClassLabels)
+        numbers = [feature.classes.index(label.name) + feature.label_offset if label else -1]
+        texts = [label.name.encode() if label else b""]
     if feature.bare:
         return {feature.key: numbers}
-    texts = [name.encode() for name in names]
     return {feature.key: numbers, f"{feature.key.removesuffix('/label')}/text": texts}
 
 

@@ -224,10 +224,8 @@ Value = Image | Audio | Array | FileContent | Stored | Labels | Scalar | tuple[s
 
 def file_of(value: Value) -> FileRef | None:
     """The file that holds `value`, if one does."""
-    match value:
-        case Image() | Audio() | FileContent() | Array():
-            return value.file
-    return None
+    file: FileRef | None = getattr(value, "file", None)  # asked several times of every value
+    return file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,6 @@ from beam_pipeline.records import (
     Image,
     Record,
     Stored,
-    Value,
     file_of,
 )
 from beam_pipeline.stored import is_label_key
@@ -74,16 +73,16 @@ def annotation(record: Record) -> str:
     if record.example:
         return record.example.file.sha256
     values = sorted(
-        (name, _brief(value)) for name, value in record.features.items() if not file_of(value)
+        (name, _brief(value) if isinstance(value, Array) else value)
+        for name, value in record.features.items()
+        if not file_of(value)
     )
     return repr(values)
 
 
-def _brief(value: Value) -> object:
-    """Equal for equal values, and short."""
-    if not isinstance(value, Array):
-        return value
-    return (value.dtype, value.shape, hashlib.sha256(value.data).hexdigest())
+def _brief(array: Array) -> tuple[object, ...]:
+    """Equal for equal arrays, and short."""
+    return (array.dtype, array.shape, hashlib.sha256(array.data).hexdigest())
 
 
 def label_text(record: Record) -> str:
