@@ -83,12 +83,16 @@ _KINDS: dict[str, tuple[Features, Features, Callable[[np.random.Generator, int],
     "table": (
         {
             "age": {"kind": "scalar", "dtype": "int64"},
+            "code": {"kind": "scalar", "dtype": "int64"},
+            "zero": {"kind": "scalar", "dtype": "float32"},
             "income/year": {"kind": "scalar", "dtype": "float32"},
             "vector": VECTOR,
         },
         {"y": {"kind": "scalar", "dtype": "int64"}},
         lambda rng, label: {
             "age": int(rng.integers(20, 80)),
+            "code": int(rng.integers(10**6, 10**7)),
+            "zero": 0.0,
             "income/year": float(rng.normal(30_000 + 5_000 * label, 2_000)),
             "vector": _vector(rng, label),
             "y": label,

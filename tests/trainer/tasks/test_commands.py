@@ -1,0 +1,183 @@
+"""`train` and `evaluate` on every kind of data, described or bare."""
+
+import json
+import sys
+
+import keras
+import pytest
+
+from trainer.__main__ import main
+
+CLASSES = {"epoch", "loss", "accuracy"}
+NUMBERS = {"epoch", "loss", "mse", "mae"}
+
+
+@pytest.fixture
+def train(tmp_path, capsys):
+    """A function (data, more options) to the result of two steps, and what was said."""
+
+    def run(data, *more):
+        options = [
+            *("train", "--data", str(data), "--output", str(tmp_path / "run"), "--epochs", "1"),
+            *("--steps-per-epoch", "2", "--batch-size", "8", "--devices", "cpu:2", "--seed", "1"),
+            *more,
+        ]
+        code = main(options)
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return json.loads(captured.out), captured.err
+
+    return run
+
+
+@pytest.fixture
+def evaluate(tmp_path, capsys):
+    """A function (data, more options) to the result."""
+
+    def run(data, *more):
+        code = main(["evaluate", "--data", str(data), "--run", str(tmp_path / "run"), *more])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return json.loads(captured.out)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "task", "metrics"),
+    [
+        # Those marked slow are among the bare files below.
+        pytest.param("image_metadata", [], "image_metadata", CLASSES, marks=pytest.mark.slow),
+        pytest.param("audio", [], "audio_classification", CLASSES, marks=pytest.mark.slow),
+        pytest.param(
+            "text", ["--pad", "caption=4"], "text_classification", CLASSES, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "sequence",
+            ["--loop", "fit"],
+            "sequence_classification",
+            CLASSES,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("table", ["--sample-weight", "weight"], "tabular_classification", CLASSES),
+        pytest.param("array", [], "array_classification", CLASSES),
+        pytest.param("two numbers", [], "regression", NUMBERS),
+        pytest.param(
+            "several labels", [], "tabular_classification", {"epoch", "loss", "f1", "exact"}
+        ),
+        pytest.param("table", ["--task", "regression", "--inputs", "age"], "regression", NUMBERS),
+    ],
+)
+def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):
+    data = directory_of(kind)
+
+    result, said = train(data, *more)
+
+    assert f"task {task}: from " in said
+    assert set(result) == metrics
+    evaluated = evaluate(data, "--devices", "cpu:2")
+    assert set(evaluated) == metrics - {"epoch"} | {"num_records"}
+    assert evaluated["num_records"] == 13
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["task"] == task
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "task"),
+    [
+        pytest.param("image_metadata", ["--image-size", "12"], "image_metadata"),
+        pytest.param("audio", [], "audio_classification"),
+        pytest.param("text", [], "text_classification"),
+        pytest.param("sequence", [], "sequence_classification"),
+        pytest.param("table", ["--target", "y"], "tabular_classification"),
+    ],
+)
+def test_bare_files(kind, more, task, directory_of, train, evaluate, tmp_path):
+    files = directory_of(kind) / "tiny-*.tfrecord-*"
+
+    _, said = train(files, *more)
+
+    assert f"task {task}: from " in said
+    assert json.loads((tmp_path / "run" / "task.json").read_text())["target"]["classes"] == [
+        "0",
+        "1",
+    ]
+    assert evaluate(files)["num_records"] == 13
+
+
+def test_padding_is_fixed_as_asked(directory_of, train, tmp_path):
+    train(directory_of("sequence"), "--pad", "sequence=4")
+
+    model = keras.models.load_model(tmp_path / "run" / "model.keras")
+    assert model.input_shape == (None, 4)
+
+
+def test_weights_of_zero_leave_no_loss(directory_of, train):
+    weighed, _ = train(directory_of("table"), "--inputs", "age", "--sample-weight", "zero")
+
+    assert weighed["loss"] == 0
+
+
+def test_a_resumed_run_keeps_its_vocabulary(directory_of, train, tmp_path):
+    train(directory_of("text"))
+    file = tmp_path / "run" / "task.json"
+    before = file.read_bytes()
+
+    result, said = train(directory_of("text"), "--resume", "--epochs", "2")
+
+    assert result["epoch"] == 2
+    assert "going through" not in said
+    assert file.read_bytes() == before
+
+
+OWN = """
+import keras
+
+def model_fn(task):
+    (each,) = task.inputs.values()
+    x = ids = keras.Input(each.shape, dtype=each.dtype)
+    x = keras.layers.Embedding(each.num_tokens, 4, mask_zero=True)(x)
+    x = keras.layers.GRU(4, use_cudnn=False)(x)
+    return keras.Model(ids, keras.layers.Dense(task.num_outputs)(x), name="own")
+"""
+
+
+def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+
+    _, said = train(directory_of("sequence"), "--model-fn", "own_models:model_fn")
+
+    sys.modules.pop("own_models")
+    assert "own: " in said
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["options"]["model_fn"] == "own_models:model_fn"
+    assert evaluate(directory_of("sequence"))["num_records"] == 13
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "message"),
+    [
+        pytest.param("text", ["--image-size", "8"], "--image-size is for pictures", id="size"),
+        pytest.param("text", ["--model", "MobileNetV2"], "is for pictures", id="model"),
+        pytest.param("text", ["--pad", "caption"], "cannot be read", id="length"),
+        pytest.param("text", ["--pad", "caption=0"], "less than 1", id="no length"),
+        pytest.param("text", ["--pad", "captoin=3"], "did you mean 'caption'", id="pad what"),
+        pytest.param("text", ["--inputs", "caption,"], "empty name", id="names"),
+        pytest.param(
+            "text", ["--target", "caption", "--task", "regression"], "no number", id="goal"
+        ),
+        pytest.param("text", ["--task", "audio_classification"], "kind 'audio'", id="lead"),
+        pytest.param("text", ["--sample-weight", "weigth"], "did you mean 'weight'", id="weight"),
+        pytest.param("text", ["--model-fn", "m:f", "--model", "x"], "choose one", id="two models"),
+        pytest.param("text", ["--model-fn", "no_such:f"], "No module named", id="no module"),
+        pytest.param("table", ["--target", "code"], "beyond the limit", id="not classes"),
+    ],
+)
+def test_wrong_usage_writes_nothing(kind, more, message, directory_of, tmp_path, capsys):
+    arguments = ["train", "--data", str(directory_of(kind)), "--output", str(tmp_path / "run")]
+
+    assert main([*arguments, *more]) == 2
+
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
