@@ -143,6 +143,11 @@ def convert(name: str, value: Any, kind: Kind | None) -> Value:
             that; "unsupported column": a list or object where other rows have none;
             "malformed annotation", "value out of range": a list cannot be used.
     """
+    if kind is int or kind is float:
+        try:
+            return kind(value)  # nearly always
+        except (TypeError, ValueError):
+            pass  # told below
     if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
         if kind not in (None, str):
             what = "lists" if isinstance(kind, ListOf) else "numbers"

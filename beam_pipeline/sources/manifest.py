@@ -147,9 +147,18 @@ class ReadJsonl(ReadManifest):
 
 
 def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
-    """Which columns of JSON hold lists, and which of these go with the list of boxes beside."""
+    """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
+
+    Raises:
+        ConfigError: Lists stand beside the one box of each row.
+    """
     free = {name for row in rows for name in row} - columns.taken
     nested = free.intersection(looks.nested)
+    if nested and columns.corners:
+        raise ConfigError(
+            f"column {min(nested)!r} holds lists, but with a box a row it is an attribute of the "
+            "box, a number or text; leave it out with --ignore-columns"
+        )
     box_lists = {
         name
         for name in nested

@@ -39,6 +39,7 @@ from beam_pipeline.sources.manifest_rows import MALFORMED
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
+_NESTED = frozenset({list, dict})
 
 
 class ManifestRow(NamedTuple):
@@ -187,7 +188,7 @@ def plain_values(values: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
         RecordError: "unsupported column": an object, or a list in a column without lists, or
             another value among lists.
     """
-    if not columns.nested and not any(isinstance(each, (list, dict)) for each in values.values()):
+    if not columns.nested and _NESTED.isdisjoint(map(type, values.values())):
         return dict(values)
     beside = {columns.boxes, columns.box_labels, *columns.box_lists}
     plain = {name: value for name, value in values.items() if name not in beside}

@@ -78,7 +78,8 @@ def csv_header(path: str, column_names: Sequence[str] = ()) -> list[str]:
     if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
         raise ConfigError(
             f"{path} begins with {', '.join(map(repr, header[:10]))}, of which {data[0]!r} is no "
-            "column's name: write a header line, or name the columns with --column-names"
+            "column's name: if there is no header line, name the columns with --column-names, else "
+            "rename such columns"
         )
     return header
 

@@ -243,6 +243,24 @@ def test_unsupported_columns_stop_before_the_job(tmp_path, run_transform, value,
     assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 3
 
 
+def test_lists_beside_the_one_box_of_a_row(tmp_path, run_transform):
+    row = {"image": "a.jpg", "x": 1, "y": 2, "w": 3, "h": 4, "outline": [1, 2, 3]}
+    path = write(tmp_path / "m.jsonl", json_lines(row))
+    with pytest.raises(ConfigError, match=r"'outline' holds lists.*--ignore-columns"):
+        run_transform(ReadJsonl(path))
+
+
+@pytest.mark.parametrize(
+    "header", [pytest.param("1.jpg,cat", id="a path"), pytest.param("5.1,3.5,setosa", id="numbers")]
+)
+def test_a_csv_without_a_header(tmp_path, run_transform, header):
+    path = write(tmp_path / "m.csv", f"{header}\n")
+    with pytest.raises(ConfigError, match=r"is no column's name: .*--column-names"):
+        run_transform(ReadCsv(path))
+    names = [*"abc"][: header.count(",") + 1]
+    assert len(run_transform(ReadCsv(path, column_names=names))) == 1
+
+
 @pytest.mark.parametrize(
     ("usual", "late", "reason"),
     [
