@@ -12,6 +12,7 @@ from typing import Any
 _MODULES = {
     "BuildConfig": "config",
     "ImageOptions": "media.images",
+    "AudioOptions": "media.audio",
     "build": "pipeline",
     "plan": "pipeline",
     "WriteDataset": "pipeline",
@@ -21,7 +22,11 @@ _MODULES = {
     "Record": "records",
     "FileRef": "records",
     "Image": "records",
+    "Audio": "records",
+    "Array": "records",
+    "FileContent": "records",
     "ClassLabel": "records",
+    "ClassLabels": "records",
     "Boxes": "records",
     "Rejected": "records",
     "DeclaredClasses": "records",
@@ -39,10 +44,15 @@ _MODULES = {
     "DataError": "errors",
 }
 
+# Modules that users take functions from by their whole name.
+_SUBMODULES = frozenset({"example"})
+
 __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

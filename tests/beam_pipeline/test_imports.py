@@ -41,3 +41,14 @@ def test_every_public_name_is_there():
     assert all(hasattr(beam_pipeline, name) for name in beam_pipeline.__all__)
     with pytest.raises(AttributeError, match="biuld"):
         _ = beam_pipeline.biuld
+
+
+def test_features_are_made_by_the_packages_name_alone():
+    script = (
+        "import beam_pipeline; "
+        "print(beam_pipeline.example.serialize({'label': beam_pipeline.example.int64_feature(3)}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "label" in done.stdout
