@@ -3,11 +3,12 @@
 import contextlib
 import functools
 import itertools
+import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -23,7 +24,7 @@ from beam_pipeline.existing import expectations
 from beam_pipeline.inference import complete, infer
 from beam_pipeline.job import exclusive, watched
 from beam_pipeline.observation import Observed
-from beam_pipeline.parallel import Ahead, ahead_in_processes
+from beam_pipeline.parallel import ahead_in_processes, map_threads
 from beam_pipeline.receipts import ShardInfo
 from beam_pipeline.runner import LocalJob
 from beam_pipeline.schema import Feature
@@ -33,9 +34,14 @@ from beam_pipeline.sources.tfrecord_files import RecordFile, find_shards, tfds_n
 from beam_pipeline.sources.tfrecord_schema import with_key_of
 from beam_pipeline.survey import ShardFile, Survey, survey, write_index
 
+_R = TypeVar("_R")
+
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # So many problems are told by name; all are counted.
 _TOLD = 10
+_REMOTE_FILES_AT_ONCE = 16
+# Below this, processes take longer to start than they save.
+_FEW_BYTES = 8 << 20
 
 
 def adopt(
@@ -98,7 +104,7 @@ def adopt(
         look = functools.partial(
             survey, rules=config.rules, expected=expected, progress_dir=local.progress_dir
         )
-        surveys = list(_workers(local).map(look, shards))
+        surveys = _share_out(look, shards, local)
         _check(directory, surveys)
         features = _schema(directory, config, surveys, classes)
         splits = _splits(shards, surveys)
@@ -108,8 +114,7 @@ def adopt(
         texts = {} if theirs else _texts(config, features, splits, compressed)
         _take_back(directory)
         index = functools.partial(write_index, schema=features, directory=directory)
-        for _ in _workers(local).map(index, shards):
-            pass
+        _share_out(index, shards, local)
     notes: Counter[str] = sum((survey.notes for survey in surveys), Counter())
     described = metadata.adopted(config, features, notes, splits, compressed=compressed)
     texts[metadata.FILE] = metadata.to_text(described)
@@ -131,8 +136,15 @@ def _version(directory: str, theirs: TfdsInfo | None) -> str:
     return name_of(directory) if _VERSION.fullmatch(name_of(directory)) else "1.0.0"
 
 
-def _workers(local: LocalJob) -> Ahead[Any]:
-    return ahead_in_processes(max(1, local.processes))
+def _share_out(
+    function: Callable[[ShardFile], _R], shards: Sequence[ShardFile], local: LocalJob
+) -> list[_R]:
+    """`function` of every shard, several at once where that pays."""
+    if any(storage.is_remote(shard.path) for shard in shards):
+        return list(map_threads(function, shards, _REMOTE_FILES_AT_ONCE))
+    if sum(os.path.getsize(shard.path) for shard in shards) < _FEW_BYTES:
+        return list(map(function, shards))
+    return list(ahead_in_processes(max(1, local.processes)).map(function, shards))
 
 
 def _check(directory: str, surveys: Sequence[Survey]) -> None:

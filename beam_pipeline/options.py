@@ -304,6 +304,7 @@ def _beam_parser() -> Parser:
     parser = Parser(add_help=False)
     for group in PipelineOptions.__subclasses__():
         _add_group(parser, group._add_argparse_args)
+    parser._option_string_actions.pop("--labels", None)  # ours; Dataflow's are --label too
     return parser
 
 

@@ -1,6 +1,7 @@
 """What a build made, or would make, in a few lines for a person."""
 
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
     lines += [] if config.get("schema") else _taken_for_granted(info.features)
+    lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
     lines += _mostly_left_out(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
@@ -129,6 +131,17 @@ def _range(seen: Observed) -> list[str]:
         for each in (seen.minimum, seen.maximum)
     )
     return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}"]
+
+
+def _missing_shards(info: DatasetInfo) -> list[str]:
+    """A warning where others' names of shards tell of more than are there."""
+    return [
+        f"warning: {split} has {len(shards):,} of the {int(stated):,} shards that "
+        f"{shards[0].file} tells of"
+        for split, shards in info.splits.items()
+        for stated in re.findall(r"-of-(\d{5,})", shards[0].file)
+        if int(stated) != len(shards)
+    ]
 
 
 def _taken_for_granted(schema: Iterable[Feature]) -> list[str]:

@@ -15,7 +15,8 @@ from beam_pipeline.sources.references import name_of, parent
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
-_NAMED_SO = re.compile(r"tfrec|\.records?\b", re.IGNORECASE)
+# Numbers may follow, and gzip's suffix; an index beside a file has another one.
+_NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 _TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
 # What says that a directory is a data set.
 _DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})

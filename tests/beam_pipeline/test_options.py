@@ -185,6 +185,12 @@ def test_a_bad_value_is_a_configuration_error(parser):
             id="behind it",
         ),
         pytest.param(["build", "--zzqq", "3"], ["build", "--zzqq", "3"], [], id="nobody's"),
+        pytest.param(
+            ["build", "--labels", "a,b", "--label", "team=a"],
+            ["build", "--labels", "a,b"],
+            ["--label", "team=a"],
+            id="ours and Dataflow's",
+        ),
     ],
 )
 def test_options_of_beams_go_with_their_values(arguments, ours, theirs):

@@ -55,6 +55,8 @@ def test_content_decides(tmp_path, name, data, expected):
         ("A.TFRECORD.GZ", True),
         ("train-00000-of-00010", False),
         ("recording.wav", False),
+        ("a.tfrecord-00000-of-00001.parquet", False),
+        ("a.tfrecord.idx", False),
         ("records.txt", False),
     ],
 )
