@@ -183,10 +183,9 @@ def _labels(
     if named.label:
         stated = [named.label] if named.label in usable else named.label.split(",")
         return [given("label", name.strip(), usable) for name in stated]
-    # Numbers with a fraction are something to predict, and no classes.
-    whole = {key: name for key, name in free.items() if name not in looks.fractions}
-    lists = {} if with_boxes else {lowered(name): name for name in looks.lists}
-    name = first(LABEL, whole) or first(LABELS, lists)
+    possible = {key: name for key, name in free.items() if name not in looks.unclassed}
+    lists = set() if with_boxes else set(looks.lists).difference(looks.unclassed)
+    name = first(LABEL, possible) or first(LABELS, {lowered(each): each for each in lists})
     return [name] if name else []
 
 

@@ -96,7 +96,8 @@ class Looks:
         media: "image", "audio" or "array" where all values end as such files' names do.
         existing: Of these, columns that name at least one file that is there.
         numbers: Columns that hold numbers alone.
-        fractions: Of these, columns with a number that is not whole.
+        unclassed: Columns whose values are no classes, whatever their name: there is a number
+            with a fraction, a list in a list, or a list with a value twice.
     """
 
     seen: Collection[str] = ()
@@ -105,7 +106,7 @@ class Looks:
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
     existing: Collection[str] = ()
     numbers: Collection[str] = ()
-    fractions: Collection[str] = ()
+    unclassed: Collection[str] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns import Looks
-from beam_pipeline.sources.kinds import Kind, ListOf
+from beam_pipeline.sources.kinds import Kind, ListOf, parse_list
 from beam_pipeline.sources.manifest_files import Manifest
 from beam_pipeline.sources.manifest_rows import Row
 from beam_pipeline.sources.paths import media_kind
@@ -51,6 +51,7 @@ def look(rows: Iterable[tuple[Manifest, Row]], kind_of: KindOf) -> Looks:
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
     media = {name: kind for name, column in values.items() if (kind := _media(column))}
     numbers = {name for name, seen in kinds.items() if seen <= {int, float}}
+    lists = {name for name, seen in kinds.items() if all(isinstance(k, ListOf) for k in seen)}
     return Looks(
         seen=set(values),
         nested={
@@ -58,11 +59,11 @@ def look(rows: Iterable[tuple[Manifest, Row]], kind_of: KindOf) -> Looks:
             for name, column in values.items()
             if any(isinstance(value, list | dict) for value in column)
         },
-        lists={name for name, seen in kinds.items() if all(isinstance(k, ListOf) for k in seen)},
+        lists=lists,
         media=media,
         existing={name for name in media if _any_exists(columns[name])},
         numbers=numbers,
-        fractions={name for name in numbers if not all(map(_is_whole, values[name]))},
+        unclassed={name for name in numbers | lists if any(map(_is_unclassed, values[name]))},
     )
 
 
@@ -73,8 +74,14 @@ def _kind(value: Any, kind_of: KindOf) -> Kind | None:
         return None
 
 
-def _is_whole(number: Any) -> bool:
-    return float(number).is_integer()
+def _is_unclassed(value: Any) -> bool:
+    """Whether a number has a fraction, or a list holds such, lists, or something twice."""
+    if isinstance(value, str):
+        value = parse_list(value) if value.lstrip().startswith("[") else float(value)
+    if isinstance(value, list):
+        plain = [each for each in value if not isinstance(each, list | dict | float)]
+        return len(set(plain)) < len(value)
+    return not float(value).is_integer()
 
 
 def _media(values: Sequence[Any]) -> str:

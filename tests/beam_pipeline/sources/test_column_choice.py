@@ -125,7 +125,10 @@ def test_columns_of_paths(names, looks, named, media, key):
         pytest.param("x y", {}, "y", {"label": "y"}, id="told"),
         pytest.param("x a b", {}, "b, a", {"b": "b", "a": "a"}, id="several"),
         pytest.param("x a,b", {}, "a,b", {"label": "a,b"}, id="a comma in a name"),
-        pytest.param("x target", {"fractions": {"target"}}, "", {}, id="to predict"),
+        pytest.param("x target", {"unclassed": {"target"}}, "", {}, id="to predict"),
+        pytest.param(
+            "x label", {"lists": {"label"}, "unclassed": {"label"}}, "", {}, id="lists to predict"
+        ),
         pytest.param("x labels", {"lists": {"labels"}}, "", {"label": "labels"}, id="lists"),
         pytest.param("x labels", {}, "", {}, id="no lists"),
         pytest.param("x", {}, "", {}, id="none"),

@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -338,6 +339,13 @@ def test_patterns(tmp_path, names, pattern, expected):
     assert (found.name, found.path) == (expected, f"{tmp_path}/{pattern}")
     assert found.found.startswith(f"{expected}: 2 files (")
     assert layout.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
+
+
+def test_a_compressed_manifest_is_looked_into(make_tree):
+    root = make_tree({"a.jpg": "", "b.csv": "x\n"})
+    Path(root, "rows.csv.gz").write_bytes(gzip.compress(CSV.encode() * 1000))
+    assert layout.detect(root).found == "csv: rows.csv.gz"
+    assert layout.detect(f"{root}/rows.csv.gz").name == "csv"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Which files of a folder are manifests, and what stops before a job."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ def test_which_files_of_a_folder_are_read(tmp_path, run_transform, files, splits
     records = run_transform(ReadCsv(str(tmp_path)))
     assert {record.key: record.split for record in records} == splits
     assert len(records) == len(splits)
+
+
+def test_compressed_manifests_of_splits(tmp_path, run_transform):
+    for split in ("train", "test"):
+        write(tmp_path / f"{split}.csv.gz", gzip.compress(b"x\n1\n"))
+    records = run_transform(ReadCsv(str(tmp_path)))
+    assert {record.key: record.split for record in records} == {
+        "train.csv.gz:2": "train",
+        "test.csv.gz:2": "test",
+    }
 
 
 def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, run_transform):
