@@ -204,7 +204,8 @@ def _as_told(layout: str, path: str) -> Layout | None:
 
 
 def _give_up(problem: str, tree: Tree, layout: str = "") -> NoReturn:
-    refuse_compressed(container_signs.find_compressed_tars(tree))
+    if layout in ("", "tar"):
+        refuse_compressed(container_signs.find_compressed_tars(tree))
     looked_for = [f"{sign} ({name})" for name, sign in LOOKED_FOR.items() if layout in ("", name)]
     raise ConfigError(
         f"{problem}: it holds {tree.look()}; looked for {'; '.join(looked_for)}; "
