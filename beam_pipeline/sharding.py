@@ -52,7 +52,9 @@ def content_digest(record: Record) -> str:
     if record.example:
         return _existing_digest(record.example.file.sha256, record)
     digests = [
-        file.sha256 for _, value in sorted(record.features.items()) if (file := file_of(value))
+        _array_digest(value) if isinstance(value, Array) else file.sha256
+        for _, value in sorted(record.features.items())
+        if (file := file_of(value))
     ]
     if len(digests) == 1:
         return digests[0]
@@ -73,16 +75,17 @@ def annotation(record: Record) -> str:
     if record.example:
         return record.example.file.sha256
     values = sorted(
-        (name, _brief(value) if isinstance(value, Array) else value)
+        (name, _array_digest(value) if isinstance(value, Array) else value)
         for name, value in record.features.items()
         if not file_of(value)
     )
     return repr(values)
 
 
-def _brief(array: Array) -> tuple[object, ...]:
-    """Equal for equal arrays, and short."""
-    return (array.dtype, array.shape, hashlib.sha256(array.data).hexdigest())
+def _array_digest(array: Array) -> str:
+    """Equal for equal values of one type and shape."""
+    values = array.file.sha256 if array.file else hashlib.sha256(array.data).hexdigest()
+    return hashlib.sha256(f"{array.dtype} {array.shape} {values}".encode()).hexdigest()
 
 
 def label_text(record: Record) -> str:

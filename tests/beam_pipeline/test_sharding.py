@@ -1,5 +1,6 @@
 """Splits, positions and shards, as pure functions."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -70,7 +71,7 @@ INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
 
 @pytest.mark.parametrize(
     "value",
-    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE), Array(dtype="int64", file=FILE)],
+    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE)],
     ids=lambda value: type(value).__name__,
 )
 def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
@@ -80,6 +81,17 @@ def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
         of(numbers=INLINE, note="n", label=ClassLabel("cat"))
     )
     assert sharding.annotation(labelled) != sharding.annotation(of(x=value))
+
+
+def test_an_arrays_content_is_its_values_type_and_shape():
+    array = Array(dtype="int64", shape=(2, 3), file=FILE)
+    digest = sharding.content_digest(of(x=array))
+    assert digest == sharding.content_digest(of(x=array, label=ClassLabel("cat")))
+    for other in ({"dtype": "float64"}, {"shape": (3, 2)}, {"file": FileRef(path="/a")}):
+        changed = dataclasses.replace(array, **other)
+        assert sharding.content_digest(of(x=changed)) != digest
+    elsewhere = dataclasses.replace(array, file=FileRef(path="/b", offset=9, sha256="ab"))
+    assert sharding.content_digest(of(x=elsewhere)) == digest
 
 
 def test_several_files_are_the_content_together():

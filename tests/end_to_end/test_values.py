@@ -1,4 +1,4 @@
-"""Records of every kind of value are written, read with TFDS and TensorFlow, shown and verified."""
+"""Records of every kind of value are written, read with TFDS and the trainer, and verified."""
 
 import io
 import wave
@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import beam_pipeline
+import trainer
 from beam_pipeline import commands
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import (
@@ -186,6 +187,30 @@ def test_tfds_reads_every_kind(info):
             assert each[f"raw_{dtype}"].dtype == dtype
             assert (each[f"raw_{dtype}"] == raw(dtype, number)).all()
         assert each["raw_uint32"] == raw("uint32", number).tobytes()  # decode_raw has no uint32
+
+
+def test_the_trainer_reads_every_kind(info):
+    seen = list(trainer.open(info.directory).numpy("train"))
+    assert sorted(int(each["age"]) for each in seen) == list(range(COUNT))
+    for each in seen:
+        number = int(each["age"])
+        expected = np.frombuffer(sound(number)[44:], "<i2")[:, None] / np.float32(2**15)
+        assert (each["audio"] == expected).all()
+        assert each["label"] == number % 2
+        assert list(each["topics"]) == list(range(number % 4))
+        assert each["caption"] == f"caption {number}".encode()
+        assert list(each["words"]) == [
+            w.encode() for w in f"caption {number}".split()[: number % 3]
+        ]
+        assert each["blob"] == bytes([number, 255])
+        assert (each["vector"] == number + np.arange(5)).all()
+        assert (each["grid"] == np.arange(6).reshape(2, 3) * number).all()
+        assert (each["tokens"] == np.arange(number)).all()
+        assert each["rows"].shape == rows(number).shape
+        assert (each["rows"] == rows(number)).all()
+        for dtype in RAW_DTYPES:
+            assert each[f"raw_{dtype}"].dtype == dtype
+            assert (each[f"raw_{dtype}"] == raw(dtype, number)).all()
 
 
 def test_the_index_has_facts_of_every_kind(info):
