@@ -187,7 +187,7 @@ def _tables(group: _Group, ignored: Collection[str]) -> Iterator[Table]:
     in_splits = all(split for _, split in kept.values())
     for name, (column, split) in kept.items():
         table = by_split[split if in_splits else ""]
-        column = (column or _UNNAMED) if in_splits else name
+        column = (column if in_splits else name) or _UNNAMED
         if column in table:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
         table[column] = _column_of_npz(file.path, name)
@@ -203,6 +203,8 @@ def _members(path: str) -> list[str]:
         names = [member.filename.removesuffix(".npy") for member in npz.members(handle)]
     if not names:
         raise RecordError(npz.UNSUPPORTED, "an .npz without arrays")
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise RecordError(npz.DAMAGED, f".npz: {min(twice)} is there twice")
     return names
 
 
@@ -239,6 +241,8 @@ def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int 
     is_text = header.dtype.kind in "US" and header.dtype.itemsize
     if not is_text or len(header.shape) != 1:
         check_numbers(header.dtype)
+    if 0 in header.shape[1:]:
+        raise RecordError(npz.UNSUPPORTED, f"rows without values: its shape is {header.shape}")
     lacking = header.offset + header.num_bytes - size
     if lacking > 0:
         raise RecordError(npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")

@@ -1,5 +1,9 @@
 """Rows of arrays become records; what the arrays of a file or folder are is told by names."""
 
+import io
+import warnings
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -195,6 +199,16 @@ def test_what_is_no_table(write, files, error):
         find_tables(write(files))
 
 
+def twice(name):
+    """An .npz with two arrays of one name."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            archive.writestr(f"{name}.npy", b"")
+    return buffer.getvalue()
+
+
 PICKLED = np.array([1, "a"], dtype=object)
 
 
@@ -206,6 +220,13 @@ PICKLED = np.array([1, "a"], dtype=object)
         pytest.param({"b.npz": b"PK\3\4..."}, "damaged array", ".npz", id="no zip"),
         pytest.param({"b.npz": {}}, "unsupported array", "without arrays", id="no arrays"),
         pytest.param({"b.npz": {"x": X[:0], "y": Y[:0]}}, "empty file", "no rows", id="no rows"),
+        pytest.param(
+            {"b.npz": {"x": X[:, :0], "y": Y}},
+            "unsupported array",
+            "x: rows without",
+            id="no values",
+        ),
+        pytest.param({"b.npz": twice("x")}, "damaged array", "x is there twice", id="twice"),
         pytest.param(
             {"b.npz": {"x": X.astype(complex), "y": Y}}, "unsupported array", "x: ", id="complex"
         ),
