@@ -86,7 +86,9 @@ def _numbers(text: str, number: Callable[[str], _Number], wanted: str) -> dict[s
 def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Adds every option that makes a BuildConfig."""
     default = BuildConfig(name="default")
-    parser.add_argument("input", help="folder, annotation file or manifest to read")
+    parser.add_argument(
+        "input", help="folder or file to read; or a pattern of files that hold many records each"
+    )
     add = parser.add_argument_group("what is read").add_argument
     add(
         "--layout",

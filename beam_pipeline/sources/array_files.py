@@ -162,35 +162,30 @@ def _name(group: _Group) -> str:
     return min(file.relative for file in group.values())
 
 
-def _tables(group: _Group, ignored: Collection[str]) -> Iterator[Table]:
+def _tables(group: _Group, ignored: Collection[str]) -> list[Table]:
     """The tables of files that belong together.
 
     Raises:
         RecordError: One of them cannot be used.
     """
-    file = group.get("")
-    if file is None:
-        columns = {
-            name: _column_of_npy(each) for name, each in group.items() if name not in ignored
-        }
-        split = next(iter(group.values())).split
-        if columns:
-            yield Table(name=_name(group), split=split, columns=columns)
-        return
+    if "" in group:
+        return list(_tables_of_npz(group[""], ignored))
+    columns = {name: _column_of_npy(file) for name, file in group.items() if name not in ignored}
+    split = next(iter(group.values())).split
+    return [Table(name=_name(group), split=split, columns=columns)] if columns else []
+
+
+def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[Table]:
     found = {name: without_split(name) for name in _members(file.path)}
-    kept = {
-        name: (column, split)
-        for name, (column, split) in found.items()
-        if not {name, column} & {*ignored}
-    }
-    by_split: dict[str, dict[str, Column]] = defaultdict(dict)
+    kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
-    for name, (column, split) in kept.items():
-        table = by_split[split if in_splits else ""]
-        column = (column if in_splits else name) or _UNNAMED
-        if column in table:
+    by_split: dict[str, dict[str, Column]] = defaultdict(dict)
+    for name, (short, split) in kept.items():
+        columns = by_split[split if in_splits else ""]
+        column = (short if in_splits else name) or _UNNAMED
+        if column in columns:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
-        table[column] = _column_of_npz(file.path, name)
+        columns[column] = _column_of_npz(file.path, name)
     for split, columns in by_split.items():
         name = f"{file.relative}/{split}" if split else file.relative
         yield Table(name=name, split=split or file.split, columns=columns)

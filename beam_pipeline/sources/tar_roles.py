@@ -94,13 +94,11 @@ def find_roles(
     if not label_columns:
         _make_label(roles, LABELS)
     roles |= _of_json(seen, forms, taken={role.feature for role in roles.values()})
-    if not label_columns:
-        _make_label(roles, _usual_labels(roles))
-    elif len(label_columns) == 1:
-        _make_label(roles, [_named_label(label_columns[0], roles)])
-    for column in label_columns[1:] and label_columns:
-        name = _named_label(column, roles)
-        roles[name] = roles[name]._replace(form="label")
+    named = [_named_label(column, roles) for column in label_columns]
+    if len(named) < 2:
+        _make_label(roles, named or _usual_labels(roles))
+    else:
+        roles |= {name: roles[name]._replace(form="label") for name in named}
     _check_clashes(roles)
     return roles
 
