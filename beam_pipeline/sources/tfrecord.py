@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
@@ -12,11 +13,14 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.existing import expectations
 from beam_pipeline.records import Element, Expected, FileRef, Record, Rejected, StoredExample
 from beam_pipeline.sources.tfrecord_files import RecordFile, find_record_files
-from beam_pipeline.sources.unpacking import gunzipped, unpack_gzip, unpacked
+from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 
 # The first records of a data set: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
+
+_BLOCK_BYTES = 1 << 16
+_GZIP = 31  # zlib's wbits
 
 
 @dataclasses.dataclass
@@ -86,8 +90,15 @@ def _unpacked(path: str, scratch: str) -> tuple[str, RecordError | None]:
 
 
 def _until_damage(path: str) -> Iterator[bytes]:
-    with contextlib.suppress(RecordError):
-        yield from gunzipped(path)
+    """All that can be unpacked; Python's own reader drops what it holds when it finds damage."""
+    with contextlib.suppress(zlib.error), storage.opened(path) as handle:
+        unpacking = zlib.decompressobj(_GZIP)
+        while packed := handle.read(_BLOCK_BYTES):
+            while packed:
+                yield unpacking.decompress(packed)
+                packed = unpacking.unused_data
+                if unpacking.eof:
+                    unpacking = zlib.decompressobj(_GZIP)
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
