@@ -177,8 +177,8 @@ class Dataset:
             max_boxes: As `pad` for all boxes.
             buckets: `[(50, 64), (100, 32), (None, 16)]` batches records of up to 50 by 64,
                 of up to 100 by 32, longer ones by 16; leave batch_size out. The number of
-                batches is not known beforehand; under a strategy of several replicas pass
-                batch_size, as these batches have no one size to be shared out.
+                batches is not known beforehand: `fit` wants repeat and steps_per_epoch. Not
+                for several replicas, among which such batches cannot be shared out.
             bucket_by: The output whose length decides, where several vary.
             shuffle: A new order each pass: shards permuted, sixteen read at once, then each
                 `shuffle_buffer` serialized records permuted.
