@@ -27,8 +27,8 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.options import (
     Parser,
-    add_adopt_options,
     add_build_options,
+    add_schema,
     beam_options,
     build_config,
     split_arguments,
@@ -135,7 +135,12 @@ def _parser() -> Parser:
         description="Reads and checks the TFRecord files of a directory, and writes what describes "
         "them beside them; stdout's last line is the directory.",
     )
-    add_adopt_options(adopt_parser)
+    add = adopt_parser.add_argument
+    add("dataset", help="the directory where the files lie")
+    add_schema(add)
+    add("--name", default="", help="the dataset's name (default: the files' or directory's)")
+    add("--version", default="", help="the dataset's version (default: the directory's, or 1.0.0)")
+    add("--overwrite", action="store_true", help="replace an older description")
     adopt_parser.set_defaults(run=_adopt, parser=adopt_parser)
 
     verify_parser = commands.add_parser(

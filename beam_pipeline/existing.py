@@ -9,7 +9,7 @@ from typing import Any
 from beam_pipeline import fit, storage
 from beam_pipeline.errors import RecordError
 from beam_pipeline.example import lists
-from beam_pipeline.frames import payload_of
+from beam_pipeline.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample, Value
@@ -27,6 +27,9 @@ def inspect_existing(record: Record, rules: Rules) -> Record:
     """
     assert record.example is not None
     file = record.example.file
+    assert file.length is not None
+    if file.length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
+        raise RecordError("record too large", f"{file.length:,} bytes")
     frame = storage.read_bytes(file)
     features, notes = told(payload_of(frame), rules, record.example.expected)
     sha256 = hashlib.sha256(frame).hexdigest()

@@ -21,6 +21,8 @@ from beam_pipeline.errors import RecordError
 HEADER_BYTES = 12
 # What a frame has beside its payload.
 FRAME_BYTES = 16
+# Protocol buffers end at 2 GiB, and a record is in memory whole.
+MAX_PAYLOAD_BYTES = 1 << 30
 
 _BUFFER_BYTES = 1 << 16
 _HEADER = struct.Struct("<QI")
@@ -98,13 +100,17 @@ def read(handle: Any) -> Iterator[tuple[int, bytes]]:
     """(offset, frame) of every frame of a stream; `payload_of` checks their payloads.
 
     Raises:
-        RecordError: As `spans`.
+        RecordError: As `spans`, and "record too large".
     """
     offset = number = 0
     while header := handle.read(HEADER_BYTES):
         length = _payload_bytes(header)
         if length is None:
             raise _no_frame(number, offset, len(header))
+        if length > MAX_PAYLOAD_BYTES:
+            raise RecordError(
+                "record too large", f"record {number}, at byte {offset}, has {length:,} bytes"
+            )
         rest = handle.read(length + 4)
         if len(rest) < length + 4:
             raise _cut_off(number, offset, length + 4 - len(rest))
@@ -116,7 +122,7 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
     """(offset, frame) of every frame of a file; offsets are in the uncompressed stream.
 
     Raises:
-        RecordError: As `spans`, also where gzip ends too early or is damaged; "missing file" or
+        RecordError: As `read`, also where gzip ends too early or is damaged; "missing file" or
             "unreadable file".
     """
     offset = 0

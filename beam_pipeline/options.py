@@ -116,7 +116,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         help="columns of a manifest to leave out",
     )
     add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
-    _add_schema(add)
+    add_schema(add)
     add(
         "--path-pattern",
         default="",
@@ -187,17 +187,8 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=int, default=0, metavar="N", help="reads at once in a worker (0: choose)")
 
 
-def add_adopt_options(parser: argparse.ArgumentParser) -> None:
-    """Adds every option of `adopt`."""
-    add = parser.add_argument
-    add("dataset", help="the directory where the files lie")
-    _add_schema(add)
-    add("--name", default="", help="the dataset's name (default: the files' or directory's)")
-    add("--version", default="", help="the dataset's version (default: the directory's, or 1.0.0)")
-    add("--overwrite", action="store_true", help="replace an older description")
-
-
-def _add_schema(add: Callable[..., object]) -> None:
+def add_schema(add: Callable[..., object]) -> None:
+    """Adds what says what records hold, by an `add_argument`."""
     add(
         "--schema",
         default="",

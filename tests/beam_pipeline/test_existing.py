@@ -86,6 +86,12 @@ def test_a_changed_file_is_found_at_the_write(record):
         encode_record(inspected, (), Rules())
 
 
+def test_too_large_a_record_is_not_read():
+    file = FileRef(path="/nowhere", length=(1 << 30) + 17)
+    with pytest.raises(RecordError, match="record too large"):
+        inspect_existing(Record(key="a", features={}, example=StoredExample(file=file)), Rules())
+
+
 SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"
 IMAGE = Expected("bytes", "image", "a.tfrecord:0")
 

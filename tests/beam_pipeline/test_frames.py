@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import struct
 
 import pytest
 
@@ -143,3 +144,16 @@ def test_a_flipped_byte_is_found(byte):
 )
 def test_a_tfrecord_file_is_told_by_its_start(head, expected):
     assert frames.starts_frame(head) is expected
+
+
+def test_a_length_beyond_all_measure(tmp_path):
+    """Nothing is allocated for it."""
+    length = struct.pack("<Q", 1 << 50)
+    header = length + struct.pack("<I", frames.masked_checksum(length))
+    path = tmp_path / "file"
+    path.write_bytes(header + b"a few bytes")
+
+    with pytest.raises(RecordError, match="record too large"):
+        list(frames.read_file(str(path), compressed=False))
+    with pytest.raises(RecordError, match="truncated file"), open(path, "rb") as handle:
+        list(frames.spans(handle))
