@@ -22,6 +22,8 @@ def of_dataset(info: DatasetInfo) -> str:
         for split, shards in info.splits.items()
     ]
     config = info.metadata["config"]
+    if config.get("adopted"):  # nobody has seen a plan of it
+        lines += [_feature(feature, Observed()) for feature in info.features]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
     lines += [] if config.get("schema") else _taken_for_granted(info.features)
@@ -88,8 +90,9 @@ def _feature(feature: Feature, seen: Observed) -> str:
         case "sequence":
             inner = math.prod(size for size in feature.shape if size is not None)
             lengths = seen.lengths
-            if lengths and feature.bare and inner:  # others' lists are counted by values
-                lengths = lengths[0] // inner, lengths[1] // inner
+            if seen.lists and seen.lists.lengths:  # others' lists are counted by values
+                shortest, longest = seen.lists.lengths
+                lengths = shortest // max(1, inner), longest // max(1, inner)
             facts += _lengths(lengths, "row" if feature.shape[1:] else "value")
             facts += _range(seen)
         case "scalar" | "tensor":

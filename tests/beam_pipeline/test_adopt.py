@@ -240,6 +240,7 @@ def test_the_command(directory, tmp_path, capsys):
     assert told.out.splitlines()[-1] == str(directory)
     assert "train: 6 records in 2 shards" in told.err
     assert "3 classes: cat, dog, bird" in told.err
+    assert "feature x: tensor float32 [2]" in told.err
     assert open_dataset(str(directory)).metadata["name"] == "zoo"
     assert commands.main(["show", str(directory), "--limit", "1"]) == 0
     assert "number 6" in capsys.readouterr().out

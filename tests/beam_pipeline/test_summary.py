@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_pipeline import summary
+from beam_pipeline import stored, summary
 from beam_pipeline.assign import settle
 from beam_pipeline.census import Census, make_plan
 from beam_pipeline.config import BuildConfig
@@ -16,6 +16,7 @@ from beam_pipeline.records import (
     Image,
     Record,
     Rejected,
+    StoredExample,
 )
 
 
@@ -97,6 +98,29 @@ def numbers(dtype, *values):
 def test_features(values, expected):
     records = [Record(key=f"{i}", features={"x": value}) for i, value in enumerate(values)]
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ([[1], [2, 3, 7]], "sequence int64, 1 to 3 values, 1 to 7"),
+        ([[0.5] * 8, []], "sequence float32 [n, 4], 0 to 2 rows, always 0.5"),
+        ([[b"some text"], [b"a", b"b"]], "sequence string, 1 to 2 values"),
+        ([[b"some text"], [b"x" * 500]], "text, 9 to 500 characters"),
+    ],
+)
+def test_features_that_others_wrote(lists, expected):
+    kinds = {int: "int64", float: "float32", bytes: "bytes"}
+    records = [
+        Record(
+            key=f"{number}",
+            features={"box": stored.summary(kinds[type(lists[0][0])], values)},
+            example=StoredExample(file=FileRef(path="a", sha256=f"{number}")),
+            num_bytes=9,
+        )
+        for number, values in enumerate(lists)
+    ]
+    assert f"feature box: {expected}" in plan_of(*records).splitlines()
 
 
 def test_the_same_picture_in_two_splits_is_warned_of():
