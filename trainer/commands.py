@@ -102,7 +102,7 @@ def train(config: TrainConfig) -> Row:
         progress,
     )
     progress.say(
-        f"{model.name}: {model.count_params():,} parameters, "
+        f"{model.name}: {model.count_params():,} parameters, {task.num_outputs} output(s), "
         f"{strategy.num_replicas_in_sync} replica(s), batches of {config.batch_size}, "
         f"{plan.steps_per_epoch} steps an epoch, seed {config.seed}"
     )
