@@ -154,7 +154,8 @@ def _check(directory: str, surveys: Sequence[Survey]) -> None:
         told = [problem for survey in surveys for problem in survey.problems][:_TOLD]
         more = f"; and {count - len(told)} more" if count > len(told) else ""
         raise DataError(
-            f"{directory} is damaged in {count} places, so nothing was written: "
+            f"nothing was written: {directory} has {count} record{'' if count == 1 else 's'} or "
+            f"file{'' if count == 1 else 's'} that cannot be used: "
             f"{'; '.join(told)}{more}. Mend the files, or build a data set from what is sound in "
             "them with --max-bad-fraction"
         )

@@ -7,6 +7,7 @@ import pytest
 
 from beam_pipeline.census import Census, MergeCensus, declared_classes, make_plan
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
 
@@ -136,6 +137,11 @@ def test_files_that_disagree_about_a_class_are_a_problem():
 
 def test_the_users_order_wins():
     assert declared_classes(declared({1: "cat"}), ("dog", "cat")) == {"label": ("dog", "cat")}
+
+
+def test_the_users_order_is_of_the_one_feature_that_a_schema_labels():
+    schema = parse_schema({"a": "class_label", "b": {"kind": "scalar", "dtype": "int64"}})
+    assert declared_classes(Census(), ("cat",), schema) == {"a": ("cat",)}
 
 
 def test_the_users_order_needs_one_feature_with_classes():

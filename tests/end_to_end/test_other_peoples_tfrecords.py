@@ -267,6 +267,23 @@ def test_a_declared_schema(tmp_path):
     assert record["boxes"].shape[1] == 4
 
 
+def test_show_draws_what_others_stored(tmp_path, capsys):
+    box = [0.1, 0.2, 0.8, 0.9]
+    payloads = [example(image=jpeg(0), label=1, boxes=np.array(box * count)) for count in (0, 1)]
+    folder = write(tmp_path / "in", payloads, files=1)
+    schema = parse_schema({"image": "image", "label": "class_label", "boxes": "boxes"})
+    adopt(str(folder), schema=schema)
+    shown = tmp_path / "shown"
+
+    assert commands.main(["show", str(folder), "--images", str(shown)]) == 0
+    assert "boxes  [0.1, 0.2, 0.8, 0.9]" in capsys.readouterr().out
+    without, with_box = (
+        tf.io.decode_jpeg((shown / f"train-0000{number}-record.jpg").read_bytes()).numpy()
+        for number in (0, 1)
+    )
+    assert (without != with_box).any()
+
+
 def test_what_does_not_fit_a_declared_schema_is_rejected(tmp_path):
     payloads = [example(age=number) for number in (17, 200, 40)] + [example(age=0.5), example(x=1)]
     folder = write(tmp_path / "in", payloads, files=1)

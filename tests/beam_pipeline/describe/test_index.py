@@ -19,6 +19,8 @@ from beam_pipeline.records import (
     FileRef,
     Image,
     Record,
+    Stored,
+    StoredExample,
 )
 
 
@@ -148,3 +150,26 @@ def test_what_is_called_image_and_is_none_leaves_our_columns_alone():
     assert table["length"].to_pylist() == [100, 100]
     assert table["image_length"].to_pylist() == [3, 4]
     assert idx == b"0 100\n100 100\n"
+
+
+def test_what_others_stored():
+    def stored(key, features):
+        return Record(key=key, features=features, example=StoredExample(file=FileRef(path="/a")))
+
+    def picture(sha256):
+        shape = (2, 3)
+        return Stored(kind="bytes", length=1, form="png", num_bytes=9, sha256=sha256, shape=shape)
+
+    long_text = Stored(kind="bytes", length=1, form="text", num_bytes=500, num_characters=500)
+    many = Stored(kind="int64", length=3, minimum=1, maximum=9)
+    table, _ = index_of(
+        stored("a:0", {"image": picture("aa"), "label": 1, "text": "short", "n": many, "age": 3}),
+        stored("a:1", {"image": picture("bb"), "label": -1, "text": long_text, "n": 7, "age": 4}),
+    )
+    found = table.to_pydict()
+
+    assert (found["sha256"], found["height"], found["width"]) == (["aa", "bb"], [2, 2], [3, 3])
+    assert found["labels"] == [["1"], []]
+    assert found["text"] == ["short", None]
+    assert found["age"] == [3, 4]
+    assert found["n_length"] == [3, 1]
