@@ -183,6 +183,31 @@ def test_what_does_not_fit_a_declared_schema(directory):
         adopt(str(directory), schema=schema)
 
 
+@pytest.mark.parametrize(
+    ("number", "change", "told"),
+    [
+        (
+            2,
+            {"shape": [3]},
+            "key 'x' holds a float list of 2, where a float list of 3 was expected",
+        ),
+        (1, {"classes": ["a"]}, "key 'label' holds the class 1, where 0 to 0 was expected"),
+        (0, {"kind": "image"}, "key 'caption' holds 8 bytes that start with 'number 6'"),
+        (0, {"key": "gone"}, "key 'gone' is missing"),
+    ],
+)
+def test_verify_holds_the_records_against_the_schema(directory, number, change, told):
+    adopt(str(directory))
+    path = directory / "metadata.json"
+    metadata = json.loads(path.read_text())
+    metadata["features"][number] |= change
+    path.write_text(json.dumps(metadata))
+    problems = verify(open_dataset(str(directory)))
+
+    assert any(told in problem for problem in problems)
+    assert all("of-0000" in problem for problem in problems), "the shard is named"
+
+
 def flip(data, byte):
     return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
 
