@@ -1,8 +1,17 @@
 """Options: what is refused, and what a resumed run may change."""
 
+import json
+
 import pytest
 
-from trainer.config import TrainConfig, check_same_data, parse_image_size, resumed
+from trainer.config import (
+    TrainConfig,
+    check_same_data,
+    parse_image_size,
+    parse_lengths,
+    parse_names,
+    resumed,
+)
 from trainer.errors import ConfigError, RunExistsError, UnknownNameError
 
 
@@ -22,6 +31,10 @@ def config(**options):
         pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
         pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
+        pytest.param({"pad": {"a": 0}}, ConfigError, "--pad a=0", id="no length"),
+        pytest.param(
+            {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
+        ),
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
     ],
 )
@@ -43,6 +56,40 @@ def test_image_size(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a", ("a",)), ("a, b/c", ("a", "b/c")), ("a,", None), ("", None)],
+)
+def test_names(text, expected):
+    if expected is None:
+        with pytest.raises(ConfigError, match="empty name"):
+            parse_names(text)
+    else:
+        assert parse_names(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=3", {"a": 3}),
+        ("a=3, b/c =40", {"a": 3, "b/c": 40}),
+        ("a=b=3", {"a=b": 3}),
+        ("a", None),
+        ("a=", None),
+        ("=3", None),
+        ("a=-3", None),
+        ("a=3,a=4", None),
+        ("a=3,", None),
+    ],
+)
+def test_lengths(text, expected):
+    if expected is None:
+        with pytest.raises(ConfigError, match="cannot be read"):
+            parse_lengths(text)
+    else:
+        assert parse_lengths(text) == expected
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         pytest.param({"epochs": 20, "devices": "cpu:2"}, None, id="more epochs, other devices"),
@@ -50,11 +97,15 @@ def test_image_size(text, expected):
         pytest.param({"seed": 2}, "--seed is 2, .* has 1", id="another seed"),
         pytest.param({"model": "VGG16"}, "--model is VGG16, .* has small", id="another model"),
         pytest.param({"batch_size": 8}, "--batch-size is 8", id="another batch"),
+        pytest.param({"inputs": ("a", "b"), "pad": {"a": 3}}, None, id="the same inputs"),
+        pytest.param({"inputs": ("b", "a")}, r"--inputs is \['b', 'a'\]", id="other inputs"),
+        pytest.param({"pad": {"a": 4}}, "--pad is {'a': 4}", id="another length"),
     ],
 )
 def test_what_a_resumed_run_may_change(change, message):
-    previous = {**config(seed=1, image_size=(8, 8)).to_json(), "image_size": [8, 8]}
-    now = config(**{"image_size": (8, 8), "resume": True, **change})
+    options = {"image_size": (8, 8), "inputs": ("a", "b"), "pad": {"a": 3}}
+    previous = json.loads(json.dumps(config(seed=1, **options).to_json()))
+    now = config(**{**options, "resume": True, **change})
     if message is None:
         assert resumed(now, previous).seed == 1
     else:

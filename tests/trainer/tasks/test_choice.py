@@ -203,6 +203,18 @@ def test_an_unknown_sample_rate_is_said():
             "class",
             id="a text is a class",
         ),
+        pytest.param(
+            {
+                "tags": {"kind": "sequence", "dtype": "string"},
+                "tokens": {"kind": "sequence", "dtype": "int64"},
+                "label": LABEL,
+            },
+            {},
+            "sequence_classification",
+            ["tokens"],
+            "class",
+            id="numbers lead among sequences",
+        ),
     ],
 )
 def test_what_is_asked_for(declared, options, name, inputs, goal):
