@@ -6,6 +6,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.python.framework import config as tensorflow_config
 
 from trainer.__main__ import main
@@ -105,6 +106,76 @@ def test_bare_files(kind, more, task, directory_of, train, evaluate, tmp_path):
         "1",
     ]
     assert evaluate(files)["num_records"] == 13
+
+
+def a_picture(number, label):
+    pixels = np.random.default_rng(number).integers(0, 128, (20, 16 + number % 3, 3)) + 100 * label
+    return bytes(tf.io.encode_jpeg(pixels.astype(np.uint8)).numpy())
+
+
+def a_sound(number, label):
+    time_s = np.arange(1000 + 100 * (number % 5)) / 8000
+    samples = np.sin(2 * np.pi * (300 + 500 * label) * time_s).astype(np.float32)
+    return bytes(tf.audio.encode_wav(samples[:, None], 8000).numpy())
+
+
+@pytest.mark.parametrize(
+    ("record", "more", "said"),
+    [
+        pytest.param(
+            lambda number, label: {"image": a_picture(number, label), "label": label},
+            ["--image-size", "16"],
+            "task classification: from image (image) to label (class_label)",
+            id="pictures",
+        ),
+        pytest.param(
+            lambda number, label: {
+                "audio": a_sound(number, label),
+                "speaker_id": label,
+                "timestamp": 1.7e9 + number,
+            },
+            ["--target", "speaker_id"],
+            "task audio_classification: from audio (audio) to speaker_id (scalar of int64)",
+            id="sounds of speakers",
+        ),
+        pytest.param(
+            lambda number, label: {
+                "image": np.random.default_rng(number)
+                .normal(label, 1, (64, 64))
+                .astype("<f4")
+                .tobytes(),
+                "label": label,
+            },
+            [],
+            "task array_classification: from image (tensor of float32) to label (class_label)",
+            id="raw arrays",
+        ),
+        pytest.param(
+            lambda number, label: {
+                "image_raw": a_picture(number, label),
+                "label": label,
+                "height": 20,
+                "width": 16 + number % 3,
+                "caption": b"a tower",
+            },
+            ["--image-size", "16"],
+            "left out: caption (text), height (scalar of int64), width (scalar of int64)",
+            id="pictures and what is known of them",
+        ),
+    ],
+)
+def test_files_as_tutorials_write_them(
+    record, more, said, write_records, train, evaluate, tmp_path
+):
+    records = [record(number, number % 2) for number in range(24)]
+    for part in range(2):
+        write_records(tmp_path / f"data_{part}.tfrecord", records[part::2])
+    files = tmp_path / "data_*.tfrecord"
+
+    _, told = train(files, *more)
+
+    assert said in told
+    assert evaluate(files)["num_records"] == 24
 
 
 def test_padding_is_fixed_as_asked(directory_of, train, tmp_path):
