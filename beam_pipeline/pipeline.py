@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import apache_beam as beam
@@ -16,11 +17,13 @@ from beam_pipeline.census import Plan
 from beam_pipeline.commit import Commit
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import DatasetInfo, is_dataset, open_dataset
+from beam_pipeline.describe import tfds
 from beam_pipeline.inspection import InspectMedia
 from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, explained, watched
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import Element
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
+from beam_pipeline.schema import Feature
 from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.write import WriteShards
 
@@ -37,6 +40,7 @@ class PlanDataset(beam.PTransform):
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
+        check_schema(self.config.schema)
         batches = elements | "Batch" >> beam.ParDo(BatchSource(self.local)).with_outputs(
             BatchSource.COUNT, main="batches"
         )
@@ -137,6 +141,19 @@ def plan(
 
 def _save(value: object, path: str) -> None:
     Path(path).write_bytes(pickle.dumps(value))
+
+
+def check_schema(schema: Iterable[Feature]) -> None:
+    """Raises ConfigError where two features would be stored under one key of the Example."""
+    owner: dict[str, str] = {}
+    for feature in schema:
+        for key in tfds.leaves(feature):
+            other = owner.setdefault(key, feature.name)
+            if other != feature.name:
+                raise errors.ConfigError(
+                    f"the features {other!r} and {feature.name!r} are both stored as {key!r}; "
+                    "rename one of them in the schema"
+                )
 
 
 def check_output(config: BuildConfig) -> None:

@@ -17,6 +17,7 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema import Feature
+from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.kinds import class_name, parse_list
 from beam_pipeline.sources.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
@@ -183,11 +184,10 @@ def _class(feature: Feature, value: Any) -> str:
     name = class_name(value)
     if not name:
         raise ValueError
-    if not feature.classes or name in feature.classes:
-        return name
-    if name.isascii() and name.isdigit() and int(name) < len(feature.classes):
-        return feature.classes[int(name)]
-    raise ValueError
+    named = named_class(name, feature.classes)
+    if feature.classes and named not in feature.classes:
+        raise ValueError
+    return named
 
 
 def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:

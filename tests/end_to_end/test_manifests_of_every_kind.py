@@ -443,6 +443,15 @@ def test_a_schema_without_its_column_stops_before_the_job(tmp_path, capsys):
     assert "did you mean 'age'" in told
 
 
+def test_two_features_of_one_key_stop_before_the_job(media, tmp_path, capsys):
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("mask: image\nmask/height: {kind: scalar, dtype: int64}")
+    rows = [{"mask": str(media / "pictures/0.png"), "mask/height": 1}]
+    path = write_csv(tmp_path / "m.csv", rows)
+    assert commands.main(["plan", str(path), "--schema", str(schema)]) == 2
+    assert "'mask' and 'mask/height' are both stored as 'mask/height'" in capsys.readouterr().err
+
+
 def test_plan_tells_the_schema_that_it_inferred(media, tmp_path, capsys):
     rows = [
         {

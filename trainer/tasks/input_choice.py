@@ -77,14 +77,21 @@ def inputs_by_schema(
         )
     if leader == TABLE:
         return members
-    usual = [each for each in members if each.name == leader]
-    if len(members) > 1 and not usual:
-        raise ConfigError(
-            f"the dataset has several features of kind {leader!r}: {found}; name those to learn "
-            "from by --inputs"
-        )
-    lead = (usual or members)[0]
+    lead = _lead(members, features)
     return [lead, *(each for each in candidates if _joins(features[each.name]))]
+
+
+def _lead(members: Sequence[Input], features: Mapping[str, Feature]) -> Input:
+    """The only one; or the one called like its kind, or the only one of numbers among texts."""
+    of_numbers = [each for each in members if features[each.name].dtype != "string"]
+    for some in (members, [each for each in members if each.name == each.group], of_numbers):
+        if len(some) == 1:
+            return some[0]
+    found = ", ".join(described(features[each.name]) for each in members)
+    raise ConfigError(
+        f"the dataset has several features of kind {members[0].group!r}: {found}; name those to "
+        "learn from by --inputs"
+    )
 
 
 def _joins(feature: Feature) -> bool:
