@@ -43,8 +43,17 @@ def inspect_existing(record: Record, rules: Rules) -> Record:
         source_id=record.source_id,
         notes=notes,
         num_bytes=len(frame),
-        example=StoredExample(file=read),
+        example=StoredExample(file=read, content=_content(features) or sha256),
     )
+
+
+def _content(features: Mapping[str, Value]) -> str:
+    """Equal for equal pictures and sounds, "" without any."""
+    values = (value for value in features.values() if isinstance(value, Stored))
+    digests = [value.sha256 for value in values if value.sha256]
+    if len(digests) > 1:
+        return hashlib.sha256(repr(digests).encode()).hexdigest()
+    return "".join(digests)
 
 
 def told(

@@ -167,10 +167,13 @@ class StoredExample:
         file: The record's whole frame in a TFRecord file that is not compressed.
         expected: What the first records of the data set have, by key; every record is held
             against it, unless the user declares a schema.
+        content: Once inspected: equal for Examples of equal pictures and sounds, or, without
+            those, for equal Examples.
     """
 
     file: FileRef
     expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
+    content: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

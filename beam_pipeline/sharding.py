@@ -45,12 +45,9 @@ def _hash(salt: str, text: str) -> int:
 
 
 def content_digest(record: Record) -> str:
-    """Equal for records of equal content: their files', or without files all their values.
-
-    Of an Example that others wrote: its pictures and sounds, or without those all of it.
-    """
+    """Equal for records of equal content: their files', or without files all their values."""
     if record.example:
-        return _existing_digest(record.example.file.sha256, record)
+        return record.example.content
     digests = [
         _array_digest(value) if isinstance(value, Array) else file.sha256
         for _, value in sorted(record.features.items())
@@ -60,14 +57,6 @@ def content_digest(record: Record) -> str:
         return digests[0]
     text = repr(digests) if digests else annotation(record)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _existing_digest(whole: str, record: Record) -> str:
-    values = (value for _, value in sorted(record.features.items()))
-    digests = [value.sha256 for value in values if isinstance(value, Stored) and value.sha256]
-    if len(digests) > 1:
-        return hashlib.sha256(repr(digests).encode()).hexdigest()
-    return digests[0] if digests else whole
 
 
 def annotation(record: Record) -> str:

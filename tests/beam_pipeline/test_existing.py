@@ -16,6 +16,7 @@ from beam_pipeline.frames import framed
 from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample
 from beam_pipeline.rules import Rules
 from beam_pipeline.schema import Feature
+from beam_pipeline.sharding import content_digest
 
 
 def picture(suffix="JPEG", size=(9, 7), **save):
@@ -65,7 +66,18 @@ def test_all_that_an_example_holds(record):
     assert inspected.features["x"] == Stored(kind="float32", length=2, minimum=0.5, maximum=1.5)
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
+    assert content_digest(inspected) == hashlib.sha256(jpeg).hexdigest()
     assert encode_record(inspected, (), Rules()) == payload
+
+
+def test_the_content_is_the_pictures_and_sounds_or_all(record):
+    def content(**values):
+        return content_digest(inspect_existing(record(encode(values)), Rules()))
+
+    both = content(a=[picture()], b=[sound()], n=[1])
+    assert both == content(a=[picture()], b=[sound()], n=[2])
+    assert both != content(a=[picture()], n=[1])
+    assert content(n=[1]) != content(n=[2])
 
 
 def test_what_others_would_convert_is_kept_and_noted(record):

@@ -115,7 +115,7 @@ def test_features_that_others_wrote(lists, expected):
         Record(
             key=f"{number}",
             features={"box": stored.summary(kinds[type(lists[0][0])], values)},
-            example=StoredExample(file=FileRef(path="a", sha256=f"{number}")),
+            example=StoredExample(file=FileRef(path="a"), content=f"{number}"),
             num_bytes=9,
         )
         for number, values in enumerate(lists)
