@@ -34,7 +34,7 @@ def test_no_history_yet(tmp_path):
 def test_a_run_is_not_replaced_unasked(tmp_path, options, refused):
     run = RunDirectory(str(tmp_path / "run"))
     run.check_free(resume=False, overwrite=False)
-    run.write_config({"options": {}})
+    run.write_config({"options": {}}, {})
     if refused:
         with pytest.raises(RunExistsError, match=r"--resume.*--overwrite"):
             run.check_free(**options)
@@ -44,7 +44,7 @@ def test_a_run_is_not_replaced_unasked(tmp_path, options, refused):
 
 def test_clear_removes_the_run_and_nothing_else(tmp_path):
     run = RunDirectory(str(tmp_path))
-    run.write_config({})
+    run.write_config({}, {})
     run.write_history(ROWS)
     run.checkpoints.mkdir()
     (tmp_path / "notes.txt").touch()
@@ -54,9 +54,22 @@ def test_clear_removes_the_run_and_nothing_else(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_options_and_task_are_read_as_written(tmp_path):
+    run = RunDirectory(str(tmp_path / "run"))
+    config, task = {"options": {"pad": {"a": 3}}}, {"vocabulary": ["é", "語", "a"], "mean": [0.1]}
+
+    run.write_config(config, task)
+
+    assert (run.read_config(), run.read_task()) == (config, task)
+    assert {file.name for file in run.path.iterdir()} == {"config.json", "task.json"}
+
+
 def test_a_directory_without_a_run(tmp_path):
-    with pytest.raises(ConfigError, match="holds no run"):
-        RunDirectory(str(tmp_path)).read_config()
+    run = RunDirectory(str(tmp_path))
+
+    for read in (run.read_config, run.read_task):
+        with pytest.raises(ConfigError, match="holds no run"):
+            read()
 
 
 def test_output_is_no_file(tmp_path):

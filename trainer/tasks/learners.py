@@ -135,5 +135,20 @@ class Distinct:
 
     @property
     def in_order(self) -> tuple[str, ...]:
-        """Sorted, as text."""
-        return tuple(sorted(value.decode("utf-8", "replace") for value in self._seen))
+        """Sorted, as text.
+
+        Raises:
+            ConfigError: One is not UTF-8.
+        """
+        try:
+            return tuple(sorted(value.decode() for value in self._seen))
+        except UnicodeDecodeError as error:
+            raise ConfigError(not_utf8(self._name, error)) from error
+
+
+def not_utf8(name: str, error: UnicodeDecodeError) -> str:
+    """What to say of a text that cannot be read."""
+    return (
+        f"{name!r} of a record is not UTF-8 ({error.object[:20]!r}); leave such records out of the "
+        "dataset, or the feature out by --inputs"
+    )

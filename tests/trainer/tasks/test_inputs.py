@@ -148,6 +148,11 @@ def test_texts_without_a_word_are_an_error():
         learned(Words(name="x", is_text=True), np.array([b"", b"..."], object))
 
 
+def test_texts_that_are_not_utf8_are_an_error():
+    with pytest.raises(ConfigError, match=r"'x' of a record is not UTF-8 \(b'\\xff"):
+        learned(Words(name="x", is_text=True), np.array([b"\xff\xfe word"], object))
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [

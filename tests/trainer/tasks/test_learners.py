@@ -86,6 +86,14 @@ def test_distinct_strings_in_order():
     assert distinct.in_order == ("B", "b", "ä")
 
 
+def test_strings_that_are_not_utf8_are_an_error():
+    distinct = Distinct("name")
+    distinct.add(np.array([b"caf\xe9"], object))
+
+    with pytest.raises(ConfigError, match="'name' of a record is not UTF-8"):
+        _ = distinct.in_order
+
+
 def test_too_many_strings_are_no_classes():
     distinct = Distinct("name")
 

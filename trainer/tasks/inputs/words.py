@@ -11,7 +11,7 @@ from trainer.errors import ConfigError
 from trainer.features import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.learners import Learner
+from trainer.tasks.learners import Learner, not_utf8
 
 _MAX_WORDS = 20_000
 
@@ -117,10 +117,13 @@ class _Frequencies:
         """The most frequent first.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: There is none, or one is not UTF-8.
         """
         self._layer.finalize_state()
-        words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))
+        try:
+            words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))
+        except UnicodeDecodeError as error:
+            raise ConfigError(not_utf8(self._name, error)) from error
         if not words:
             raise ConfigError(
                 f"{self._name!r} has no word in the train split; leave it out by --inputs"
