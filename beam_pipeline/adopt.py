@@ -20,18 +20,18 @@ from beam_pipeline.describe import metadata, tfds
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.describe.tfds_own import TfdsInfo, class_names
 from beam_pipeline.errors import DataError, DatasetDamagedError, DatasetExistsError
-from beam_pipeline.existing import expectations
-from beam_pipeline.inference import complete, infer
 from beam_pipeline.job import exclusive, watched
-from beam_pipeline.observation import Observed
 from beam_pipeline.parallel import ahead_in_processes, map_threads
 from beam_pipeline.receipts import ShardInfo
 from beam_pipeline.runner import LocalJob
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.observation import Observed
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tfrecord import first_records
-from beam_pipeline.sources.tfrecord_files import RecordFile, find_shards, tfds_name
-from beam_pipeline.sources.tfrecord_schema import with_key_of
+from beam_pipeline.sources.tfrecord.declared import with_key_of
+from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
+from beam_pipeline.sources.tfrecord.read import first_records
+from beam_pipeline.stored_checking import expectations
 from beam_pipeline.survey import ShardFile, Survey, survey, write_index
 
 _R = TypeVar("_R")

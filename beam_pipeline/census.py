@@ -10,10 +10,10 @@ import apache_beam as beam
 from beam_pipeline import sharding
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError
-from beam_pipeline.inference import complete, infer
-from beam_pipeline.observation import Observed, observe_record
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.observation import Observed, observe_record
 from beam_pipeline.sharding import SplitPlan
 
 # Duplicates and rejects that are told by name; all are counted.

@@ -9,9 +9,7 @@ import math
 from collections import Counter
 
 from beam_pipeline import boxes, storage, tokens
-from beam_pipeline.conformance import conforming
 from beam_pipeline.errors import RecordError
-from beam_pipeline.existing import inspect_existing
 from beam_pipeline.measuring import (
     MAX_RECORD_BYTES,
     measure_array,
@@ -19,7 +17,6 @@ from beam_pipeline.measuring import (
     measure_content,
 )
 from beam_pipeline.media.images import ImageFacts, inspect_image
-from beam_pipeline.observation import dtype_of
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import (
     Array,
@@ -38,6 +35,9 @@ from beam_pipeline.records import (
     unpack,
 )
 from beam_pipeline.rules import Rules
+from beam_pipeline.schema.conformance import conforming
+from beam_pipeline.schema.observation import dtype_of
+from beam_pipeline.stored_checking import inspect_existing
 
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400

@@ -17,7 +17,6 @@ from beam_pipeline.adopt import adopt
 from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import is_dataset, open_dataset
-from beam_pipeline.declaration import read_schema
 from beam_pipeline.errors import (
     BeamTFRecordsError,
     ConfigError,
@@ -36,6 +35,7 @@ from beam_pipeline.options import (
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import FileRef
+from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.show import as_text, examples, write_images
 from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.sources.layout import Layout

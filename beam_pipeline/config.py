@@ -12,12 +12,12 @@ from beam_pipeline import storage, tokens
 from beam_pipeline.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.boxes import POLICIES as BOX_POLICIES
 from beam_pipeline.boxes import Policy
-from beam_pipeline.declaration import with_tokens
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.rules import Rules
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.declaration import with_tokens
+from beam_pipeline.schema.feature import Feature
 
 LAYOUTS = (
     *("auto", "folders", "coco", "voc", "yolo"),

@@ -9,7 +9,7 @@ from typing import Any
 from beam_pipeline import storage
 from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
 from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

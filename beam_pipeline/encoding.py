@@ -33,7 +33,7 @@ from beam_pipeline.records import (
     unpack,
 )
 from beam_pipeline.rules import Rules
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 
 def encode_records(

@@ -11,10 +11,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.boxes import FORMATS, POLICIES
 from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
-from beam_pipeline.declaration import read_schema
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.schema.declaration import read_schema
 
 _Number = TypeVar("_Number", int, float)
 

@@ -23,7 +23,7 @@ from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, exp
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import Element
 from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.write import WriteShards
 

@@ -5,7 +5,7 @@ import dataclasses
 from beam_pipeline.boxes import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

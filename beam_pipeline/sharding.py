@@ -27,7 +27,7 @@ from beam_pipeline.records import (
     Stored,
     file_of,
 )
-from beam_pipeline.stored import is_label_key
+from beam_pipeline.schema.stored_values import is_label_key
 
 _NOT_GROUPING = (Image, Audio, Array, FileContent, ClassLabels, Boxes, Stored)
 _POSITION_BITS = 64

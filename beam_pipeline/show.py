@@ -9,7 +9,7 @@ from typing import Any
 from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.drawing import draw
 from beam_pipeline.records import Boxes
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 from beam_pipeline.shards import read_examples
 
 _SHOWN_VALUES = 8

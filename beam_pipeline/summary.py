@@ -5,12 +5,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.bare import taken_for_granted
 from beam_pipeline.census import Census, Plan
 from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
-from beam_pipeline.observation import Observed
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.observation import Observed
+from beam_pipeline.schema.stored_inference import taken_for_granted
 
 
 def of_dataset(info: DatasetInfo) -> str:

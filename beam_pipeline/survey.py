@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from beam_pipeline import frames, storage
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
-from beam_pipeline.existing import told
-from beam_pipeline.observation import Observed, observe_record
 from beam_pipeline.progress import Meter
 from beam_pipeline.records import Expected, FileRef, Record, StoredExample, pack, unpack
 from beam_pipeline.rules import Rules
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.observation import Observed, observe_record
+from beam_pipeline.stored_checking import told
 
 # So many problems of a file are told; all are counted.
 _TOLD = 10

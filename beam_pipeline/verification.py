@@ -14,11 +14,11 @@ from beam_pipeline.dataset import DatasetInfo, ShardEntry
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.example import lists
-from beam_pipeline.fit import Lists, misfits, size_problem
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.parallel import map_threads
 from beam_pipeline.records import FileRef, Stored
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_conformance import Lists, misfits, size_problem
 from beam_pipeline.shards import Frame, read_frames
 
 

@@ -33,7 +33,7 @@ from beam_pipeline.progress import Meter
 from beam_pipeline.receipts import ShardInfo, finished_shard, receipt_path, working_dir
 from beam_pipeline.records import Record, pack, unpack
 from beam_pipeline.runner import LocalJob
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 # Framing around a record: length and two checksums (TFRecord's format).
 _FRAME_BYTES = 16

@@ -14,11 +14,10 @@ LAYERS = {
         errors
         records example progress
         storage
-        schema boxes parallel runner media tokens frames stored
-        rules observation declaration measuring conformance
-        bare fit
-        existing
-        inference config sharding drawing checking encoding batches
+        schema boxes parallel runner media tokens frames
+        rules measuring
+        stored_checking
+        config sharding drawing checking encoding batches
         receipts census sources
         options job inspection assign describe
         dataset write survey

@@ -20,8 +20,8 @@ from beam_pipeline.records import (
     Stored,
     Value,
 )
-from beam_pipeline.schema import Feature
-from beam_pipeline.stored import AUDIO_FORMS, IMAGE_FORMS
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}

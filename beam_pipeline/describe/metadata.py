@@ -8,7 +8,7 @@ from typing import Any
 from beam_pipeline.census import Census, Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.receipts import ShardInfo
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 FILE = "metadata.json"
 FORMAT_VERSION = 1

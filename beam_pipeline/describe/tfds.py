@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.receipts import ShardInfo
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 # TFDS's name for shards, and ours.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"

@@ -7,16 +7,17 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import layout, tfrecord_schema
-from beam_pipeline.sources.arrays import ReadArrays
-from beam_pipeline.sources.coco import ReadCoco
+from beam_pipeline.sources import layout
+from beam_pipeline.sources.arrays.read import ReadArrays
+from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders import ReadClassFolders
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.sources.manifest import ReadCsv, ReadJsonl
-from beam_pipeline.sources.tar import ReadTar
-from beam_pipeline.sources.tfrecord import ReadTFRecords
-from beam_pipeline.sources.voc import ReadVoc
-from beam_pipeline.sources.yolo import ReadYolo
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.tar.read import ReadTar
+from beam_pipeline.sources.tfrecord.declared import settled_with_keys
+from beam_pipeline.sources.tfrecord.read import ReadTFRecords
+from beam_pipeline.sources.voc.read import ReadVoc
+from beam_pipeline.sources.yolo.read import ReadYolo
 
 __all__ = [
     "ReadArrays",
@@ -62,7 +63,7 @@ def settled(config: BuildConfig, found: Layout) -> BuildConfig:
     Raises:
         ConfigError: The input has no such feature, or cannot be what `config` asks for.
     """
-    return tfrecord_schema.settle(config, found.path) if found.name == "tfrecord" else config
+    return settled_with_keys(config, found.path) if found.name == "tfrecord" else config
 
 
 def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransform:

@@ -5,12 +5,12 @@ was seen) pairs.
 """
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.array_files import is_array
+from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.folders import main_kind
 from beam_pipeline.sources.input_files import stated_splits
 from beam_pipeline.sources.paths import is_split_name, media_kind, suffix
-from beam_pipeline.sources.tar import is_compressed_tar
-from beam_pipeline.sources.tfrecord_files import is_named_so, kind_of_file
+from beam_pipeline.sources.tar.read import is_compressed_tar
+from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from beam_pipeline.sources.tree import Tree, joined, shown
 
 Found = list[tuple[str, str]]

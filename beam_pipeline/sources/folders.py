@@ -18,7 +18,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
-from beam_pipeline.sources.kinds import Kind, class_name, convert, kind_of_text, wider
+from beam_pipeline.sources.columns.kinds import Kind, class_name, convert, kind_of_text, wider
 from beam_pipeline.sources.path_pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.paths import folder, input_folder, is_split_name, media_kind
 from beam_pipeline.storage import StoredFile

@@ -9,11 +9,11 @@ from typing import NoReturn
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import container_signs, signs
-from beam_pipeline.sources.array_files import is_array
-from beam_pipeline.sources.coco_files import find_coco_files
-from beam_pipeline.sources.manifest_files import find_manifests
+from beam_pipeline.sources.arrays.files import is_array
+from beam_pipeline.sources.coco.files import find_coco_files
+from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
-from beam_pipeline.sources.tar import is_tar, refuse_compressed
+from beam_pipeline.sources.tar.read import is_tar, refuse_compressed
 from beam_pipeline.sources.tree import Tree, joined, shown
 
 # What tells a layout, as an error says it.

@@ -15,7 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.coco_files import find_coco_files
+from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.folders import has_split_folders, main_kind
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
@@ -31,8 +31,8 @@ from beam_pipeline.sources.paths import (
     uncompressed,
 )
 from beam_pipeline.sources.tree import Listing, Tree, joined, shown
-from beam_pipeline.sources.voc_sets import is_set_name
-from beam_pipeline.sources.yolo_config import NAME_LISTS, find_data_yaml, read_data_yaml
+from beam_pipeline.sources.voc.sets import is_set_name
+from beam_pipeline.sources.yolo.config import NAME_LISTS, find_data_yaml, read_data_yaml
 
 Found = list[tuple[str, str]]
 

@@ -14,10 +14,10 @@ import pytest
 
 from beam_pipeline import commands, open_dataset, summary, verify
 from beam_pipeline.adopt import adopt
-from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
 from beam_pipeline.example import encode
 from beam_pipeline.frames import framed
+from beam_pipeline.schema.declaration import parse_schema
 
 
 def example(number):

@@ -7,9 +7,9 @@ import pytest
 
 from beam_pipeline.census import Census, MergeCensus, declared_classes, make_plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.schema.declaration import parse_schema
 
 
 def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):

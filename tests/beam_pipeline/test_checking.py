@@ -25,7 +25,7 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.rules import Rules
-from beam_pipeline.schema import Feature
+from beam_pipeline.schema.feature import Feature
 
 
 def inspected(rules=None, **features):

@@ -8,8 +8,8 @@ import pytest
 import tokenizers
 
 from beam_pipeline.config import BuildConfig, default_name
-from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.schema.declaration import parse_schema
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,10 @@ import pytest
 import soundfile
 
 from beam_pipeline.checking import inspect_record
-from beam_pipeline.declaration import parse_schema
 from beam_pipeline.encoding import encode_record, example_values
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.example import decode
-from beam_pipeline.inference import infer
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.observation import observe
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -27,6 +24,9 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.rules import Rules
+from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.schema.inference import infer
+from beam_pipeline.schema.observation import observe
 
 
 def values_of(*records, declared=None):

@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline import commands
-from beam_pipeline.declaration import parse_schema
+from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.show import as_text
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_pipeline import stored, summary
+from beam_pipeline import summary
 from beam_pipeline.assign import settle
 from beam_pipeline.census import Census, make_plan
 from beam_pipeline.config import BuildConfig
@@ -18,6 +18,7 @@ from beam_pipeline.records import (
     Rejected,
     StoredExample,
 )
+from beam_pipeline.schema import stored_values
 
 
 def plan_of(*elements, **options):
@@ -114,7 +115,7 @@ def test_features_that_others_wrote(lists, expected):
     records = [
         Record(
             key=f"{number}",
-            features={"box": stored.summary(kinds[type(lists[0][0])], values)},
+            features={"box": stored_values.summary(kinds[type(lists[0][0])], values)},
             example=StoredExample(file=FileRef(path="a"), content=f"{number}"),
             num_bytes=9,
         )

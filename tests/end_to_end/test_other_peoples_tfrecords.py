@@ -16,8 +16,8 @@ import beam_pipeline
 import trainer
 from beam_pipeline import commands, frames
 from beam_pipeline.adopt import adopt
-from beam_pipeline.declaration import parse_schema
 from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.schema.declaration import parse_schema
 
 NUM_RECORDS, NUM_FILES = 21, 3
 TWO_PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]

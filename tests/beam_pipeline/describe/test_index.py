@@ -7,8 +7,6 @@ import pyarrow.parquet
 import pytest
 
 from beam_pipeline.describe.index import Rows
-from beam_pipeline.inference import infer
-from beam_pipeline.observation import observe
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -22,6 +20,8 @@ from beam_pipeline.records import (
     Stored,
     StoredExample,
 )
+from beam_pipeline.schema.inference import infer
+from beam_pipeline.schema.observation import observe
 
 
 def index_of(*records, compressed=False):

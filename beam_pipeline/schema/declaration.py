@@ -1,0 +1,159 @@
+"""A schema that a user declares: `--schema FILE`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+import yaml
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.schema.feature import KINDS, STORED_INTEGERS, Feature, usual_key
+
+_DTYPES = {
+    "image": ("uint8",),
+    "class_label": ("int64",),
+    "boxes": ("float32",),
+    "scalar": ("int64", "float32", "string", "bytes"),
+    "sequence": ("int64", "float32", "string"),
+    "text": ("string",),
+    "audio": ("float32",),
+    "bytes": ("string", "bytes"),
+}
+_LISTED_DTYPES = ("int64", "float32", "string")
+_RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
+_SHAPES: dict[str, tuple[int | None, ...]] = {
+    "image": (None, None, 3),
+    "boxes": (None, 4),
+    "sequence": (None,),
+    "audio": (None, None),
+}
+_EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
+
+
+def read_schema(path: str) -> tuple[Feature, ...]:
+    """The schema in a JSON or YAML file.
+
+    It holds metadata.json's `features`, all of a metadata.json, or a mapping from name to
+    `{"kind": …}` or to a kind alone.
+
+    Raises:
+        ConfigError: The file cannot be read, or declares what cannot be.
+    """
+    try:
+        text = storage.read_text(storage.absolute(path))
+        data = json.loads(text) if path.endswith(".json") else yaml.safe_load(text)
+    except (RecordError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"--schema {path} cannot be read: {error}") from error
+    try:
+        return parse_schema(data)
+    except ConfigError as error:
+        raise ConfigError(f"--schema {path}: {error}") from error
+
+
+def parse_schema(data: Any) -> tuple[Feature, ...]:
+    """The schema that JSON or YAML states, as `read_schema` takes it.
+
+    Raises:
+        ConfigError: It declares what cannot be; the message names the feature.
+    """
+    if isinstance(data, Mapping) and isinstance(data.get("features"), list):
+        data = data["features"]
+    if isinstance(data, Mapping):
+        entries: Sequence[Any] = [
+            {"name": name, **({"kind": entry} if isinstance(entry, str) else entry or {})}
+            for name, entry in data.items()
+        ]
+    elif isinstance(data, list):
+        entries = data
+    else:
+        raise ConfigError(f"it holds {str(data)[:80]!r}; list the features, such as {_EXAMPLE}")
+    listed = [entry for entry in entries if isinstance(entry, Mapping)]
+    if len(listed) < len(entries) or not listed:
+        raise ConfigError(f"a feature is an object such as {_EXAMPLE}; write each so")
+    with_image = any(entry.get("name") == "image" for entry in listed)
+    features = tuple(_feature(entry, with_image) for entry in listed)
+    names = [feature.name for feature in features]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"feature {min(twice)!r} is declared twice; leave one")
+    return features
+
+
+def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
+    """`schema` with the tokens that a tokenizer makes of each text, where they are not declared."""
+    declared = {feature.name for feature in schema}
+    names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
+    made = (
+        Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
+        for name in names
+        if name not in declared
+    )
+    return (*schema, *made)
+
+
+def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
+    name, kind = entry.get("name"), entry.get("kind")
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"{dict(entry)} has no name; write it as {_EXAMPLE}")
+    if kind not in KINDS:
+        raise ConfigError(f"feature {name!r} has the kind {kind!r}; choose from {', '.join(KINDS)}")
+    known = set(Feature.__dataclass_fields__)
+    if unknown := sorted(set(entry) - known):
+        raise ConfigError(
+            f"feature {name!r} has the unknown field {unknown[0]!r}; there are "
+            f"{', '.join(sorted(known))}"
+        )
+    dtype = _dtype(name, kind, entry)
+    shape = _shape(name, kind, entry)
+    if kind == "tensor" and entry.get("encoding", "") == "bytes":
+        dtype = numpy.dtype(dtype).name
+    return Feature.from_json(
+        {
+            "label_offset": 1 if kind == "boxes" else 0,
+            "key": usual_key(name, kind, with_image=with_image),
+            **entry,
+            "dtype": dtype,
+            "shape": shape,
+            "classes": [str(each) for each in entry.get("classes") or ()],
+        }
+    )
+
+
+def _dtype(name: str, kind: str, entry: Mapping[str, Any]) -> str:
+    raw = kind == "tensor" and entry.get("encoding") == "bytes"
+    choices = _RAW_DTYPES if raw else _DTYPES.get(kind, _LISTED_DTYPES)
+    dtype = entry.get("dtype") or (choices[0] if len(choices) == 1 else None)
+    if kind == "bytes":
+        dtype = "string"
+    if dtype not in choices:
+        raise ConfigError(
+            f"feature {name!r} of kind {kind!r} has the dtype {dtype!r}; give one of "
+            f"{', '.join(choices)}"
+        )
+    return str(dtype)
+
+
+def _shape(name: str, kind: str, entry: Mapping[str, Any]) -> tuple[int | None, ...]:
+    shape = entry.get("shape", _SHAPES.get(kind, () if kind != "tensor" else None))
+    valid = isinstance(shape, list | tuple) and all(
+        size is None or (isinstance(size, int) and size >= 0) for size in shape
+    )
+    if valid and kind == "tensor":
+        valid = None not in shape
+    if valid and kind == "sequence":
+        valid = len(shape) >= 1 and shape[0] is None and None not in shape[1:]
+    if valid and kind == "class_label":
+        valid = tuple(shape) in ((), (None,))
+    if valid and kind in ("scalar", "text", "bytes"):
+        valid = not shape
+    if not valid:
+        wanted = {
+            "tensor": "its sizes, such as [28, 28]",
+            "sequence": "[null], or [null, k] for rows of k",
+            "class_label": "[], or [null] where a record has several",
+        }.get(kind, f"{list(_SHAPES.get(kind, ()))}, or leave it out")
+        raise ConfigError(
+            f"feature {name!r} of kind {kind!r} has the shape {shape!r}; give {wanted}"
+        )
+    return tuple(shape)

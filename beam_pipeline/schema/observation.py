@@ -1,0 +1,243 @@
+"""What the values of records were, feature by feature; observations merge."""
+
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    Image,
+    Record,
+    Stored,
+    Value,
+)
+from beam_pipeline.schema.stored_values import MAX_CLASS, Lists, is_label_key, kind_of
+
+# Of sizes and sample rates so many are kept: whether they differ is all that matters.
+_KEPT = 2
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Observed:
+    """What the values of one feature were, over some records; observations merge.
+
+    Attributes:
+        dtypes: Records by the value's type, as `dtype_of` calls it; of Examples that others
+            wrote, by the list's kind.
+        example: A record's source by such a type, for messages.
+        formats: Pictures and sounds by encoding; `Stored.form` of other people's bytes.
+        sizes: By axis the sizes of pictures (height, width), sounds (samples, channels) and
+            arrays, the smallest few of each axis.
+        ranks: The same by their number of axes.
+        array_dtypes: Arrays by NumPy's name of their type.
+        sample_rates: Of sounds, samples a second, the first few in order.
+        lengths: (shortest, longest): of arrays along the first axis, of sequences of strings,
+            of text in characters; None before the first.
+        minimum, maximum: Of numbers; None before the first.
+        classes: How often each class occurs.
+        attributes: Of boxes: dtype by attribute name.
+        keypoints: The most points of a box.
+        lists: How the lists of a key of other people's Examples were; None for other values.
+    """
+
+    dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
+    example: dict[str, str] = dataclasses.field(default_factory=dict)
+    formats: Counter[str] = dataclasses.field(default_factory=Counter)
+    sizes: dict[int, set[int]] = dataclasses.field(default_factory=dict)
+    ranks: Counter[int] = dataclasses.field(default_factory=Counter)
+    array_dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
+    sample_rates: set[int] = dataclasses.field(default_factory=set)
+    lengths: tuple[int, int] | None = None
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    classes: Counter[str] = dataclasses.field(default_factory=Counter)
+    attributes: dict[str, str] = dataclasses.field(default_factory=dict)
+    keypoints: int = 0
+    lists: Lists | None = None
+
+    def add(self, value: Value, source: str) -> None:
+        """Takes one more value into account."""
+        self._count(dtype_of(value), source)
+        match value:
+            case Image():
+                self.formats[value.format] += 1
+                self._add_shape((value.height, value.width))
+            case ClassLabel():
+                self.classes[value.name] += 1
+            case Boxes():
+                self._add_boxes(value)
+            case int() | float():
+                if value == value:  # not NaN
+                    self._add_range(value, value)
+            case str() | tuple():
+                self._add_lengths((len(value), len(value)))
+            case Array():
+                self.array_dtypes[value.dtype] += 1
+                self._add_shape(value.shape)
+                self._add_lengths(value.shape[:1] * 2)
+                self._add_range(value.minimum, value.maximum)
+            case Audio():
+                self.formats[value.format] += 1
+                self._add_shape((value.num_samples, value.channels))
+                self.sample_rates = _first(self.sample_rates, {value.sample_rate})
+                self._add_lengths((value.num_samples, value.num_samples))
+            case ClassLabels(names):
+                self.classes.update(names)
+                self._add_lengths((len(names), len(names)))
+
+    def add_stored(self, value: Value, source: str, is_label: bool) -> None:
+        """Takes one more list of an Example into account, as `stored.summary` told it.
+
+        Args:
+            is_label: Whether its numbers may be classes.
+        """
+        self._count(kind_of(value), source)
+        self.lists = self.lists or Lists()
+        self.lists.add(value)
+        match value:
+            case int() | float():
+                if value == value:  # not NaN
+                    self._add_range(value, value)
+                if is_label and isinstance(value, int) and 0 <= value <= MAX_CLASS:
+                    self.classes[str(value)] += 1
+            case str():
+                self.formats["text"] += 1
+                self._add_lengths((len(value), len(value)))
+            case Stored(kind="bytes", length=1):
+                self.formats[value.form] += 1
+                self._add_lengths((value.num_characters, value.num_characters))
+            case Stored():
+                self._add_range(value.minimum, value.maximum)
+                self._add_lengths((value.length, value.length))
+
+    def _count(self, dtype: str, source: str) -> None:
+        self.dtypes[dtype] += 1
+        if source < self.example.setdefault(dtype, source):
+            self.example[dtype] = source
+
+    def merge(self, other: Self) -> None:
+        """Takes all that `other` observed into account."""
+        for counted in ("dtypes", "formats", "ranks", "array_dtypes", "classes"):
+            getattr(self, counted).update(getattr(other, counted))
+        for dtype, source in other.example.items():
+            self.example[dtype] = min(source, self.example.get(dtype, source))
+        for axis, sizes in other.sizes.items():
+            self.sizes[axis] = _first(self.sizes.get(axis, set()), sizes)
+        self.sample_rates = _first(self.sample_rates, other.sample_rates)
+        self._add_lengths(other.lengths)
+        self._add_range(other.minimum, other.maximum)
+        self._add_attributes(other.attributes)
+        self.keypoints = max(self.keypoints, other.keypoints)
+        if other.lists:
+            self.lists = self.lists or Lists()
+            self.lists.merge(other.lists)
+
+    def _add_shape(self, shape: tuple[int, ...]) -> None:
+        self.ranks[len(shape)] += 1
+        for axis, size in enumerate(shape):
+            sizes = self.sizes.setdefault(axis, set())
+            if size not in sizes:
+                self.sizes[axis] = _first(sizes, {size})
+
+    def _add_lengths(self, lengths: tuple[int, ...] | None) -> None:
+        if lengths and lengths != self.lengths:
+            shortest, longest = self.lengths or lengths
+            self.lengths = (min(shortest, lengths[0]), max(longest, lengths[1]))
+
+    def _add_range(self, minimum: float | int | None, maximum: float | int | None) -> None:
+        if minimum is not None and (self.minimum is None or minimum < self.minimum):
+            self.minimum = minimum
+        if maximum is not None and (self.maximum is None or maximum > self.maximum):
+            self.maximum = maximum
+
+    def _add_boxes(self, boxes: Boxes) -> None:
+        self.classes.update(boxes.labels)
+        self._add_attributes(
+            {
+                name: functools.reduce(_wider, map(dtype_of, values))
+                for name, values in boxes.attributes.items()
+                if values
+            }
+        )
+        self.keypoints = max(self.keypoints, *(len(points) // 3 for points in boxes.keypoints), 0)
+
+    def _add_attributes(self, attributes: Mapping[str, str]) -> None:
+        for name, dtype in attributes.items():
+            self.attributes[name] = _wider(self.attributes.get(name, dtype), dtype)
+
+
+def _first(some: set[Any], others: set[Any]) -> set[Any]:
+    """The smallest few of both, so that the order in which they are met does not matter."""
+    both = some | others
+    return set(sorted(both)[:_KEPT])
+
+
+def _wider(one: str, other: str) -> str:
+    """The dtype that holds both: float32 for ints and floats, else string."""
+    if one == other:
+        return one
+    return "float32" if {one, other} == {"int64", "float32"} else "string"
+
+
+def dtype_of(value: object) -> str:
+    """What `Observed.dtypes` calls the type of `value`.
+
+    Raises:
+        RecordError: "unsupported value": a type that no feature kind covers.
+    """
+    match value:
+        case Image():
+            return "image"
+        case ClassLabel():
+            return "class_label"
+        case Boxes():
+            return "boxes"
+        case int():
+            return "int64"
+        case float():
+            return "float32"
+        case str():
+            return "string"
+        case bytes() | FileContent():
+            return "bytes"
+        case Array():
+            return "array"
+        case Audio():
+            return "audio"
+        case ClassLabels():
+            return "class_labels"
+        case tuple() if all(isinstance(each, str) for each in value):
+            return "strings"
+    raise RecordError(
+        "unsupported value",
+        f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, FileContent, ClassLabel, "
+        "ClassLabels, Boxes, int, float, str, bytes or a tuple of str",
+    )
+
+
+def observe(records: Iterable[Record]) -> dict[str, Observed]:
+    """What the features of `records` are."""
+    observed: dict[str, Observed] = {}
+    for record in records:
+        observe_record(record, observed)
+    return observed
+
+
+def observe_record(record: Record, observed: dict[str, Observed]) -> None:
+    """Takes the features of one more record into account."""
+    source = record.source or record.key
+    for name, value in record.features.items():
+        if name not in observed:
+            observed[name] = Observed()
+        if record.example:
+            observed[name].add_stored(value, source, is_label_key(name))
+        else:
+            observed[name].add(value, source)

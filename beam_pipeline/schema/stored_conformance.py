@@ -1,0 +1,208 @@
+"""Whether an Example holds what a schema says of it."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from beam_pipeline.records import Stored
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, told_list
+
+Lists = Mapping[str, tuple[str, Sequence[Any]]]
+"""(kind, values) by key, as `example.lists` gives them."""
+
+_ENCODED = {"image": IMAGE_FORMS, "audio": AUDIO_FORMS}
+_SHOWN_CHARACTERS = 40
+
+
+class Wanted(NamedTuple):
+    """The list that a key must hold.
+
+    Attributes:
+        kind: "int64", "float32" or "bytes".
+        length: Values; None for any number: then the key may be missing.
+        rows: What the number of values is a multiple of.
+    """
+
+    kind: str
+    length: int | None = 1
+    rows: int = 1
+
+    def __str__(self) -> str:
+        if self.length is not None:
+            return f"{told_list(self.kind)} of {self.length}"
+        return told_list(self.kind) + (f" in rows of {self.rows}" if self.rows > 1 else "")
+
+
+def misfits(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
+    """What of an Example is not as `schema` says, a sentence a key."""
+    for feature in schema:
+        keys = wanted(feature)
+        found = [_list_problem(key, each, lists) for key, each in keys.items()]
+        problems = [problem for problem in found if problem]
+        if not problems and feature.kind == "boxes" and not feature.encoding:
+            problems = [_lengths_problem(feature, keys, lists)]
+        elif not problems:
+            problems = [_value_problem(feature, lists)]
+        yield from filter(None, problems)
+
+
+def wanted(feature: Feature) -> dict[str, Wanted]:
+    """What every key under which `feature` is stored must hold (docs/format.md)."""
+    key, kind = feature.key, feature.kind
+    if kind == "boxes" and not feature.encoding:
+        return _of_boxes(feature)
+    found = {key: _of_key(feature)}
+    if feature.bare:
+        return found
+    prefix = key.removesuffix("/encoded").removesuffix("/label")
+    match kind:
+        case "image":
+            texts = ("format", "filename", "source_id", "key/sha256")
+            found |= {f"{prefix}/{name}": Wanted("bytes") for name in texts}
+            found |= {f"{prefix}/{name}": Wanted("int64") for name in ("height", "width")}
+        case "audio":
+            found[f"{prefix}/format"] = Wanted("bytes")
+            numbers = ("sample_rate", "num_samples", "channels")
+            found |= {f"{prefix}/{name}": Wanted("int64") for name in numbers}
+        case "class_label":
+            found[f"{prefix}/text"] = Wanted("bytes", length=None if feature.shape else 1)
+    return found
+
+
+def _of_key(feature: Feature) -> Wanted:
+    kind = {"int64": "int64", "float32": "float32"}.get(feature.dtype, "bytes")
+    match feature.kind:
+        case "tensor":
+            raw = feature.encoding == "bytes"
+            return Wanted("bytes") if raw else Wanted(kind, length=_size(feature.shape))
+        case "sequence":
+            return Wanted(kind, length=None, rows=_size(feature.shape[1:]))
+        case "boxes":
+            return Wanted("float32", length=None, rows=4)
+        case "class_label":
+            return Wanted("int64", length=None if feature.shape else 1)
+        case "scalar":
+            return Wanted(kind)
+    return Wanted("bytes")
+
+
+def _of_boxes(feature: Feature) -> dict[str, Wanted]:
+    key = feature.key
+    kinds = {f"bbox/{side}": "float32" for side in ("xmin", "ymin", "xmax", "ymax")}
+    if feature.classes:
+        kinds |= {"class/label": "int64"} if feature.bare else _CLASSES
+    kinds |= {name: _ATTRIBUTES.get(dtype, dtype) for name, dtype in feature.attributes.items()}
+    if feature.keypoints:
+        kinds |= {"keypoint/x": "float32", "keypoint/y": "float32"}
+        kinds |= {"keypoint/visibility": "int64", "keypoint/num": "int64"}
+    return {f"{key}/{name}": Wanted(kind, length=None) for name, kind in kinds.items()}
+
+
+_CLASSES = {"class/label": "int64", "class/text": "bytes"}
+_ATTRIBUTES = {"string": "bytes"}
+
+
+def _size(shape: Iterable[int | None]) -> int:
+    return math.prod(size or 0 for size in shape)
+
+
+def _list_problem(key: str, want: Wanted, lists: Lists) -> str:
+    kind, values = lists.get(key, ("", ()))
+    length = len(values)
+    if kind in ("", want.kind):
+        if want.length in (None, length) and length % want.rows == 0:
+            return ""
+        if key not in lists:
+            return f"key {key!r} is missing, where {want} was expected"
+    there = f"{told_list(kind)} of {length}" if kind else "no value"
+    return f"key {key!r} holds {there}, where {want} was expected"
+
+
+def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str:
+    """What is wrong with the lists of boxes: all but the keypoints have a value a box."""
+    lengths = {
+        key: len(lists.get(key, ("", ()))[1])
+        for key in keys
+        if not key.startswith(f"{feature.key}/keypoint/")
+    }
+    (one, shortest), *_, (other, longest) = sorted(lengths.items(), key=lambda item: item[1])
+    if shortest == longest:
+        return ""
+    return f"key {one!r} has {shortest} values and {other!r} {longest}, where boxes have one each"
+
+
+def size_problem(feature: Feature, value: Stored) -> str:
+    """What is wrong with the size of a picture or sound, or with its sample rate."""
+    sizes = feature.shape[: len(value.shape)]
+    if any(want not in (None, size) for want, size in zip(sizes, value.shape, strict=True)):
+        return (
+            f"key {feature.key!r} holds {feature.kind} {list(value.shape)}, where {list(sizes)} "
+            "was expected"
+        )
+    if feature.sample_rate and feature.sample_rate != value.sample_rate:
+        return (
+            f"key {feature.key!r} has {value.sample_rate:,} samples a second, where "
+            f"{feature.sample_rate:,} were expected"
+        )
+    return ""
+
+
+def _value_problem(feature: Feature, lists: Lists) -> str:
+    """What is wrong with a feature's values, whose lists are right."""
+    key, kind = feature.key, feature.kind
+    values = lists.get(key, ("", ()))[1]
+    if kind in _ENCODED:
+        if form_of(values[0]) not in _ENCODED[kind]:
+            return f"key {key!r} holds {shown(values[0])}, where {kind} was expected"
+    elif feature.encoding == "bytes":
+        num_bytes = _size(feature.shape) * numpy.dtype(feature.dtype).itemsize
+        if len(values[0]) != num_bytes:
+            return (
+                f"key {key!r} holds {len(values[0]):,} bytes, where {feature.dtype} "
+                f"{list(feature.shape)} has {num_bytes:,}"
+            )
+        little_endian = numpy.dtype(feature.dtype).newbyteorder("<")
+        return _range_problem(feature, numpy.frombuffer(values[0], little_endian))
+    elif kind == "class_label":
+        return _class_problem(feature, values)
+    elif kind in ("text", "scalar") and feature.dtype == "string":
+        try:
+            values[0].decode()
+        except UnicodeDecodeError:
+            return f"key {key!r} holds {shown(values[0])}, where UTF-8 was expected"
+    elif feature.dtype in ("int64", "float32"):
+        return _range_problem(feature, values)
+    return ""
+
+
+def _range_problem(feature: Feature, values: Iterable[Any]) -> str:
+    low, high = feature.minimum, feature.maximum
+    if low is None and high is None:
+        return ""
+    low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
+    numbers = numpy.asarray(values)
+    outside = numbers[~((numbers >= low) & (numbers <= high))]  # NaN too
+    if not outside.size:
+        return ""
+    return f"key {feature.key!r} holds {outside[0]:g}, where {low:g} to {high:g} was expected"
+
+
+def _class_problem(feature: Feature, values: Sequence[int]) -> str:
+    first, count = feature.label_offset, len(feature.classes)
+    for value in values:
+        if value != -1 and (value < first or (count and value >= first + count)):
+            last = f"to {first + count - 1} " if count else "or more "
+            return (
+                f"key {feature.key!r} holds the class {value}, where {first} {last}was expected, "
+                "or -1 for none"
+            )
+    return ""
+
+
+def shown(value: bytes) -> str:
+    """A bytes value, for messages."""
+    head = repr(value[:_SHOWN_CHARACTERS])[1:]
+    return f"{len(value):,} bytes that start with {head}" if value else "no bytes"

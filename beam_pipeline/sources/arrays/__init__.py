@@ -1,0 +1,1 @@
+"""Files .npy and .npz whose first axis is the records."""

@@ -1,0 +1,160 @@
+"""Arrays row by row: .npz and .npy files whose first axis is the records."""
+
+import dataclasses
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Rejected
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.arrays.files import Column, Table, find_tables
+from beam_pipeline.sources.arrays.rows import (
+    LABELS,
+    Distinct,
+    Piece,
+    pieces_of,
+    read_rows,
+    read_values,
+)
+from beam_pipeline.sources.columns.choice import lowered, there_are
+
+# Whole numbers of more values than this are something to predict, and no classes.
+_MAX_CLASSES = 1000
+
+
+@dataclasses.dataclass
+class ReadArrays(beam.PTransform):
+    """The rows of arrays: `<file>#<row>`, a feature a column.
+
+    A column of one axis gives numbers or texts; every other one gives arrays, as byte ranges of
+    the file unless they are small. Compressed arrays, and those in Fortran order or big-endian,
+    are unpacked into `scratch`.
+
+    The column of a usual name (`y`, `label`, …), if it has one whole number or text a row and
+    no more than 1,000 different ones, is the feature `label`, a class.
+
+    Yields Records, and a bad Rejected for a file that cannot be used.
+
+    Attributes:
+        path: A file, a folder, or a pattern of files: `array_files.find_tables`.
+        scratch: The folder for what is unpacked.
+        label_column: The column, or several as "color,shape", that are classes; "" finds one.
+        ignore_columns: Columns to leave out.
+        classes: Names of classes that are written as numbers.
+        schema: What a user declared of the columns; the others are left out.
+    """
+
+    path: str
+    scratch: str
+    label_column: str = ""
+    ignore_columns: Collection[str] = ()
+    classes: Sequence[str] = ()
+    schema: Sequence[Feature] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        tables, rejected = find_tables(self.path, self.ignore_columns)
+        labels = find_labels(tables, self.label_column)
+        declared = declared_columns(tables, labels, self.schema)
+        pieces = (
+            pipeline
+            | "Tables" >> beam.Create([*tables, *rejected])  # Table | Rejected
+            | "BalanceTables" >> beam.Reshuffle()  # Table | Rejected
+            | "Unpack" >> beam.FlatMap(pieces_of, self.scratch)  # Piece | Rejected
+            | "BalancePieces" >> beam.Reshuffle()  # Piece | Rejected
+        )
+        looked_at = () if self.label_column or self.schema else tuple(labels)
+        distinct = (
+            pieces
+            | "LookAtLabels" >> beam.Map(distinct_values, looked_at)  # Distinct
+            | "MergeLooks" >> beam.CombineGlobally(merge_distinct)  # Distinct
+        )
+        return pieces | "ReadRows" >> beam.FlatMap(
+            read_rows, AsSingleton(distinct), labels, tuple(self.classes), declared
+        )
+
+
+def find_labels(tables: Sequence[Table], label_column: str = "") -> dict[str, str]:
+    """The feature by column, of columns that may be classes.
+
+    Raises:
+        ConfigError: A column that a user names is not there, or cannot be a class.
+    """
+    columns = tables[0].columns if tables else {}
+    named = [name.strip() for name in label_column.split(",") if name.strip()] if tables else []
+    for name in named:
+        if name not in columns:
+            raise ConfigError(f"--label-column {name!r} is no column; {there_are(name, columns)}")
+        if not all(_may_be_class(table.columns[name]) for table in tables):
+            raise ConfigError(
+                f"--label-column {name!r} has {columns[name].dtype} values of shape "
+                f"{list(columns[name].shape)}; a class is one whole number or text a row"
+            )
+    if named[1:]:
+        return {name: name for name in named}
+    possible = {
+        lowered(name): name
+        for name in columns
+        if all(_may_be_class(table.columns[name]) for table in tables)
+    }
+    usual = [possible[name] for name in LABELS if name in possible]
+    # What is called so already keeps the name.
+    return {name: name if "label" in columns else "label" for name in (named or usual)[:1]}
+
+
+def _may_be_class(column: Column) -> bool:
+    return np.dtype(column.dtype).kind in "biuUS" and math.prod(column.shape[1:]) == 1
+
+
+def declared_columns(
+    tables: Sequence[Table], labels: Mapping[str, str], schema: Sequence[Feature]
+) -> tuple[tuple[Feature, str], ...]:
+    """The column of every feature that a user declared.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if not tables:
+        return ()
+    columns = tables[0].columns
+    by_feature = {feature: column for column, feature in labels.items()}
+    declared = []
+    for feature in schema:
+        column = feature.name if feature.name in columns else by_feature.get(feature.name)
+        if column is None:
+            raise ConfigError(
+                f"--schema declares {feature.name!r}, which is no column; "
+                f"{there_are(feature.name, columns)}"
+            )
+        declared.append((feature, column))
+    return tuple(declared)
+
+
+def distinct_values(
+    piece: Piece | Rejected, columns: Sequence[str]
+) -> dict[str, frozenset[Any] | None]:
+    """The different values of some columns in the piece."""
+    found: dict[str, frozenset[Any] | None] = {}
+    if isinstance(piece, Piece):
+        for name in columns:
+            values = read_values(piece.columns[name], piece.start, piece.stop)
+            found[name] = _few(frozenset(np.unique(values).tolist()))
+    return found
+
+
+def _few(values: frozenset[Any]) -> frozenset[Any] | None:
+    return values if len(values) <= _MAX_CLASSES else None
+
+
+def merge_distinct(found: Iterable[Distinct]) -> dict[str, frozenset[Any] | None]:
+    """The different values over all pieces."""
+    merged: dict[str, frozenset[Any] | None] = {}
+    for each in found:
+        for name, values in each.items():
+            known = merged.get(name, frozenset())
+            merged[name] = None if values is None or known is None else _few(known | values)
+    return merged

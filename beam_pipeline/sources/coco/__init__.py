@@ -1,0 +1,1 @@
+"""COCO's JSON files: instances and person keypoints."""

@@ -1,0 +1,183 @@
+"""Reads COCO's JSON files as a stream: what is kept of their images and annotations."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import ijson
+from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystems import FileSystems
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import DeclaredClasses, Element, Rejected
+from beam_pipeline.sources.coco.files import CocoFile, image_folder
+from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.references import locate
+
+MALFORMED = "malformed annotation"
+# So many pictures are looked for, to find out in which folder they are.
+_PROBED_IMAGES = 3
+
+
+class CocoImage(NamedTuple):
+    """What is kept of an item of "images"."""
+
+    key: str
+    path: str
+    size: tuple[int, int] | None
+    image_id: Any
+    source: str
+    split: str | None
+
+
+class CocoAnnotation(NamedTuple):
+    """What is kept of an item of "annotations", as it is stated."""
+
+    annotation_id: Any
+    category_id: Any
+    category: str | None
+    bbox: Any
+    area: Any
+    is_crowd: Any
+    keypoints: Any
+
+
+def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
+    """The images and annotations of one file, keyed for their join; its classes; rejects.
+
+    Goes through the file three times: the categories may come last, and the first pass
+    finds whether the file is JSON to its end before anything of it is used. A file that
+    was left aside passes through.
+    """
+    if isinstance(file, Rejected):
+        yield file
+        return
+    try:
+        classes = _categories(file)
+    except RecordError as error:
+        yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)
+        return
+    if classes:
+        yield DeclaredClasses(feature="boxes", names=classes)
+    num_images = 0
+    for num_images, item in enumerate(_images(file), start=1):  # noqa: B007
+        yield item
+    if not num_images:
+        yield malformed(
+            file.relative, 'has no "images": not a COCO instances file, or an empty one'
+        )
+    for number, annotation in enumerate(_items(file, "annotations")):
+        yield _annotation_entry(file, number, annotation, classes)
+
+
+def _items(file: CocoFile, key: str) -> Iterator[Any]:
+    """The items of one of the file's lists, one after the other.
+
+    Raises:
+        RecordError: The file cannot be read, or is not JSON.
+    """
+    try:
+        with FileSystems.open(file.path) as handle:
+            try:
+                yield from ijson.items(handle, f"{key}.item", use_float=True)
+            except ijson.JSONError as error:
+                message = " ".join(str(error).partition("(right here)")[0].split())
+                raise RecordError(
+                    MALFORMED, f"not JSON, before byte {handle.tell()}: {message}"
+                ) from error
+    except (OSError, BeamIOError) as error:
+        raise RecordError("unreadable file", f"{file.path}: {error}") from error
+
+
+def _categories(file: CocoFile) -> dict[int, str]:
+    classes: dict[int, str] = {}
+    for category in _items(file, "categories"):
+        stated = category if isinstance(category, dict) else {}
+        number, name = plain_id(stated.get("id")), stated.get("name")
+        if not isinstance(number, int) or not isinstance(name, str):
+            raise RecordError(MALFORMED, f"category {category!r} needs a number as id and a name")
+        if classes.setdefault(number, name) != name:
+            raise RecordError(
+                MALFORMED, f"categories {classes[number]!r} and {name!r} both have id {number}"
+            )
+    return classes
+
+
+def plain_id(value: Any) -> Any:
+    """An id as a plain int where it is one: some tools write 17.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
+    images = _items(file, "images")
+    first = list(itertools.islice(images, _PROBED_IMAGES))
+    names = [image["file_name"] for image in first if _is_image(image)]
+    folder = image_folder(file, names)
+    # Hashes: the names themselves of millions of pictures would fill the memory.
+    seen: set[int] = set()
+    repeats: dict[str, int] = {}
+    for number, image in enumerate(itertools.chain(first, images)):
+        if not _is_image(image):
+            yield malformed(
+                f"{file.relative}: image number {number}",
+                f"needs an id and a file_name, has {str(image)[:200]}",
+            )
+            continue
+        key, path = locate(image["file_name"], folder=folder, root=file.root)
+        if hash(key) in seen:
+            repeats[key] = repeats.get(key, 1) + 1
+            key = f"{key}#{repeats[key]}"
+        else:
+            seen.add(hash(key))
+        image_id = plain_id(image["id"])
+        yield Entry(
+            key=f"{file.relative}\0{image_id}",
+            order=(0, number),
+            value=CocoImage(
+                key, path, _size(image), image_id, f"{file.relative}: image {image_id}", file.split
+            ),
+        )
+
+
+def _is_image(image: Any) -> bool:
+    return (
+        isinstance(image, dict)
+        and isinstance(image.get("id"), int | float | str)
+        and isinstance(image.get("file_name"), str)
+    )
+
+
+def _size(image: dict[str, Any]) -> tuple[int, int] | None:
+    width, height = image.get("width"), image.get("height")
+    if not isinstance(width, int | float) or not isinstance(height, int | float):
+        return None
+    return (int(width), int(height)) if width > 0 and height > 0 else None
+
+
+def _annotation_entry(
+    file: CocoFile, number: int, annotation: Any, classes: dict[int, str]
+) -> Entry | Rejected:
+    if not isinstance(annotation, dict) or annotation.get("image_id") is None:
+        return malformed(
+            f"{file.relative}: annotation number {number}",
+            f"has no image_id: {str(annotation)[:200]}",
+        )
+    category_id = plain_id(annotation.get("category_id"))
+    return Entry(
+        key=f"{file.relative}\0{plain_id(annotation['image_id'])}",
+        order=(1, number),
+        value=CocoAnnotation(
+            annotation.get("id", f"number {number}"),
+            category_id,
+            classes.get(category_id) if isinstance(category_id, int) else None,
+            annotation.get("bbox"),
+            annotation.get("area"),
+            annotation.get("iscrowd"),
+            annotation.get("keypoints"),
+        ),
+    )
+
+
+def malformed(source: str, detail: str) -> Rejected:
+    """What the file states, but no record can be made of."""
+    return Rejected(source=source, reason=MALFORMED, detail=detail)

@@ -1,0 +1,208 @@
+"""Which column of a manifest plays which part, by its name, its looks, and what a user says."""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+from beam_pipeline.boxes import FORMATS
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.columns.column import (
+    ARRAY,
+    AUDIO,
+    BOX_LABELS,
+    BOXES,
+    CORNERS,
+    FILE,
+    HEIGHT,
+    IMAGE,
+    LABEL,
+    LABELS,
+    SPLIT,
+    WIDTH,
+    Columns,
+    Looks,
+    Media,
+    Named,
+)
+
+
+def pick_columns(names: Iterable[str], named: Named, looks: Looks) -> Columns:
+    """Finds the part of each column by its name and looks, or takes the name that is given.
+
+    Raises:
+        ConfigError: A given column or format is not there, or a column would take the place
+            of a feature.
+    """
+    usable = usable_columns(names, named)
+    plain = {lowered(name): name for name in usable if name not in looks.nested}
+    media = _media(usable, plain, named, looks)
+    paths = {each.column for each in media}
+    free = {key: name for key, name in plain.items() if name not in paths}
+    with_picture = any(each.feature == "image" for each in media)
+    columns = box_columns(usable, free, named, looks.nested) if with_picture else Columns()
+    classes = _labels(usable, free, named, looks, with_boxes=bool(columns.boxes))
+    if columns.corners:
+        if len(classes) > 1:
+            raise ConfigError(
+                f"--label-column {named.label!r} names several columns, but a box, of which there "
+                "is one a row, has one class; name its column"
+            )
+        columns = dataclasses.replace(columns, box_labels="".join(classes))
+        classes = []
+    columns = dataclasses.replace(
+        columns,
+        key=next((each.column for each in media if each.feature == each.kind), ""),
+        media=media,
+        labels=tuple((name, name) for name in classes) if classes[1:] else _label(classes),
+        split=given("split", named.split, usable) or first(SPLIT, free),
+        ignored=named.ignored,
+    )
+    _check_clashes(usable, columns)
+    return columns
+
+
+def usable_columns(names: Iterable[str], named: Named) -> list[str]:
+    """The columns that have a name and are not ignored.
+
+    Raises:
+        ConfigError: The box format is unknown.
+    """
+    if named.box_format and named.box_format not in FORMATS:
+        raise ConfigError(f"--box-format {named.box_format!r} is none of {', '.join(FORMATS)}")
+    return [name for name in names if name and name not in named.ignored]
+
+
+def lowered(name: str) -> str:
+    """A column's name as the lists above have it."""
+    return name.strip().lower()
+
+
+def given(part: str, name: str, usable: Collection[str]) -> str:
+    """The name that a user gave.
+
+    Raises:
+        ConfigError: There is no such column.
+    """
+    if name and name not in usable:
+        raise ConfigError(f"--{part}-column {name!r} is not a column; {there_are(name, usable)}")
+    return name
+
+
+def there_are(wanted: str, names: Collection[str]) -> str:
+    """What an error says where `wanted` is not among `names`."""
+    near = difflib.get_close_matches(wanted, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"there are {', '.join(map(repr, names)) or 'none'}{hint}"
+
+
+def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
+    """The first of the names `wanted` that is there, as it is written; else ""."""
+    return next((names[name] for name in wanted if name in names), "")
+
+
+def _media(
+    usable: list[str], plain: Mapping[str, str], named: Named, looks: Looks
+) -> tuple[Media, ...]:
+    """The columns of paths: the main picture, sound and array first, if there are such."""
+    sound = given("audio", named.audio, usable) or first(AUDIO, _of_kind("audio", plain, looks))
+    array = first(ARRAY, _of_kind("array", plain, looks))
+    picture = given("image", named.image, usable) or _picture(
+        plain, named, looks, alone=not sound and not array
+    )
+    if sound and sound == picture:
+        raise ConfigError(f"the column {sound!r} cannot hold pictures and sounds; name another")
+    main = {"image": picture, "audio": sound, "array": array}
+    others = [name for name in usable if name in looks.existing and name not in main.values()]
+    for kind in ("image", "audio"):
+        alike = [name for name in others if looks.media[name] == kind]
+        if not main[kind] and len(alike) == 1:
+            main[kind] = alike[0]
+            others.remove(alike[0])
+    return (
+        *(Media(kind, name, kind) for kind, name in main.items() if name),
+        *(Media(name, name, looks.media[name]) for name in others),
+    )
+
+
+def _of_kind(kind: str, plain: Mapping[str, str], looks: Looks) -> dict[str, str]:
+    return {key: name for key, name in plain.items() if looks.media.get(name) == kind}
+
+
+def _picture(plain: Mapping[str, str], named: Named, looks: Looks, *, alone: bool) -> str:
+    """The column of pictures by its name; names as "path" need pictures' suffixes beside sounds."""
+    possible = {
+        key: name
+        for key, name in plain.items()
+        if looks.media.get(name, "image") == "image"
+        and name != named.audio
+        and not (key in FILE and name in looks.numbers)
+    }
+    sure = {key: name for key, name in possible.items() if name in looks.media or key not in FILE}
+    return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
+
+
+def box_columns(
+    usable: Iterable[str], free: Mapping[str, str], named: Named, nested: Collection[str]
+) -> Columns:
+    """The columns of boxes.
+
+    Args:
+        usable: All columns.
+        free: Columns with neither lists nor paths, by their name in lower case.
+        named: What a user says.
+        nested: Columns of JSON that hold lists or objects.
+    """
+    lists = {lowered(name): name for name in usable if name in nested}
+    boxes = first(BOXES, lists)
+    corners, stated_format = (None, "") if boxes else _corners(free)
+    size = None
+    if boxes or corners:
+        beside = {key: name for key, name in free.items() if name not in (corners or ())}
+        width, height = first(WIDTH, beside), first(HEIGHT, beside)
+        size = (width, height) if width and height else None
+    return Columns(
+        size=size,
+        corners=corners,
+        boxes=boxes,
+        box_labels=first(BOX_LABELS, lists) if boxes else "",
+        box_format=named.box_format or stated_format,
+    )
+
+
+def _corners(names: Mapping[str, str]) -> tuple[tuple[str, str, str, str] | None, str]:
+    for (left, top, right, bottom), box_format in CORNERS:
+        if {left, top, right, bottom} <= names.keys():
+            return (names[left], names[top], names[right], names[bottom]), box_format
+    return None, ""
+
+
+def _labels(
+    usable: list[str], free: Mapping[str, str], named: Named, looks: Looks, *, with_boxes: bool
+) -> list[str]:
+    """The columns of the record's classes."""
+    if named.label:
+        stated = [named.label] if named.label in usable else named.label.split(",")
+        return [given("label", name.strip(), usable) for name in stated]
+    possible = {key: name for key, name in free.items() if name not in looks.unclassed}
+    lists = set() if with_boxes else set(looks.lists).difference(looks.unclassed)
+    name = first(LABEL, possible) or first(LABELS, {lowered(each): each for each in lists})
+    return [name] if name else []
+
+
+def _label(classes: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(("label", name) for name in classes)
+
+
+def _check_clashes(usable: list[str], columns: Columns) -> None:
+    """Raises ConfigError for a column whose name a feature from other columns has."""
+    features = {media.feature: media.column for media in columns.media}
+    features |= dict(columns.labels)
+    if columns.boxes or columns.corners:
+        features["boxes"] = columns.boxes or ", ".join(columns.corners or ())
+    for name in usable:
+        feature = next((each for each in features if f"{name}/".startswith(f"{each}/")), "")
+        if feature and name not in columns.taken:
+            raise ConfigError(
+                f"the column {name!r} would take the place of the feature {feature!r}, which comes "
+                f"from {features[feature]!r}: rename one, or leave it out with --ignore-columns"
+            )

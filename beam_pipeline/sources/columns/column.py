@@ -1,0 +1,158 @@
+"""What the columns of a manifest mean: which one is the picture, the label, the boxes, ….
+
+Names are compared without regard to case; the first name of a list that a manifest has is it.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from beam_pipeline.schema.feature import Feature
+
+# Names that say that there is a file, and not what it holds.
+FILE = ("file_name", "filename", "path", "file", "filepath", "file_path", "uri")
+IMAGE = (
+    "image", "file_name", "filename", "image_path", "path", "file", "filepath", "file_path",
+    "image_file", "image_file_name", "image_name", "image_uri", "uri", "img", "img_path",
+)  # fmt: skip
+AUDIO = (
+    "audio", "audio_path", "audio_file", "audio_filepath", "audio_file_name", "audio_uri", "wav",
+    "wav_path", "wav_file", "wav_filepath", "sound", "sound_path", "sound_file", "recording",
+    *FILE,
+)  # fmt: skip
+ARRAY = ("array", *FILE)
+LABEL = (
+    "label", "class", "category", "class_name", "label_name", "category_name", "target",
+    "class_label",
+)  # fmt: skip
+# Names for several labels of a record; they have to hold lists.
+LABELS = (*LABEL, "labels", "classes", "categories", "class_names", "label_names")
+SPLIT = ("split", "set", "subset", "ml_use")
+WIDTH = ("width", "image_width", "img_width")
+HEIGHT = ("height", "image_height", "img_height")
+
+# Four columns that hold one box, and the format that their names state, in pixels.
+CORNERS = (
+    (("xmin", "ymin", "xmax", "ymax"), "xyxy"),
+    (("x_min", "y_min", "x_max", "y_max"), "xyxy"),
+    (("x1", "y1", "x2", "y2"), "xyxy"),
+    (("left", "top", "right", "bottom"), "xyxy"),
+    (("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax"), "xyxy"),
+    (("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"), "xyxy"),
+    (("x", "y", "w", "h"), "xywh"),
+    (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "xywh"),
+    (("bbox_x", "bbox_y", "bbox_width", "bbox_height"), "xywh"),
+    (("x", "y", "width", "height"), "xywh"),
+    (("x_center", "y_center", "width", "height"), "center_xywh"),
+    (("x_center", "y_center", "w", "h"), "center_xywh"),
+    (("cx", "cy", "w", "h"), "center_xywh"),
+)
+# JSON only: one column that holds all boxes of a picture, and one with their classes.
+BOXES = ("boxes", "bboxes", "bbox", "objects")
+BOX_LABELS = ("box_labels", "labels", "categories", "classes", "category", "label", "class")
+
+
+class Media(NamedTuple):
+    """A column of paths.
+
+    Attributes:
+        feature: What the file's content is called in the record.
+        column: The column's name.
+        kind: "image", "audio" or "array".
+    """
+
+    feature: str
+    column: str
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What a user says of the columns; empty where they are found by looking.
+
+    Attributes:
+        image, audio, split: Columns by name.
+        label: One column or several: "color,shape".
+        box_format: One of `boxes.FORMATS`.
+        ignored: Columns, and members of boxes, to leave out.
+    """
+
+    image: str = ""
+    audio: str = ""
+    label: str = ""
+    split: str = ""
+    box_format: str = ""
+    ignored: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """What the first rows hold, by column.
+
+    Attributes:
+        seen: Columns with any value.
+        nested: Columns of JSON that hold lists or objects.
+        lists: Columns that hold lists, in JSON or as a CSV's text.
+        media: "image", "audio" or "array" where all values end as such files' names do.
+        existing: Of these, columns that name at least one file that is there.
+        numbers: Columns that hold numbers alone.
+        unclassed: Columns whose values are no classes, whatever their name: there is a number
+            with a fraction, a list in a list, or a list with a value twice.
+    """
+
+    seen: Collection[str] = ()
+    nested: Collection[str] = ()
+    lists: Collection[str] = ()
+    media: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    existing: Collection[str] = ()
+    numbers: Collection[str] = ()
+    unclassed: Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The part that each column plays; empty where no column plays it.
+
+    Attributes:
+        key: The paths that name the records; "" where they go by their line.
+        media: Columns of paths.
+        labels: (feature, column) of the record's classes.
+        split: The split.
+        size: The picture's width and height in pixels, as stated beside boxes.
+        corners: Four numbers of one box; a picture's boxes are then several rows.
+        boxes: All boxes of the picture.
+        box_labels: Their classes.
+        box_lists: Lists of JSON with a value for each box of the list of boxes beside.
+        box_format: The format of the boxes, one of `boxes.FORMATS`; "" leaves it to the names.
+        nested: Other columns of JSON that hold lists in the first rows.
+        plain: Columns of JSON that hold anything else there.
+        declared: (feature, column), where a user declared what is read; the rest is left out.
+        ignored: Columns, and members of boxes, to leave out.
+        taken: Columns that are not features of their own name.
+    """
+
+    key: str = ""
+    media: tuple[Media, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    split: str = ""
+    size: tuple[str, str] | None = None
+    corners: tuple[str, str, str, str] | None = None
+    boxes: str = ""
+    box_labels: str = ""
+    box_lists: frozenset[str] = frozenset()
+    box_format: str = ""
+    nested: frozenset[str] = frozenset()
+    plain: frozenset[str] = frozenset()
+    declared: tuple[tuple[Feature, str], ...] = ()
+    ignored: frozenset[str] = frozenset()
+
+    taken: frozenset[str] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        paths = (media.column for media in self.media)
+        labels = (column for _, column in self.labels)
+        roles = (self.split, self.boxes, self.box_labels, *(self.size or ()))
+        declared = (column for _, column in self.declared)
+        boxes = self.box_lists.union(self.corners or ())
+        taken = self.ignored.union(paths, labels, roles, declared, boxes)
+        object.__setattr__(self, "taken", taken)

@@ -1,0 +1,130 @@
+"""Which column each feature of a user's schema comes from."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.columns.choice import (
+    box_columns,
+    first,
+    given,
+    lowered,
+    there_are,
+    usable_columns,
+)
+from beam_pipeline.sources.columns.column import (
+    ARRAY,
+    AUDIO,
+    CORNERS,
+    IMAGE,
+    LABEL,
+    LABELS,
+    SPLIT,
+    Columns,
+    Looks,
+    Named,
+)
+from beam_pipeline.sources.manifest.boxes import attribute_name
+
+# The features that find their column by the usual names; every other has one of its own name.
+_USUAL = {
+    ("image", "image"): IMAGE,
+    ("audio", "audio"): AUDIO,
+    ("array", "tensor"): ARRAY,
+    ("array", "sequence"): ARRAY,
+    ("label", "class_label"): (*LABEL, *LABELS),
+}
+
+
+def declare_columns(
+    schema: Sequence[Feature], names: Iterable[str], named: Named, looks: Looks
+) -> Columns:
+    """The column of every declared feature; all others are left out.
+
+    Raises:
+        ConfigError: A feature has no column, or a given column is not there.
+    """
+    usable = usable_columns(names, named)
+    # Made of the texts, by --tokenizer.
+    tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
+    declared = tuple(
+        (feature, _column(feature, schema, usable, named))
+        for feature in schema
+        if feature.kind != "boxes" and (feature.name not in tokens or feature.name in usable)
+    )
+    used = {column for _, column in declared}
+    free = {lowered(name): name for name in usable if name not in used}
+    plain = {key: name for key, name in free.items() if name not in looks.nested}
+    boxes = [feature for feature in schema if feature.kind == "boxes"]
+    columns = Columns()
+    if boxes:
+        columns = _box_columns(boxes, usable, plain, named, looks)
+    columns = dataclasses.replace(
+        columns,
+        key=_key(declared, looks),
+        split=given("split", named.split, usable) or first(SPLIT, plain),
+        declared=declared,
+    )
+    attributes = {name for feature in boxes for name in feature.attributes}
+    left_out = {
+        name
+        for name in usable
+        if name not in columns.taken and attribute_name(name) not in attributes
+    }
+    return dataclasses.replace(columns, ignored=named.ignored | left_out)
+
+
+def _column(
+    feature: Feature, schema: Sequence[Feature], usable: Sequence[str], named: Named
+) -> str:
+    """The column that a user names for the feature, or of its name, or of a usual name."""
+    options = {"image": named.image, "audio": named.audio, "label": named.label}
+    usual = _USUAL.get((feature.name, feature.kind), ())
+    if usual and (stated := given(feature.name, options.get(feature.name, ""), usable)):
+        return stated
+    if feature.name in usable:
+        return feature.name
+    others = {each.name for each in schema}
+    column = first(usual, {lowered(name): name for name in usable if name not in others})
+    if not column:
+        raise ConfigError(
+            f"--schema declares the feature {feature.name!r}, for which there is no column; "
+            f"{there_are(feature.name, usable)}"
+        )
+    return column
+
+
+def _box_columns(
+    boxes: Sequence[Feature],
+    usable: Sequence[str],
+    plain: dict[str, str],
+    named: Named,
+    looks: Looks,
+) -> Columns:
+    columns = box_columns(usable, plain, named, looks.nested)
+    if boxes[1:] or boxes[0].name != "boxes":
+        raise ConfigError(
+            f"--schema declares the boxes {boxes[-1].name!r}; a manifest has one feature of "
+            "boxes, which is called 'boxes'"
+        )
+    if not columns.boxes and not columns.corners:
+        raise ConfigError(
+            f"--schema declares boxes, for which there are no columns, such as "
+            f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
+        )
+    if columns.corners:
+        label = given("label", named.label, usable) or first(LABEL, plain)
+        columns = dataclasses.replace(columns, box_labels=label)
+    return columns
+
+
+def _key(declared: Sequence[tuple[Feature, str]], looks: Looks) -> str:
+    """The column of the main picture, sound or array, where it holds paths."""
+    main = {
+        feature.name: column
+        for feature, column in declared
+        if feature.name in (feature.kind, "array")
+        and (feature.name != "array" or looks.media.get(column) == "array")
+    }
+    return next((main[name] for name in ("image", "audio", "array") if name in main), "")

@@ -1,0 +1,231 @@
+"""The boxes of one picture, as the rows of a manifest state them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Boxes
+from beam_pipeline.sources.columns.column import CORNERS, Columns
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert
+from beam_pipeline.sources.manifest.rows import MALFORMED
+
+# Members of Hugging Face's `objects`, and of lists of objects, in order of preference.
+_COORDINATES = ("bbox", "bboxes", "boxes", "box")
+_LABELS = (
+    "label", "labels", "category", "categories", "class", "classes", "class_name",
+    "category_name", "name", "category_id",
+)  # fmt: skip
+# The names that this project's boxes use, whatever the manifest calls them.
+_ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
+
+
+def attribute_name(column: str) -> str:
+    """What an attribute of boxes is called that stands in `column`."""
+    return _ATTRIBUTE_NAMES.get(column, column)
+
+
+def _attribute(column: str, value: Any, kind: Kind | None) -> int | float | str:
+    """The value of one box; lists in a CSV stay the text that they are."""
+    converted = convert(column, value, str if isinstance(kind, ListOf) else kind)
+    assert isinstance(converted, int | float | str)
+    return converted
+
+
+def label_name(value: Any, column: str) -> str:
+    """The class name of a label: 3, 3.0 and "3" are all the class "3".
+
+    Raises:
+        RecordError: "missing value": there is none.
+    """
+    name = class_name(value)
+    if not name:
+        raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
+    return name
+
+
+def boxes_from_rows(
+    rows: Sequence[Mapping[str, Any]], columns: Columns, kinds: Mapping[str, Kind | None]
+) -> Boxes:
+    """The boxes of one picture from its rows, a box each; a row without coordinates adds none.
+
+    Other columns become attributes of the boxes.
+
+    Raises:
+        RecordError: A coordinate is not a number or missing, or another value is missing.
+    """
+    assert columns.corners is not None
+    with_box = [row for row in rows if any(map(_is_stated, map(row.get, columns.corners)))]
+    names = sorted(kinds.keys() - columns.taken)
+    return Boxes(
+        coordinates=tuple(_four(list(map(row.get, columns.corners))) for row in with_box),
+        format=columns.box_format,
+        labels=tuple(
+            label_name(row.get(columns.box_labels), columns.box_labels) for row in with_box
+        )
+        if columns.box_labels
+        else (),
+        attributes={
+            attribute_name(name): tuple(
+                _attribute(name, row.get(name), kinds[name]) for row in with_box
+            )
+            for name in names
+        },
+        image_size=_image_size(rows, columns),
+    )
+
+
+def boxes_from_lists(
+    row: Mapping[str, Any], columns: Columns, kinds: Mapping[str, Kind | None] | None
+) -> Boxes:
+    """The boxes of one row that has them all.
+
+    The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
+    with the classes and other values in lists beside; or Hugging Face's object of lists;
+    or a list of objects. In these two a `bbox` is "xywh", as in COCO.
+
+    Args:
+        row: The values by column.
+        columns: Which column is which.
+        kinds: Of the attributes, under "<column>.<attribute>"; None leaves values as they are.
+
+    Raises:
+        RecordError: The lists differ in length, or hold something else.
+    """
+    members, box_format = _as_lists(row, columns)
+    coordinates = tuple(_four(box) for box in members.pop("", []))
+    labels = members.pop("labels", None)
+    attributes = {}
+    for stated_name, values in members.items():
+        name = attribute_name(stated_name)
+        column = f"{columns.boxes}.{name}"
+        if columns.ignored & {stated_name, column}:
+            continue
+        if any(isinstance(value, list | dict) for value in values):
+            raise RecordError(
+                "unsupported column",
+                f"{column!r} holds a list or an object a box; leave it out with ignore_columns",
+            )
+        attributes[name] = (
+            tuple(values)
+            if kinds is None
+            else tuple(_attribute(column, value, kinds.get(column)) for value in values)
+        )
+    return Boxes(
+        coordinates=coordinates,
+        format=columns.box_format or box_format,
+        labels=tuple(
+            label_name(label, columns.box_labels or columns.boxes) for label in labels or ()
+        ),
+        attributes=attributes,
+        image_size=_image_size([row], columns),
+    )
+
+
+def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[Any]], str]:
+    """Lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
+    value = row.get(columns.boxes)
+    if isinstance(value, dict):
+        members, box_format = _standard_names(value)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        if not all(isinstance(item, dict) for item in value):
+            raise RecordError(MALFORMED, f"{columns.boxes!r} mixes objects with other values")
+        names = dict.fromkeys(name for item in value for name in item)
+        members, box_format = _standard_names(
+            {name: [item.get(name) for item in value] for name in names}
+        )
+    elif isinstance(value, list) or value is None:
+        members, box_format = {"": value or [], **lists_beside(row, columns)}, "xyxy"
+        if columns.box_labels:
+            members["labels"] = row.get(columns.box_labels) or []
+    else:
+        raise RecordError(MALFORMED, f"{columns.boxes!r} is {value!r}, not a list of boxes")
+    for name, values in members.items():
+        if not isinstance(values, list) or len(values) != len(members[""]):
+            shown = f"{len(values)} values" if isinstance(values, list) else repr(values)
+            raise RecordError(
+                MALFORMED, f"{name or 'box'!r} has {shown} for {len(members[''])} boxes"
+            )
+    return members, box_format
+
+
+def lists_beside(row: Mapping[str, Any], columns: Columns) -> dict[str, list[Any]]:
+    """The columns of a row that hold a value for each box of the list of boxes beside."""
+    return {name: row[name] for name in sorted(columns.box_lists) if row.get(name) is not None}
+
+
+def are_beside(boxes: Any, values: Any) -> bool:
+    """Whether `values` may be lists of a value for each box of the list `boxes`."""
+    return (
+        isinstance(boxes, list)
+        and isinstance(values, list)
+        and len(values) == len(boxes)
+        and not any(isinstance(box, dict) for box in boxes)
+        and not any(isinstance(value, list | dict) for value in values)
+    )
+
+
+def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Boxes under "" and classes under "labels", whatever their names were."""
+    renamed = dict(members)
+    boxes = next((name for name in _COORDINATES if name in members), "")
+    box_format = "xywh"
+    if boxes:
+        renamed[""] = renamed.pop(boxes)
+        if renamed[""] and all(isinstance(box, dict) for box in renamed[""]):
+            corners, box_format = _corner_names(renamed[""][0])
+            renamed[""] = [[box.get(corner) for corner in corners] for box in renamed[""]]
+    elif members:
+        corners, box_format = _corner_names(members)
+        columns = [renamed.pop(corner) for corner in corners]
+        renamed[""] = [list(box) for box in zip(*columns, strict=True)]
+    else:
+        renamed[""] = []
+    if label := next((name for name in _LABELS if name in renamed), ""):
+        renamed["labels"] = renamed.pop(label)
+    return renamed, box_format
+
+
+def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    for names, box_format in CORNERS:
+        if all(name in members for name in names):
+            return names, box_format
+    raise RecordError(MALFORMED, f"no bbox among {', '.join(map(repr, members))}")
+
+
+def _is_stated(value: Any) -> bool:
+    return value is not None and str(value).strip() != ""
+
+
+def _four(box: Any) -> tuple[float, float, float, float]:
+    try:
+        a, b, c, d = map(float, box)
+    except (TypeError, ValueError) as error:
+        raise RecordError(MALFORMED, f"box {box!r} is not four numbers") from error
+    if not all(map(math.isfinite, (a, b, c, d))):
+        raise RecordError(MALFORMED, f"box {box!r} is not four finite numbers")
+    return a, b, c, d
+
+
+def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[int, int] | None:
+    """What the rows state of the picture's size, if they do.
+
+    Raises:
+        RecordError: They contradict one another, or state no number.
+    """
+    if columns.size is None:
+        return None
+    width, height = columns.size
+    stated = {(row.get(width), row.get(height)) for row in rows}
+    if len(stated) > 1:
+        raise RecordError(
+            MALFORMED, f"rows of one picture state the sizes {sorted(map(str, stated))}"
+        )
+    size: tuple[Any, Any] = stated.pop()
+    if not all(map(_is_stated, size)):
+        return None
+    try:
+        pixels = int(float(size[0])), int(float(size[1]))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RecordError(MALFORMED, f"width and height are {size!r}") from error
+    return pixels if min(pixels) > 0 else None

@@ -1,0 +1,102 @@
+"""What the first rows of manifests show of their columns."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from apache_beam.io.filesystem import BeamIOError
+
+from beam_pipeline import storage
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.columns.column import Looks
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, parse_list
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.paths import media_kind
+
+# So many rows of a manifest are looked at before the job starts.
+_ROWS = 100
+# So many of a column's files are looked for, until one is there.
+_FILES = 10
+
+# path, relative → rows
+RowReader = Callable[[str, str], Iterator[Row | Rejected]]
+# The kind of one value: of text in CSV, of any value in JSON Lines.
+KindOf = Callable[[Any], Kind | None]
+
+
+def rows_of(manifest: Manifest, rows: RowReader) -> Iterator[Row]:
+    """The rows of a manifest that are not malformed."""
+    return (row for row in rows(manifest.path, manifest.relative) if isinstance(row, Row))
+
+
+def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> list[tuple[Manifest, Row]]:
+    """The first rows of each manifest."""
+    return [
+        (manifest, row)
+        for manifest in manifests
+        for row in itertools.islice(rows_of(manifest, rows), _ROWS)
+    ]
+
+
+def look(rows: Iterable[tuple[Manifest, Row]], kind_of: KindOf) -> Looks:
+    """What the columns of these rows hold; a few files are looked for."""
+    columns: dict[str, list[tuple[Manifest, Any]]] = {}
+    for manifest, row in rows:
+        for name, value in row.values.items():
+            if value is not None and str(value).strip():
+                columns.setdefault(name, []).append((manifest, value))
+    values = {name: [value for _, value in column] for name, column in columns.items()}
+    kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
+    media = {name: kind for name, column in values.items() if (kind := _media(column))}
+    numbers = {name for name, seen in kinds.items() if seen <= {int, float}}
+    lists = {name for name, seen in kinds.items() if all(isinstance(k, ListOf) for k in seen)}
+    return Looks(
+        seen=set(values),
+        nested={
+            name
+            for name, column in values.items()
+            if any(isinstance(value, list | dict) for value in column)
+        },
+        lists=lists,
+        media=media,
+        existing={name for name in media if _any_exists(columns[name])},
+        numbers=numbers,
+        unclassed={name for name in numbers | lists if any(map(_is_unclassed, values[name]))},
+    )
+
+
+def _kind(value: Any, kind_of: KindOf) -> Kind | None:
+    try:
+        return kind_of(value)
+    except RecordError:  # is told when the row is read
+        return None
+
+
+def _is_unclassed(value: Any) -> bool:
+    """Whether a number has a fraction, or a list holds such, lists, or something twice."""
+    if isinstance(value, str):
+        value = parse_list(value) if value.lstrip().startswith("[") else float(value)
+    if isinstance(value, list):
+        plain = [each for each in value if not isinstance(each, list | dict | float)]
+        return len(set(plain)) < len(value)
+    return not float(value).is_integer()
+
+
+def _media(values: Sequence[Any]) -> str:
+    """The kind of file that all values are names of; else ""."""
+    kinds = {media_kind(value.strip()) if isinstance(value, str) else "" for value in values}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _any_exists(column: Sequence[tuple[Manifest, str]]) -> bool:
+    paths = dict.fromkeys(manifest.path_of(name) for manifest, name in column)
+    return any(map(_exists, itertools.islice(paths, _FILES)))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return storage.exists(path)
+    except (OSError, ValueError, BeamIOError):  # ValueError: Beam knows no such scheme
+        return False

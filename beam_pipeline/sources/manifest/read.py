@@ -1,0 +1,256 @@
+"""Manifests: one row a record, a column a feature, in CSV, TSV and JSON Lines."""
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import Record, Rejected
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.columns.choice import pick_columns
+from beam_pipeline.sources.columns.column import Columns, Looks, Named
+from beam_pipeline.sources.columns.declared import declare_columns
+from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text, merge_kinds
+from beam_pipeline.sources.gather import Entry, ReadAndGather
+from beam_pipeline.sources.manifest.boxes import are_beside
+from beam_pipeline.sources.manifest.files import Manifest, find_manifests
+from beam_pipeline.sources.manifest.looks import RowReader, first_rows, look, rows_of
+from beam_pipeline.sources.manifest.records import (
+    csv_row_kinds,
+    json_row_kinds,
+    keyed_row,
+    records_of_key,
+)
+from beam_pipeline.sources.manifest.rows import Row, csv_header, csv_rows, json_rows
+
+_CSV_SUFFIXES = ("csv", "tsv", "txt")
+_JSON_SUFFIXES = ("jsonl", "ndjson", "json")
+
+_LOG = logging.getLogger(__name__)
+
+RowKinds = Callable[[Mapping[str, Any], Columns], dict[str, Kind | None]]
+
+
+@dataclasses.dataclass
+class ReadManifest(beam.PTransform):
+    """What CSV and JSON Lines have in common.
+
+    Attributes:
+        path: The file; or a folder with metadata.csv (.jsonl), or one in the folder of each
+            split (Hugging Face), or with one such file, or train.csv, test.csv, ….
+        image_root: What the files' paths are relative to; default: the manifest's folder.
+        image_column, audio_column, split_column: Columns by name; None finds them
+            (`columns.IMAGE`, `AUDIO`, `SPLIT`).
+        label_column: Likewise (`columns.LABEL`); several as "color,shape".
+        box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
+        ignore_columns: Columns to leave out.
+        schema: What is read, and as what; empty finds out by looking.
+    """
+
+    path: str
+    image_root: str | None = None
+    image_column: str | None = None
+    audio_column: str | None = None
+    label_column: str | None = None
+    split_column: str | None = None
+    box_format: str | None = None
+    ignore_columns: Sequence[str] = ()
+    schema: Sequence[Feature] = ()
+
+    def columns(self, names: Iterable[str], looks: Looks) -> Columns:
+        """Which column is which.
+
+        Raises:
+            ConfigError: An option or the schema does not fit the columns.
+        """
+        named = Named(
+            image=self.image_column or "",
+            audio=self.audio_column or "",
+            label=self.label_column or "",
+            split=self.split_column or "",
+            box_format=self.box_format or "",
+            ignored=frozenset(self.ignore_columns),
+        )
+        if not self.schema:
+            return pick_columns(names, named, looks)
+        columns = declare_columns(self.schema, names, named, looks)
+        if left_out := sorted(columns.ignored - named.ignored):
+            _LOG.warning("left out, for --schema does not declare them: %s", ", ".join(left_out))
+        return columns
+
+
+@dataclasses.dataclass
+class ReadCsv(ReadManifest):
+    """The rows of CSV or TSV files, a record each.
+
+    Columns are found by their names and by what the first rows hold: the picture, the sound,
+    labels, the split, four numbers of a box, paths of further files (docs/manifests.md). All
+    others are features under their own name: int, else float, else str, whatever holds every
+    value of the column, or arrays where every field is a list in JSON. A missing text is "";
+    a row that misses a number, a list or its label is rejected. So are rows with too few or too
+    many fields.
+
+    Where four columns hold a box (see `columns.CORNERS`) the rows of a picture make one
+    Record, with their boxes in their order; a row with empty coordinates is a picture without
+    boxes. Other columns are attributes of the boxes.
+
+    With a schema its features alone are read, each converted to what is declared; a row that
+    does not fit is rejected.
+
+    Attributes:
+        column_names: The header of files that have none; "" leaves a column out.
+    """
+
+    column_names: Sequence[str] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
+        names = dict.fromkeys(
+            name for manifest in manifests for name in csv_header(manifest.path, self.column_names)
+        )
+        rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
+        columns = self.columns(names, look(first_rows(manifests, rows), kind_of_text))
+        return pipeline | _ReadManifests(manifests, columns, rows, csv_row_kinds)
+
+
+@dataclasses.dataclass
+class ReadJsonl(ReadManifest):
+    """The lines of JSON Lines files, an object and a record each.
+
+    As `ReadCsv`, and besides: lists of numbers are arrays and may be nested, lists of strings
+    tuples. A column `boxes`, `bboxes` or `bbox` may hold all boxes of the picture, four numbers
+    each in format "xyxy", with their classes and other values in lists beside; or `objects` as
+    Hugging Face has it, with `bbox` in format "xywh". Columns are found in the first rows; an
+    object that is none of these is an error.
+    """
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
+        probed = first_rows(manifests, json_rows)
+        if not probed:
+            raise ConfigError(f"{self.path} has no line with a JSON object in it")
+        names = dict.fromkeys(name for _, row in probed for name in row.values)
+        looks = look(probed, kind_of_json)
+        columns = with_lists(self.columns(names, looks), looks, [row.values for _, row in probed])
+        for manifest, row in probed:
+            try:
+                json_row_kinds(row.values, columns)
+            except RecordError as error:
+                if error.reason == "unsupported column":
+                    raise ConfigError(f"{manifest.relative}:{row.line}: {error}") from error
+        return pipeline | _ReadManifests(manifests, columns, json_rows, json_row_kinds)
+
+
+def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
+
+    Raises:
+        ConfigError: Lists stand beside the one box of each row.
+    """
+    free = {name for row in rows for name in row} - columns.taken
+    nested = free.intersection(looks.nested)
+    if nested and columns.corners:
+        raise ConfigError(
+            f"column {min(nested)!r} holds lists, but with a box a row it is an attribute of the "
+            "box, a number or text; leave it out with --ignore-columns"
+        )
+    box_lists = {
+        name
+        for name in nested
+        if columns.boxes
+        and all(
+            are_beside(row.get(columns.boxes), row[name])
+            for row in rows
+            if row.get(name) is not None
+        )
+    }
+    return dataclasses.replace(
+        columns,
+        box_lists=frozenset(box_lists),
+        nested=frozenset(nested - box_lists),
+        plain=frozenset(free.intersection(looks.seen) - nested),
+    )
+
+
+@dataclasses.dataclass
+class _ReadManifests(beam.PTransform):
+    """Reads the manifests twice: for the kinds of the columns, then for the rows."""
+
+    manifests: Sequence[Manifest]
+    columns: Columns
+    rows: RowReader
+    row_kinds: RowKinds
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        kinds = (
+            pipeline
+            | "Manifests" >> beam.Create(self.manifests)  # Manifest
+            | "BalanceManifests" >> beam.Reshuffle()  # Manifest
+            | "FindKinds" >> beam.Map(kinds_of, self.columns, self.rows, self.row_kinds)
+            | "MergeKinds" >> beam.CombineGlobally(merge_kinds)  # kind by column
+        )
+        if not self.columns.key:
+            return (
+                pipeline
+                | "Tables" >> beam.Create(self.manifests)  # Manifest
+                | "BalanceTables" >> beam.Reshuffle()  # Manifest
+                | "ReadTables"
+                >> beam.FlatMap(
+                    read_table, self.columns, self.rows, AsSingleton(kinds)
+                )  # Record | Rejected
+            )
+        return pipeline | "ReadRows" >> ReadAndGather(
+            self.manifests,
+            functools.partial(read_rows, columns=self.columns, rows=self.rows),
+            records_of_key,
+            (self.columns, AsSingleton(kinds)),
+        )
+
+
+def kinds_of(
+    manifest: Manifest, columns: Columns, rows: RowReader, row_kinds: RowKinds
+) -> dict[str, Kind | None]:
+    """The kinds of the columns over all rows of one manifest that are not malformed."""
+    if columns.declared and not (columns.boxes or columns.corners):
+        return {}
+
+    def each_row() -> Iterator[dict[str, Kind | None]]:
+        for row in rows_of(manifest, rows):
+            try:
+                yield row_kinds(row.values, columns)
+            except RecordError:
+                continue  # rejected when it is read
+
+    return merge_kinds(each_row())
+
+
+def read_rows(manifest: Manifest, columns: Columns, rows: RowReader) -> Iterator[Entry | Rejected]:
+    """The rows of one manifest, keyed by their main file; rejects."""
+    for row in rows(manifest.path, manifest.relative):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            keyed = keyed_row(manifest, row.line, row.values, columns)
+        except RecordError as error:
+            source = f"{manifest.relative}:{row.line}"
+            yield Rejected(source=source, reason=error.reason, detail=error.detail)
+            continue
+        yield Entry(key=keyed.key, order=(manifest.relative, row.line), value=keyed)
+
+
+def read_table(
+    manifest: Manifest, columns: Columns, rows: RowReader, kinds: Mapping[str, Kind | None]
+) -> Iterator[Record | Rejected]:
+    """The records of one manifest whose rows go by their line."""
+    for row in rows(manifest.path, manifest.relative):
+        if isinstance(row, Row):
+            keyed = keyed_row(manifest, row.line, row.values, columns)
+            yield from records_of_key(keyed.key, [keyed], columns, kinds)
+        else:
+            yield row

@@ -1,0 +1,149 @@
+"""What each member of a tar is by its extension, and the small ones' content.
+
+Extensions as WebDataset has them: https://github.com/webdataset/webdataset (autodecode).
+"""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.tar.members import Member
+
+# What an extension's last part stands for; media are told by `paths.media_kind`.
+_CLASSES = ("cls", "class", "cls2")
+_NUMBERS = ("index", "inx", "id", "count")
+# The first of these that is there is the record's class.
+LABELS = (*_CLASSES, "index", "inx")
+_TEXTS = ("txt", "text", "transcript")
+_PICKLED = ("pyd", "pickle", "pkl", "pth", "pt")
+_FORM_OF_EXTENSION = (
+    dict.fromkeys(_CLASSES, "label")
+    | dict.fromkeys(_NUMBERS, "value")
+    | dict.fromkeys(_TEXTS, "text")
+    | dict.fromkeys(_PICKLED, "pickled")
+    | {"json": "json"}
+)
+# Forms whose content travels with the record; all else is a reference.
+READ = frozenset({"label", "value", "text", "json"})
+# What a record carries along.
+_MAX_READ_BYTES = 16 << 20
+_DECLARED_FORMS = {
+    **dict.fromkeys(("scalar", "class_label", "text", "tensor", "sequence"), "text"),
+    **{kind: kind for kind in ("image", "audio", "bytes")},
+}
+
+
+class Part(NamedTuple):
+    """One member of a record.
+
+    Attributes:
+        extension: What follows the first dot of its name, in lower case.
+        form: "image", "audio", "array", "label", "value", "text", "json", "bytes".
+        offset, length: Its bytes in the tar.
+        content: Of the forms in READ, its text; of "json", its value.
+        problem: (reason, detail) of why it, and so its record, cannot be used.
+    """
+
+    extension: str
+    form: str
+    offset: int
+    length: int
+    content: Any = None
+    problem: tuple[str, str] | None = None
+
+
+def members_of(part: Part) -> dict[str, Any]:
+    """The members of a JSON object; any other value is one, without a name."""
+    return part.content if isinstance(part.content, dict) else {"": part.content}
+
+
+def name_parts(name: str) -> tuple[str, str] | None:
+    """The record's name and the extension of a member; None for what is no input.
+
+    The extension is all behind the first dot of the file's name; "" where there is none. Names
+    that start with a dot or with "__" are the archive's own, as in WebDataset.
+    """
+    folder, _, file = name.rpartition("/")
+    if file.startswith((".", "__")) or f"/{folder}".rpartition("/.")[1] or "__MACOSX" in folder:
+        return None
+    base, _, extension = file.partition(".")
+    return (f"{folder}/{base}" if folder else base), extension.lower()
+
+
+def stem_of(extension: str) -> str:
+    """ "seg" of "seg.png"; "" of "png"."""
+    return extension.rpartition(".")[0]
+
+
+def form_of(extension: str, schema: Sequence[Feature] = ()) -> str:
+    """What a member of this extension is; what a `schema` declares of its name comes first."""
+    last = extension.rpartition(".")[2]
+    form = _FORM_OF_EXTENSION.get(last) or media_kind(f"x.{last}") or "bytes"
+    if form not in ("array", "json", "pickled"):
+        names = (extension, stem_of(extension))
+        declared = (feature.kind for feature in schema if feature.name in names)
+        form = _DECLARED_FORMS.get(next(declared, ""), form)
+    return form
+
+
+def read_part(
+    member: Member,
+    extension: str,
+    read: Callable[[int, int], bytes],
+    schema: Sequence[Feature] = (),
+    ignored: Collection[str] = (),
+) -> Part:
+    """What `member` is, with its content where that is small.
+
+    Args:
+        member: One that belongs to a record.
+        extension: Its extension.
+        read: From (offset, length) to those bytes of the tar.
+        schema: What a user declared.
+        ignored: Members of JSON objects to leave out.
+    """
+    form = form_of(extension, schema)
+    content, problem = None, member.problem
+    try:
+        if form == "pickled":
+            raise RecordError(
+                "pickled member",
+                f"{member.name!r} could run a program when it is read; store its values as .json "
+                "or .npy",
+            )
+        if form in READ and not problem:
+            content = _content(member, form, read, ignored)
+    except RecordError as error:
+        problem = (error.reason, error.detail)
+    return Part(extension, form, member.offset, member.length, content, problem)
+
+
+def _content(
+    member: Member, form: str, read: Callable[[int, int], bytes], ignored: Collection[str]
+) -> Any:
+    if member.length > _MAX_READ_BYTES:
+        raise RecordError(
+            "text too large",
+            f"{member.name!r} has {member.length:,} bytes, of {_MAX_READ_BYTES:,} at most",
+        )
+    data = read(member.offset, member.length)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
+    if form != "json":
+        return text
+    try:
+        value = json.loads(text)
+        if "\\u" in text:  # an escape such as \ud800 alone is JSON, but no character
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError("malformed annotation", f"{member.name!r}: not JSON: {error}") from error
+    if isinstance(value, dict):
+        return {name: each for name, each in value.items() if name not in ignored}
+    return value

@@ -1,0 +1,140 @@
+"""Tar files as WebDataset has them: the members of one name are one record.
+
+Format: https://github.com/webdataset/webdataset
+"""
+
+import dataclasses
+import functools
+from collections.abc import Collection, Iterator, Sequence
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline import storage
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import Rejected
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
+from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.tar.members import compressed, read_members
+from beam_pipeline.sources.tar.parts import name_parts, read_part
+from beam_pipeline.sources.tar.records import record_of_parts
+from beam_pipeline.sources.tar.roles import Seen, find_roles, merge_seen, seen_in
+
+_COMPRESSED = (
+    *(".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz"),
+    *(".tar.zst", ".tzst", ".tar.lz4", ".tar.lzma", ".tar.z"),
+)
+
+
+@dataclasses.dataclass
+class ReadTar(beam.PTransform):
+    """The records of tar files, as byte ranges; nothing is unpacked.
+
+    Members of one tar that have a name in common, up to the first dot of the file's name, are
+    one record, wherever in the tar they lie; its key is "<tar>/<name>". What follows the dot
+    says what a member is (`tar_parts`, `tar_roles`). Texts, classes and JSON are read at once.
+
+    Yields a Record or a bad Rejected a name; a bad Rejected for a tar that ends early or is
+    damaged, whose members before that are used; Rejected, not bad, for other files.
+
+    Attributes:
+        path: The file; a folder; or a pattern of files.
+        label_column: The feature, or several as "color,shape", that are classes; "" finds one.
+        ignore_columns: Extensions, and names in JSON, to leave out.
+        classes: Names of classes that are written as numbers.
+        schema: What a user declared of the features; the others are left out.
+    """
+
+    path: str
+    label_column: str = ""
+    ignore_columns: Collection[str] = ()
+    classes: Sequence[str] = ()
+    schema: Sequence[Feature] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        files, others = find_files(self.path, is_tar)
+        refuse_compressed([file.relative for file in files])
+        labels = [name.strip() for name in self.label_column.split(",") if name.strip()]
+        read = functools.partial(
+            read_tar, schema=tuple(self.schema), ignored=frozenset(self.ignore_columns)
+        )
+        batches = pipeline | ReadInBatches([*files, *map(_unused, others)], read)
+        roles = (
+            batches  # (bucket, packed batch of Part)
+            | "LookAtMembers" >> beam.Map(_seen_in_batch)  # Seen
+            | "MergeLooks" >> beam.CombineGlobally(merge_seen)  # Seen
+            | "FindRoles" >> beam.Map(find_roles, labels, tuple(self.schema))  # Role by name
+        )
+        return batches | Gather(
+            record_of_parts, (AsSingleton(roles), tuple(self.classes), tuple(self.schema))
+        )
+
+
+def is_tar(path: str) -> bool:
+    """Whether the file's name is a tar's, also of a compressed one, which is refused."""
+    return suffix(path) == "tar" or is_compressed_tar(path)
+
+
+def is_compressed_tar(path: str) -> bool:
+    """Whether the file's name is that of a compressed tar."""
+    return path.lower().endswith(_COMPRESSED)
+
+
+def refuse_compressed(paths: Sequence[str]) -> None:
+    """Raises ConfigError where all tars are compressed."""
+    if paths and all(map(is_compressed_tar, paths)):
+        raise ConfigError(f"{', '.join(paths[:3])}: {compressed('gunzip, unxz, unzstd, …')}")
+
+
+def _unused(relative: str) -> Rejected:
+    return Rejected(
+        source=relative, reason="not a tar file", detail="its suffix is not .tar", bad=False
+    )
+
+
+def _seen_in_batch(batch: tuple[int, bytes]) -> Seen:
+    return seen_in(part for _, _, (_, part) in entries_of(batch[1]))
+
+
+def read_tar(
+    file: InputFile | Rejected,
+    schema: Sequence[Feature] = (),
+    ignored: Collection[str] = (),
+) -> Iterator[Entry | Rejected]:
+    """The members of one tar, keyed by their record; rejects."""
+    if isinstance(file, Rejected):
+        yield file
+        return
+    try:
+        with storage.opened(file.path) as handle:
+
+            def read(offset: int, length: int) -> bytes:
+                handle.seek(offset)
+                return bytes(handle.read(length))
+
+            for member in read_members(handle):
+                source = f"{file.relative}/{member.name}"
+                if member.problem and member.problem[0] in ("unsafe path", "not UTF-8"):
+                    source = source.encode(errors="backslashreplace").decode()
+                    yield Rejected(
+                        source=source, reason=member.problem[0], detail=member.problem[1]
+                    )
+                    continue
+                if (named := name_parts(member.name)) is None:
+                    continue
+                name, extension = named
+                if not extension:
+                    yield Rejected(
+                        source=source,
+                        reason="no extension",
+                        detail="what a member is, its extension says",
+                        bad=False,
+                    )
+                elif extension not in ignored:
+                    part = read_part(member, extension, read, schema, ignored)
+                    size = part.length if part.content is not None else 0
+                    yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
+    except RecordError as error:
+        yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)

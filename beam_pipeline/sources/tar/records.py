@@ -1,0 +1,186 @@
+"""From the members of one name to a record: plain functions, no Beam."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+    Value,
+)
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.classes import named_class
+from beam_pipeline.sources.columns.choice import there_are
+from beam_pipeline.sources.columns.fitting import fit
+from beam_pipeline.sources.columns.kinds import class_name, convert
+from beam_pipeline.sources.input_files import InputFile
+from beam_pipeline.sources.tar.parts import Part, members_of, stem_of
+from beam_pipeline.sources.tar.roles import Role
+
+_OF_FILE: dict[str, Callable[[FileRef], Value]] = {
+    "image": lambda file: Image(file=file),
+    "audio": lambda file: Audio(file=file),
+    "array": lambda file: Array(file=file),
+    "bytes": lambda file: FileContent(file=file),
+}
+
+
+def record_of_parts(
+    key: str,
+    members: Sequence[tuple[InputFile, Part]],
+    roles: Mapping[str, Role],
+    classes: Sequence[str] = (),
+    schema: Sequence[Feature] = (),
+) -> Iterator[Record | Rejected]:
+    """The record of all members of one name in one tar.
+
+    Args:
+        key: The tar's path and the name.
+        members: The tar, and what each member is.
+        roles: What every extension and JSON name becomes.
+        classes: The names of labels that are written as numbers.
+        schema: What a user declared; empty leaves it to `roles`.
+    """
+    archive = members[0][0]
+    parts = sorted((part for _, part in members), key=lambda part: part.extension)
+    try:
+        values = _by_name(parts)
+        if schema:
+            features = declared_features(values, archive.path, roles, schema)
+        else:
+            features = found_features(values, archive.path, roles, classes)
+    except RecordError as error:
+        yield Rejected(source=key, reason=error.reason, detail=error.detail)
+    else:
+        yield Record(key=key, features=features, split=archive.split)
+
+
+def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
+    """The parts by extension, and the values in JSON by "<extension>/<name>"."""
+    for part in parts:
+        if part.problem:
+            raise RecordError(*part.problem)
+    counts = Counter(part.extension for part in parts)
+    if twice := [extension for extension, count in counts.items() if count > 1]:
+        raise RecordError(
+            "two members of one name", f".{twice[0]} is there {counts[twice[0]]} times"
+        )
+    values: dict[str, Any] = {}
+    for part in parts:
+        if part.form == "json":
+            values |= {f"{part.extension}/{name}": each for name, each in members_of(part).items()}
+        else:
+            values[part.extension] = part
+    return values
+
+
+def found_features(
+    values: Mapping[str, Any], path: str, roles: Mapping[str, Role], classes: Sequence[str] = ()
+) -> dict[str, Value]:
+    """The features of a record whose kinds were found by looking.
+
+    Args:
+        values: Parts by extension, and values in JSON by "<extension>/<name>".
+        path: Of the tar.
+        roles: What every extension and JSON name becomes, over all records.
+        classes: The names of labels that are written as numbers.
+
+    Raises:
+        RecordError: "missing value", and others of `kinds.convert`.
+    """
+    features: dict[str, Value] = {}
+    for name, role in roles.items():
+        value = values.get(name)
+        if role.form in _OF_FILE:
+            if isinstance(value, Part):
+                # A second picture of the record goes by its extension.
+                feature = name if role.feature in features else role.feature
+                features[feature] = _OF_FILE[role.form](_range(value, path))
+            continue
+        content = value.content if isinstance(value, Part) else value
+        if role.form == "label":
+            features[role.feature] = _label(role.feature, content, classes)
+        elif role.form == "text":
+            features[role.feature] = content or ""
+        else:
+            if role.kind is str and isinstance(content, list | dict):
+                content = json.dumps(content, ensure_ascii=False)
+            features[role.feature] = convert(role.feature, content, role.kind)
+    for name, role in roles.items():
+        if role.feature not in features:
+            raise RecordError("missing value", f"there is no .{name}, which other records have")
+    return features
+
+
+def _range(part: Part, path: str) -> FileRef:
+    return FileRef(path=path, offset=part.offset, length=part.length)
+
+
+def _label(feature: str, content: Any, classes: Sequence[str]) -> ClassLabel | ClassLabels:
+    if isinstance(content, list):
+        return ClassLabels(tuple(named_class(class_name(each), classes) for each in content))
+    name = class_name(content)
+    if not name:
+        raise RecordError("missing value", f"there is no {feature}, which other records have")
+    return ClassLabel(named_class(name, classes))
+
+
+def declared_features(
+    values: Mapping[str, Any], path: str, roles: Mapping[str, Role], schema: Sequence[Feature]
+) -> dict[str, Value]:
+    """The features of a record as a user's schema declares them.
+
+    Raises:
+        RecordError: "does not fit the schema".
+        ConfigError: A feature that no member of any tar is.
+    """
+    return {
+        feature.name: _declared(feature, sources_of(feature, roles), values, path)
+        for feature in schema
+    }
+
+
+def sources_of(feature: Feature, roles: Mapping[str, Role]) -> list[str]:
+    """The extensions and JSON names of a declared feature.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    names = [name for name, role in roles.items() if role.feature == feature.name]
+    names = names or [name for name in roles if feature.name in (name, stem_of(name))]
+    if not names or feature.kind == "boxes":
+        features = [role.feature for role in roles.values()]
+        raise ConfigError(
+            f"--schema declares {feature.name!r} ({feature.kind}), which no member of the tars is; "
+            f"{there_are(feature.name, features)}"
+        )
+    return names
+
+
+def _declared(
+    feature: Feature, names: Sequence[str], values: Mapping[str, Any], path: str
+) -> Value:
+    name = next((each for each in names if each in values), "")
+    if not name:
+        raise RecordError("does not fit the schema", f"there is no .{names[0]} ({feature.name})")
+    value = values[name]
+    if isinstance(value, Part):
+        form = "array" if value.form == "array" else feature.kind
+        if form in _OF_FILE:
+            return _OF_FILE[form](_range(value, path))
+        value = value.content
+    return fit(feature, name, value, _no_path)
+
+
+def _no_path(name: str) -> str:
+    raise ValueError(f"{name!r} is in no tar")

@@ -1,0 +1,174 @@
+"""What the extensions of a tar's members, and the names in its JSON, become."""
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from beam_pipeline.errors import ConfigError, DataError, RecordError
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.columns.choice import lowered, there_are
+from beam_pipeline.sources.columns.column import LABEL
+from beam_pipeline.sources.columns.kinds import (
+    Kind,
+    ListOf,
+    kind_of_json,
+    kind_of_text,
+    merge_kinds,
+)
+from beam_pipeline.sources.tar.parts import LABELS, READ, Part, form_of, members_of, stem_of
+
+Seen = dict[str, Kind | None]
+"""Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""
+
+_MEDIA = ("image", "audio", "array")
+_MAX_SEEN = 1000
+
+
+class Role(NamedTuple):
+    """What becomes of an extension, or of a name in JSON.
+
+    Attributes:
+        feature: The feature's name.
+        form: "image", "audio", "array", "bytes", "label", "text" or "value".
+        kind: Of a value: what holds all of them.
+    """
+
+    feature: str
+    form: str
+    kind: Kind | None = None
+
+
+def seen_in(parts: Iterable[Part]) -> Seen:
+    """The extensions of `parts`, and the kinds of what their texts hold."""
+    return merge_kinds(map(_seen_in_part, parts))
+
+
+def _seen_in_part(part: Part) -> Seen:
+    if part.problem:
+        return {}
+    if part.form != "json":
+        return {part.extension: kind_of_text(part.content) if part.form in READ else None}
+    kinds: Seen = {part.extension: None}
+    for name, value in members_of(part).items():
+        try:
+            kinds[f"{part.extension}/{name}"] = kind_of_json(value)
+        except RecordError:  # an object, or a list of no one kind
+            kinds[f"{part.extension}/{name}"] = str
+    return kinds
+
+
+def merge_seen(seen: Iterable[Seen]) -> Seen:
+    """What was seen in all.
+
+    Raises:
+        DataError: More than any data set has, so names are split at the wrong dot.
+    """
+    merged: Seen = {}
+    for each in seen:
+        merged = merge_kinds((merged, each))
+        if len(merged) > _MAX_SEEN:
+            few = ", ".join(itertools.islice(merged, 5))
+            raise DataError(
+                f"the members of the tars have more than {_MAX_SEEN} extensions and JSON names, "
+                f"such as {few}; a record's name ends at the first dot of a file's name: take "
+                "other dots out of the names"
+            )
+    return merged
+
+
+def find_roles(
+    seen: Seen, label_columns: Sequence[str] = (), schema: Sequence[Feature] = ()
+) -> dict[str, Role]:
+    """What everything that was seen becomes, by what `Seen` calls it.
+
+    Args:
+        seen: Over all records.
+        label_columns: The features that are classes, where a user names them.
+        schema: What a user declared.
+
+    Raises:
+        ConfigError: Two of them make one feature, or a named label is not there.
+    """
+    if not seen:
+        return {}  # not one tar could be read
+    forms = {name: form_of(name, schema) for name in seen if "/" not in name}
+    roles = {
+        name: Role(_feature(name, form, forms), form, seen[name])
+        for name, form in forms.items()
+        if form != "json"
+    }
+    if not label_columns:
+        _make_label(roles, LABELS)
+    roles |= _of_json(seen, forms, taken={role.feature for role in roles.values()})
+    named = [_named_label(column, roles) for column in label_columns]
+    if len(named) < 2:
+        _make_label(roles, named or _usual_labels(roles))
+    else:
+        roles |= {name: roles[name]._replace(form="label") for name in named}
+    _check_clashes(roles)
+    return roles
+
+
+def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
+    """The feature of an extension: "seg" of "seg.png", but "image" if there is no other picture."""
+    stem = stem_of(name)
+    alone = [each for each, other in forms.items() if other == form] == [name]
+    if form in _MEDIA and (not stem or (alone and form != "array")):
+        return form
+    return stem or name
+
+
+def _of_json(seen: Seen, forms: Mapping[str, str], taken: Collection[str]) -> dict[str, Role]:
+    """The members of JSON objects under their own names, or behind their extension's."""
+    several = sum(form == "json" for form in forms.values()) > 1
+    roles = {}
+    for name, kind in seen.items():
+        extension, slash, member = name.partition("/")
+        if slash:
+            stem = stem_of(extension)
+            feature = f"{stem}.{member}" if several and stem else member or extension
+            roles[name] = Role(
+                f"{extension}.{member}" if feature in taken else feature, "value", kind
+            )
+    return roles
+
+
+def _make_label(roles: dict[str, Role], names: Iterable[str]) -> None:
+    """Makes the first of `names` that is there the record's label, if it has none."""
+    if all(role.feature != "label" or role.form != "label" for role in roles.values()):
+        for name in names:
+            if name in roles:
+                roles[name] = Role("label", "label", roles[name].kind)
+                return
+
+
+def _usual_labels(roles: Mapping[str, Role]) -> list[str]:
+    """Names in JSON that mean a class; a number with a fraction is none."""
+    possible = {
+        lowered(role.feature): name
+        for name, role in roles.items()
+        if role.form == "value" and role.kind in (int, str, ListOf(str))
+    }
+    return [possible[usual] for usual in LABEL if usual in possible]
+
+
+def _named_label(column: str, roles: Mapping[str, Role]) -> str:
+    names = {role.feature: name for name, role in roles.items()}
+    if column not in names:
+        raise ConfigError(
+            f"--label-column {column!r} is neither an extension nor a name in JSON; "
+            f"{there_are(column, names)}"
+        )
+    return names[column]
+
+
+def _check_clashes(roles: Mapping[str, Role]) -> None:
+    """Pictures may come as .jpg and .png; else every feature is of one extension or name."""
+    first: dict[str, tuple[str, Role]] = {}
+    for name, role in roles.items():
+        other, earlier = first.setdefault(role.feature, (name, role))
+        if other != name and (role.form != earlier.form or role.form not in _MEDIA):
+            raise ConfigError(
+                f"{other!r} and {name!r} of the tars' members both make the feature "
+                f"{role.feature!r}; leave one out with --ignore-columns"
+            )

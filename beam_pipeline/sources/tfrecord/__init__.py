@@ -1,0 +1,1 @@
+"""Anybody's TFRecord files."""

@@ -1,0 +1,1 @@
+"""Pascal VOC: one XML file a picture, image sets for the splits."""

@@ -1,0 +1,1 @@
+"""YOLO: one text file a picture, a line a box."""

@@ -1,0 +1,104 @@
+"""A schema that a user writes is read, completed, and refused with the reason."""
+
+import json
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.schema.declaration import parse_schema, read_schema
+from beam_pipeline.schema.feature import Feature
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param({"kind": "image"}, {"dtype": "uint8", "key": "x/encoded"}, id="picture"),
+        pytest.param(
+            {"kind": "class_label", "classes": [1, "b"]},
+            {"dtype": "int64", "shape": (), "key": "x/label", "classes": ("1", "b")},
+            id="label",
+        ),
+        pytest.param({"kind": "class_label", "shape": [None]}, {"shape": (None,)}, id="labels"),
+        pytest.param({"kind": "boxes"}, {"label_offset": 1, "shape": (None, 4)}, id="boxes"),
+        pytest.param(
+            {"kind": "tensor", "dtype": "uint8", "shape": [28, 28], "encoding": "bytes"},
+            {"dtype": "uint8", "shape": (28, 28), "encoding": "bytes", "key": "x"},
+            id="raw tensor",
+        ),
+        pytest.param({"kind": "sequence", "dtype": "int64"}, {"shape": (None,)}, id="sequence"),
+        pytest.param({"kind": "text"}, {"dtype": "string"}, id="text"),
+        pytest.param({"kind": "audio"}, {"shape": (None, None)}, id="audio"),
+        pytest.param({"kind": "bytes", "dtype": "bytes"}, {"dtype": "string"}, id="bytes"),
+        pytest.param(
+            {"kind": "scalar", "dtype": "float32", "minimum": 0}, {"minimum": 0}, id="bounded"
+        ),
+    ],
+)
+def test_what_is_not_said_is_usual(entry, expected):
+    (found,) = parse_schema([{"name": "x", **entry}])
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_the_label_of_a_picture_lies_beside_it():
+    image, label = parse_schema({"image": "image", "label": "class_label"})
+    assert (image.key, label.key) == ("image/encoded", "image/class/label")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param("s.json", '[{"name": "a", "kind": "text"}]', id="a list"),
+        pytest.param("s.json", '{"features": [{"name": "a", "kind": "text"}]}', id="metadata.json"),
+        pytest.param("s.yaml", "a:\n  kind: text\n", id="YAML by name"),
+        pytest.param("s.yml", "a: text", id="kinds alone"),
+        pytest.param("s.yaml", "- name: a\n  kind: text\n", id="a list in YAML"),
+    ],
+)
+def test_forms_of_the_file(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    (feature,) = read_schema(str(tmp_path / name))
+    assert feature == Feature(name="a", kind="text", dtype="string", shape=(), key="a")
+
+
+def test_what_a_dataset_states_declares_the_next():
+    feature = Feature(
+        name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key="image/object",
+        classes=("a",), label_offset=1, attributes={"difficult": "int64"}, keypoints=3,
+    )  # fmt: skip
+    assert parse_schema(json.loads(json.dumps([feature.to_json()]))) == (feature,)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (7, "it holds '7'; list the features"),
+        ([], "write each so"),
+        ([{"name": "a"}], "'a' has the kind None; choose from image, class_label"),
+        ([{"kind": "text"}], "has no name"),
+        ([{"name": "a", "kind": "scalar"}], "has the dtype None; give one of int64, float32"),
+        ([{"name": "a", "kind": "scalar", "dtype": "uint8"}], "give one of int64, float32"),
+        ([{"name": "a", "kind": "tensor", "dtype": "int64"}], "give its sizes, such as"),
+        (
+            [{"name": "a", "kind": "tensor", "dtype": "int64", "shape": [None]}],
+            "give its sizes, such as",
+        ),
+        (
+            [{"name": "a", "kind": "sequence", "dtype": "int64", "shape": [3]}],
+            r"give \[null\], or \[null, k\]",
+        ),
+        ([{"name": "a", "kind": "text", "dtyp": "string"}], "unknown field 'dtyp'"),
+        ([{"name": "a", "kind": "text"}] * 2, "'a' is declared twice"),
+    ],
+)
+def test_what_cannot_be(data, message):
+    with pytest.raises(ConfigError, match=message):
+        parse_schema(data)
+
+
+def test_a_file_that_is_none(tmp_path):
+    path = tmp_path / "schema.json"
+    with pytest.raises(ConfigError, match=r"schema\.json cannot be read: missing file"):
+        read_schema(str(path))
+    path.write_text("{")
+    with pytest.raises(ConfigError, match=r"schema\.json cannot be read: Expecting"):
+        read_schema(str(path))

@@ -1,0 +1,19 @@
+"""Features to JSON and back."""
+
+from beam_pipeline.schema.feature import Feature
+
+
+def test_json_round_trip():
+    feature = Feature(
+        name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key="image/object",
+        classes=("a",), label_offset=1, attributes={"difficult": "int64"},
+    )  # fmt: skip
+    data = feature.to_json()
+    assert "keypoints" not in data
+    assert Feature.from_json(data) == feature
+
+
+def test_zero_is_a_bound_and_none_is_not():
+    bounded = Feature(name="n", kind="scalar", dtype="int64", shape=(), key="n", minimum=0)
+    assert bounded.to_json()["minimum"] == 0
+    assert "maximum" not in bounded.to_json()

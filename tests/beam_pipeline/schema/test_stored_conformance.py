@@ -1,0 +1,160 @@
+"""Whether an Example holds what a schema says: key, what is there, what was expected."""
+
+import numpy as np
+import pytest
+
+from beam_pipeline.example import encode, lists
+from beam_pipeline.records import Stored
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_conformance import misfits, size_problem, wanted
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def bare(kind, dtype, shape=(), **more):
+    return Feature(name="x", kind=kind, dtype=dtype, shape=shape, key="x", bare=True, **more)
+
+
+LABEL = bare("class_label", "int64", classes=("cat", "dog"))
+LABELS = bare("class_label", "int64", (None,), classes=("cat", "dog"))
+AGE = bare("scalar", "int64", minimum=0, maximum=120)
+VECTOR = bare("tensor", "float32", (2, 3), minimum=0.0)
+RAW = bare("tensor", "int16", (2, 3), encoding="bytes", maximum=9)
+ROWS = bare("sequence", "float32", (None, 3))
+BOXES = bare("boxes", "float32", (None, 4), encoding="flat")
+
+
+def problems(feature, values):
+    return list(misfits([feature], lists(encode(values))))
+
+
+@pytest.mark.parametrize(
+    ("feature", "values"),
+    [
+        pytest.param(LABEL, [1], id="a class"),
+        pytest.param(LABEL, [-1], id="no class"),
+        pytest.param(LABELS, [0, 1, 1], id="several classes"),
+        pytest.param(LABELS, [], id="no classes"),
+        pytest.param(AGE, [120], id="a number in range"),
+        pytest.param(VECTOR, [0.0] * 6, id="a list"),
+        pytest.param(RAW, [np.arange(6, dtype="<i2").tobytes()], id="raw numbers"),
+        pytest.param(ROWS, [0.5] * 9, id="rows"),
+        pytest.param(ROWS, [], id="no rows"),
+        pytest.param(BOXES, [0.5] * 8, id="boxes"),
+        pytest.param(bare("scalar", "string"), ["Öl".encode()], id="text"),
+        pytest.param(bare("scalar", "bytes"), [b"\xff"], id="bytes"),
+        pytest.param(bare("image", "uint8", (None, None, 3)), [PNG], id="a picture"),
+    ],
+)
+def test_what_fits(feature, values):
+    assert problems(feature, {"x": values}) == []
+
+
+@pytest.mark.parametrize(
+    ("feature", "values", "told"),
+    [
+        pytest.param(
+            LABEL, [2], "the class 2, where 0 to 1 was expected, or -1", id="no such class"
+        ),
+        pytest.param(LABELS, [0, -2], "the class -2", id="a negative class"),
+        pytest.param(
+            LABEL,
+            [b"cat"],
+            "key 'x' holds a bytes list of 1, where an int64 list of 1 was expected",
+            id="another kind",
+        ),
+        pytest.param(LABEL, [], "no value, where an int64 list of 1", id="no value"),
+        pytest.param(AGE, [121], "holds 121, where 0 to 120 was expected", id="out of range"),
+        pytest.param(
+            VECTOR, [0.0] * 5, "a float list of 5, where a float list of 6", id="too short"
+        ),
+        pytest.param(
+            VECTOR, [0.0] * 5 + [-0.5], "holds -0.5, where 0 to inf", id="a value too small"
+        ),
+        pytest.param(VECTOR, [0.0] * 5 + [float("nan")], "holds nan", id="NaN is in no range"),
+        pytest.param(RAW, [bytes(11)], "11 bytes, where int16 [2, 3] has 12", id="too few bytes"),
+        pytest.param(RAW, [bytes([10] * 12)], "holds 2570", id="a raw value too large"),
+        pytest.param(
+            ROWS, [0.5] * 8, "a float list of 8, where a float list in rows of 3", id="rows"
+        ),
+        pytest.param(BOXES, [0.5] * 7, "in rows of 4", id="half a box"),
+        pytest.param(bare("text", "string"), [b"\xff"], "where UTF-8 was expected", id="no UTF-8"),
+        pytest.param(
+            bare("image", "uint8", (None, None, 3)),
+            [b"text"],
+            "4 bytes that start with 'text', where image was expected",
+            id="no picture",
+        ),
+        pytest.param(bare("audio", "float32", (None, None)), [b""], "no bytes", id="no sound"),
+    ],
+)
+def test_what_does_not_fit(feature, values, told):
+    (problem,) = problems(feature, {"x": values})
+    assert told in problem
+
+
+def test_a_missing_key():
+    assert problems(AGE, {"y": [1]}) == [
+        "key 'x' is missing, where an int64 list of 1 was expected"
+    ]
+    assert problems(ROWS, {"y": [1]}) == [], "an empty list is often left out"
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "key", "expected"),
+    [
+        (
+            "image",
+            "uint8",
+            "a/encoded",
+            "a/encoded a/format a/filename a/source_id a/key/sha256 a/height a/width",
+        ),
+        ("class_label", "int64", "image/class/label", "image/class/label image/class/text"),
+        (
+            "audio",
+            "float32",
+            "a/encoded",
+            "a/encoded a/format a/sample_rate a/num_samples a/channels",
+        ),
+    ],
+)
+def test_keys_beside(kind, dtype, key, expected):
+    feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
+
+    assert [*wanted(feature)] == expected.split()
+
+
+def test_boxes_have_one_value_each():
+    feature = Feature(
+        name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key="o", classes=("a",)
+    )
+    values = {f"o/bbox/{side}": [0.5, 0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
+    values |= {"o/class/label": [1, 1], "o/class/text": [b"a", b"a"]}
+    assert problems(feature, values) == []
+
+    (problem,) = problems(feature, values | {"o/class/label": [1]})
+    assert "'o/class/label' has 1 values and" in problem
+
+
+@pytest.mark.parametrize(
+    ("shape", "more", "there", "told"),
+    [
+        pytest.param((8, 9, 3), {}, {"shape": (8, 9)}, "", id="the size"),
+        pytest.param((8, None, 3), {}, {"shape": (8, 9)}, "", id="any width"),
+        pytest.param(
+            (8, 8, 3), {}, {"shape": (8, 9)}, "image [8, 9], where [8, 8]", id="another size"
+        ),
+        pytest.param(
+            (None, 1),
+            {"sample_rate": 8000},
+            {"shape": (99, 1), "sample_rate": 16000},
+            "16,000 samples a second, where 8,000",
+            id="another sample rate",
+        ),
+    ],
+)
+def test_sizes(shape, more, there, told):
+    found = size_problem(
+        bare("image", "uint8", shape, **more), Stored(kind="bytes", length=1, **there)
+    )
+    assert told in found if told else found == ""

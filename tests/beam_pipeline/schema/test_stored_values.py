@@ -1,0 +1,137 @@
+"""What an Example's lists hold is told in brief, and merges."""
+
+import numpy as np
+import pytest
+
+from beam_pipeline.records import Stored
+from beam_pipeline.schema.stored_values import (
+    Lists,
+    form_of,
+    is_label_key,
+    kind_of,
+    plausible_floats,
+    summary,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n"
+BMP = b"BM\x46\x00\x00\x00" + bytes(4) + b"\x36\x00\x00\x00"
+FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        pytest.param(b"\xff\xd8\xff\xe0", "jpeg", id="JPEG"),
+        pytest.param(PNG, "png", id="PNG"),
+        pytest.param(b"\x89PNG\r\n", "raw", id="half a PNG's magic"),
+        pytest.param(b"GIF89a", "gif", id="GIF"),
+        pytest.param(BMP, "bmp", id="BMP"),
+        pytest.param(b"BMW 320 i, blue", "text", id="a text that starts with BM"),
+        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "wav", id="WAV"),
+        pytest.param(b"RIFF\x24\x00\x00\x00WEBP", "raw", id="WebP is no WAV"),
+        pytest.param(b"fLaC\0", "flac", id="FLAC"),
+        pytest.param(b"OggS\0", "ogg", id="OGG"),
+        pytest.param(b"", "", id="empty"),
+        pytest.param("größer\n\t\r".encode(), "text", id="UTF-8 in lines"),
+        pytest.param(b"a\0b", "raw", id="UTF-8 that cannot be printed"),
+        pytest.param(b"gr\xf6\xdfer", "raw", id="Latin-1"),
+    ],
+)
+def test_form(value, form):
+    assert form_of(value) == form
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        pytest.param("int64", [7], 7, id="an int"),
+        pytest.param("float32", [0.5], 0.5, id="a float"),
+        pytest.param("bytes", [b"a cat"], "a cat", id="a short text"),
+        pytest.param(
+            "bytes",
+            [b"a" * 101],
+            Stored(kind="bytes", length=1, form="text", num_bytes=101, num_characters=101),
+            id="a long text",
+        ),
+        pytest.param("bytes", [b""], Stored(kind="bytes", length=1), id="an empty value"),
+        pytest.param("bytes", [b"a", b"b"], Stored(kind="bytes", length=2), id="several texts"),
+        pytest.param(
+            "int64", [3, -1], Stored(kind="int64", length=2, minimum=-1, maximum=3), id="ints"
+        ),
+        pytest.param(
+            "float32",
+            [float("nan"), 2.0],
+            Stored(kind="float32", length=2, minimum=2.0, maximum=2.0),
+            id="NaN is no limit",
+        ),
+        pytest.param("int64", [], Stored(kind="int64", length=0), id="no value"),
+        pytest.param("", [], Stored(kind="", length=0), id="no kind"),
+        pytest.param(
+            "bytes",
+            [FLOATS],
+            Stored(kind="bytes", length=1, form="raw", num_bytes=64, floats=("float32",)),
+            id="raw floats",
+        ),
+    ],
+)
+def test_summary(kind, values, expected):
+    found = summary(kind, values)
+
+    assert found == expected
+    assert type(found) is type(expected)
+    assert kind_of(found) == kind
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        pytest.param(np.zeros((4, 4), "<f4"), ("float32",), id="zeros"),
+        pytest.param(np.full((4, 4), 1e9, "<f4"), ("float32",), id="large"),
+        pytest.param(np.full((4, 4), 2e10, "<f4"), (), id="too large"),
+        pytest.param(np.full((4, 4), 1e-11, "<f4"), (), id="tiny"),
+        pytest.param(np.full((4, 4), np.nan, "<f4"), (), id="NaN"),
+        pytest.param(np.full((4, 4), np.inf, "<f4"), (), id="infinity"),
+        pytest.param(np.ones((5, 5, 3), "<f4"), ("float32",), id="three channels"),
+        pytest.param(np.ones((5, 5), "<f8"), ("float64",), id="float64"),
+        pytest.param(np.zeros((4, 8), "<f4"), ("float64",), id="128 bytes may be 4x4 float64 too"),
+        pytest.param(np.ones((3, 4), "<f4"), ("float32",), id="48 bytes are 2x2x3"),
+        pytest.param(np.ones(5, "<f4"), (), id="no square"),
+        pytest.param(np.ones(1, "<f4"), (), id="1x1 is too small"),
+    ],
+)
+def test_plausible_floats(array, expected):
+    assert plausible_floats(array.tobytes()) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("label", True),
+        ("image/class/label", True),
+        ("Label", True),
+        ("y", True),
+        ("fine_label", True),
+        ("my_class", True),
+        ("category_id", True),
+        ("labelled", False),
+        ("label/text", False),
+        ("class_weight", False),
+        ("label_weight", False),
+    ],
+)
+def test_label_keys(key, expected):
+    assert is_label_key(key) is expected
+
+
+def test_lists_merge_like_one():
+    values = [3, "abcd" * 4, Stored(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
+    values += [Stored(kind="int64", length=8), Stored(kind="bytes", length=1)]
+    whole, first, second = Lists(), Lists(), Lists()
+    for number, value in enumerate(values):
+        whole.add(value)
+        (first, second)[number % 2].add(value)
+    first.merge(second)
+
+    assert first == whole
+    assert whole.lengths == (1, 8)
+    assert whole.num_bytes == (16, 16)

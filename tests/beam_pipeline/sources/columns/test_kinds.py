@@ -1,0 +1,136 @@
+"""The kinds of columns, and their values converted."""
+
+import numpy as np
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Array
+from beam_pipeline.sources.columns.kinds import (
+    ListOf,
+    class_name,
+    convert,
+    kind_of_json,
+    kind_of_text,
+    merge_kinds,
+)
+
+
+def kind_of(values, kind):
+    return merge_kinds([{"x": kind(value)} for value in values])["x"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ("1 -2 0", [1, -2, 0]),
+        ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
+        ("1 nan -Inf", [1.0, "nan", "-inf"]),
+        ("007 1", ["007", "1"]),
+        ("1_000 2", ["1_000", "2"]),
+        ("0x1 2", ["0x1", "2"]),
+        ("9223372036854775807", [2**63 - 1]),
+        ("9223372036854775808 1", ["9223372036854775808", "1"]),
+        ("١", ["١"]),
+    ],
+)
+def test_plain_texts(texts, expected):
+    kind = kind_of(texts.split(), kind_of_text)
+    values = [convert("x", text, kind) for text in texts.split()]
+    assert list(map(str, values)) == list(map(str, expected))
+    assert {type(value) for value in values} == {kind}
+
+
+LISTS = [
+    pytest.param([[1, 2], [3]], [[1, 2], [3]], "int64", id="whole"),
+    pytest.param([[1], [2.5]], [[1], [2.5]], "float32", id="one list has fractions"),
+    pytest.param([[1, 2.5]], [[1, 2.5]], "float32", id="mixed"),
+    pytest.param([[], [1]], [[], [1]], "int64", id="an empty one"),
+    pytest.param([[]], [[]], "int64", id="only empty ones"),
+    pytest.param([[True, False, 7]], [[1, 0, 7]], "int64", id="true and false"),
+    pytest.param([[[1, 2], [3, 4]]], [[[1, 2], [3, 4]]], "int64", id="nested"),
+    pytest.param(
+        [[[1, 2]], []], [[[1, 2]], np.empty((0, 2))], "int64", id="an empty one beside nested ones"
+    ),
+    pytest.param([[float("nan"), float("-inf")]], [[np.nan, -np.inf]], "float32", id="nan"),
+]
+
+
+@pytest.mark.parametrize(("rows", "expected", "dtype"), LISTS)
+@pytest.mark.parametrize("is_text", [False, True])
+def test_lists_of_numbers(rows, expected, dtype, is_text):
+    values = [str(row).replace("T", "t").replace("F", "f").replace("nan", "NaN").replace(
+        "inf", "Infinity") for row in rows] if is_text else rows  # fmt: skip
+    kind = kind_of(values, kind_of_text if is_text else kind_of_json)
+    assert isinstance(kind, ListOf)
+    for value, wanted in zip(values, expected, strict=True):
+        array = convert("x", value, kind)
+        made = np.frombuffer(array.data, dtype=f"<{np.dtype(dtype).str[1:]}").reshape(array.shape)
+        assert (array.dtype, array.file) == (dtype, None)
+        np.testing.assert_array_equal(made, np.array(wanted, dtype=dtype))
+
+
+def test_lists_of_texts():
+    kind = kind_of([["a"], [1, None], []], kind_of_json)
+    assert kind == ListOf(str)
+    assert convert("x", ["a", 1, None], kind) == ("a", "1", "")
+    assert convert("x", '["ä", "b"]', kind_of_text('["ä"]')) == ("ä", "b")
+    assert convert("x", [], kind) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param(["[1]", "2"], "[1]", id="not in every row"),
+        pytest.param(["[1", "[2]"], "[1", id="no JSON"),
+        pytest.param(["[0.1 0.2]"], "[0.1 0.2]", id="printed by NumPy"),
+        pytest.param(['[{"a": 1}]'], '[{"a": 1}]', id="objects"),
+        pytest.param(["[" * 100_000], "[" * 100_000, id="bottomless"),
+    ],
+)
+def test_text_that_is_not_a_list_everywhere_stays_text(values, expected):
+    assert convert("x", values[0], kind_of(values, kind_of_text)) == expected
+
+
+def test_a_missing_value_is_an_empty_text_and_no_number():
+    for kind, what in ((int, "numbers"), (float, "numbers"), (ListOf(int), "lists")):
+        for missing in ("", " ", None):
+            with pytest.raises(RecordError, match=f"missing value: column 'n' .* has {what}"):
+                convert("n", missing, kind)
+    assert convert("t", None, str) == convert("t", None, None) == convert("t", "", str) == ""
+    assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
+
+
+def test_kinds_of_json():
+    assert [kind_of_json(value) for value in (1, True, 1.5, "1", None, 2**70)] == [
+        int, int, float, str, None, str,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        ([1, [2]], ListOf(int), "malformed annotation: column 'x': .* differ in length or depth"),
+        ([[1], [2, 3]], ListOf(int), "differ in length"),
+        ([[], []], ListOf(int), "empty lists"),
+        ([1, None], ListOf(int), "missing value: column 'x': .* has null"),
+        ([2**63], ListOf(int), "value out of range: column 'x'"),
+        ([1e39], ListOf(float), "no float32"),
+        ("word", ListOf(int), "malformed annotation: column 'x': 'word' is no list"),
+        ([1], int, "unsupported column: column 'x' holds \\[1\\]"),
+        ({}, str, "unsupported column"),
+    ],
+)
+def test_what_cannot_be_converted(value, kind, message):
+    with pytest.raises(RecordError, match=message):
+        convert("x", value, kind)
+
+
+def test_an_array_is_what_numpy_makes_of_it():
+    made = convert("x", [[1.1, 2.2], [3.3, 4.4]], ListOf(float, (2,)))
+    expected = np.array([[1.1, 2.2], [3.3, 4.4]], dtype="<f4")
+    assert made == Array(dtype="float32", shape=(2, 2), data=expected.tobytes())
+
+
+def test_names_of_classes():
+    names = [class_name(value) for value in (3, 3.0, "3", " cat ", True, 2.5, None, "")]
+    assert names == ["3", "3", "3", "cat", "1", "2.5", "", ""]

@@ -1,0 +1,72 @@
+"""What the first rows show of the columns."""
+
+import pytest
+
+from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.looks import look
+from beam_pipeline.sources.manifest.rows import Row
+
+NO_CLASSES = {"lists", "unclassed"}
+
+
+def looks_of(column, folder, kind_of=kind_of_json):
+    manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
+    rows = [(manifest, Row(line, {"x": value})) for line, value in enumerate(column)]
+    looks = look(rows, kind_of)
+    names = ("seen", "nested", "lists", "media", "existing", "numbers", "unclassed")
+    return {name for name in names if "x" in getattr(looks, name)} - {"seen"}
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        pytest.param([1, 2.0, True], {"numbers"}, id="whole"),
+        pytest.param([1, 2.5], {"numbers", "unclassed"}, id="a fraction"),
+        pytest.param([1, float("nan")], {"numbers", "unclassed"}, id="nan"),
+        pytest.param([1, "a"], set(), id="text too"),
+        pytest.param(["1", "2"], set(), id="digits are text in JSON"),
+        pytest.param([None, " "], set(), id="nothing"),
+        pytest.param([{"a": 1}], {"nested"}, id="objects"),
+        pytest.param([[1, 2], [], ["b"]], {"nested", "lists"}, id="classes"),
+        pytest.param([[1, 2], 3], {"nested"}, id="a number too"),
+        pytest.param([[0, 1], [0, 0]], {"nested"} | NO_CLASSES, id="twice the same"),
+        pytest.param([["O", "B", "O"]], {"nested"} | NO_CLASSES, id="a class a word"),
+        pytest.param([[0.5]], {"nested"} | NO_CLASSES, id="fractions in lists"),
+        pytest.param([[[1], [2]]], {"nested"} | NO_CLASSES, id="lists in lists"),
+        pytest.param([[[1], 2]], {"nested"}, id="ragged"),
+    ],
+)
+def test_values_of_json(tmp_path, column, expected):
+    assert looks_of(column, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        pytest.param(["1", "2.0", ""], {"numbers"}, id="whole"),
+        pytest.param(["1", "2.5"], {"numbers", "unclassed"}, id="a fraction"),
+        pytest.param(["[1, 2]", "[]"], {"lists"}, id="classes"),
+        pytest.param(["[1, 2]", "x"], set(), id="not all are lists"),
+        pytest.param(["[0, 0]"], NO_CLASSES, id="twice the same"),
+    ],
+)
+def test_fields_of_csv(tmp_path, column, expected):
+    assert looks_of(column, tmp_path, kind_of_text) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        pytest.param(["a.jpg", "there.png"], {"media", "existing"}, id="one is there"),
+        pytest.param(["a.jpg", "b.png"], {"media"}, id="none is there"),
+        pytest.param(["there.png", "a.wav"], set(), id="of two kinds"),
+        pytest.param(["there.png", "a"], set(), id="not all are names"),
+        pytest.param(["there.png", 1], set(), id="a number"),
+        pytest.param(["a.jpg"] * 20 + ["there.png"], {"media", "existing"}, id="late"),
+        pytest.param(["none://b/a.jpg"], {"media"}, id="no such file system"),
+    ],
+)
+def test_names_of_files(tmp_path, column, expected):
+    (tmp_path / "there.png").write_bytes(b"")
+    assert looks_of(column, tmp_path) == expected

@@ -1,0 +1,41 @@
+"""Rows of CSV and JSON Lines files, with the lines they start on."""
+
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.sources.manifest.rows import Row, csv_rows, json_rows
+
+
+def write(path: Path, text: str | bytes) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows"),
+    [
+        pytest.param("a.csv", "a,b\n1,2", [Row(2, {"a": "1", "b": "2"})], id="no last line end"),
+        pytest.param("a.csv", ",a\n0,1\n", [Row(2, {"a": "1"})], id="pandas's index"),
+        pytest.param("a.csv", "a|b\n1|2,3\n", [Row(2, {"a": "1", "b": "2,3"})], id="bar"),
+        pytest.param("a.csv", "a\tb\n1\t2\n", [Row(2, {"a": "1", "b": "2"})], id="tab"),
+        pytest.param("a.tsv", "a,b\tc\n1\t2\n", [Row(2, {"a,b": "1", "c": "2"})], id="tsv"),
+        pytest.param("a.csv", "a\n1\n", [Row(2, {"a": "1"})], id="one column"),
+        pytest.param(
+            "a.csv", 'a,b\n"1\n2",3\n4,5\n',
+            [Row(2, {"a": "1\n2", "b": "3"}), Row(4, {"a": "4", "b": "5"})], id="line ends",
+        ),
+    ],
+)  # fmt: skip
+def test_csv_rows(tmp_path, name, text, rows):
+    path = write(tmp_path / name, text)
+    assert list(csv_rows(path, name)) == rows
+
+
+def test_json_rows_refuse_what_is_no_character(tmp_path):
+    path = write(tmp_path / "m.jsonl", b'{"a": "\\ud800"}\n{"a": "\xff"}\n{"a": "\\ud83d\\ude00"}')
+    first, second, third = json_rows(path, "m.jsonl")
+    assert "not UTF-8" in first.detail
+    assert "not UTF-8" in second.detail
+    assert third == Row(3, {"a": "😀"})

@@ -1,0 +1,243 @@
+"""Tars of all formats are listed as byte ranges; hostile and damaged ones are told of."""
+
+import gzip
+import io
+import lzma
+import tarfile
+
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.tar.members import read_members
+
+NAMES = ["a/1.jpg", "a/1.txt", "empty.bin", "ä日.txt", f"{'long/' * 60}name.jpg"]
+
+
+def info_of(name, **facts):
+    info = tarfile.TarInfo(name)
+    for fact, value in facts.items():
+        setattr(info, fact, value)
+    return info
+
+
+def tar_of(*members, form=tarfile.GNU_FORMAT):
+    """The bytes of a tar; a member is (TarInfo or name, content)."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+        for member, content in members:
+            info = info_of(member) if isinstance(member, str) else member
+            info.size = info.size or len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def content_of(name):
+    return b"" if name.startswith("empty") else name.encode() * 100
+
+
+def listed(data):
+    """(members, the reason of the error at the end) of a tar."""
+    members = []
+    try:
+        members.extend(read_members(io.BytesIO(data)))
+    except RecordError as error:
+        return members, error.reason
+    return members, ""
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        pytest.param(tarfile.USTAR_FORMAT, NAMES[:4], id="ustar"),
+        pytest.param(tarfile.GNU_FORMAT, NAMES, id="gnu"),
+        pytest.param(tarfile.PAX_FORMAT, NAMES, id="pax"),
+    ],
+)
+def test_every_format(form, names):
+    data = tar_of(*((name, content_of(name)) for name in names), form=form)
+    members, reason = listed(data)
+    assert reason == ""
+    assert [member.name for member in members] == names
+    for member in members:
+        found = data[member.offset : member.offset + member.length]
+        assert (found, member.problem) == (content_of(member.name), None)
+
+
+def test_a_size_and_a_name_in_pax_headers():
+    """As writers do for files of 8 GiB and more; and other headers between."""
+    content = b"x" * 1000
+    info = info_of("short", pax_headers={"size": "1000", "path": "dir/1.txt", "comment": "c"})
+    data = tar_of((info, content), ("2.txt", b"2"), form=tarfile.PAX_FORMAT)
+    members, _ = listed(data)
+    assert [(member.name, member.length) for member in members] == [
+        ("dir/1.txt", 1000),
+        ("2.txt", 1),
+    ]
+
+
+def test_folders_are_passed_over_and_names_start_behind_the_dot():
+    folder = info_of("./a", type=tarfile.DIRTYPE)
+    members, reason = listed(tar_of((folder, b""), ("./a/1.txt", b"1")))
+    assert ([member.name for member in members], reason) == (["a/1.txt"], "")
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 20, 100])
+def test_any_padding_at_the_end(blocks):
+    data = tar_of(("1.txt", b"1"))[:1024] + bytes(512 * blocks)
+    assert listed(data)[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("member", "reason", "detail"),
+    [
+        pytest.param(info_of("../x.txt"), "unsafe path", "'../x.txt' leads out", id="climbs"),
+        pytest.param(info_of("a/../../x.txt"), "unsafe path", "leads out", id="climbs later"),
+        pytest.param(info_of("a/.."), "unsafe path", "leads out", id="ends with .."),
+        pytest.param(info_of("a\\..\\..\\x"), "unsafe path", "leads out", id="climbs on Windows"),
+        pytest.param(info_of("/etc/passwd"), "unsafe path", "leads out", id="absolute"),
+        pytest.param(info_of("C:\\x.txt"), "unsafe path", "leads out", id="absolute on Windows"),
+        pytest.param(
+            info_of("x.txt", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+            "unsupported member",
+            "'x.txt' is a symbolic link",
+            id="link",
+        ),
+        pytest.param(
+            info_of("x.txt", type=tarfile.LNKTYPE, linkname="1.txt"),
+            "unsupported member",
+            "a hard link",
+            id="hard link",
+        ),
+        pytest.param(
+            info_of("x.txt", type=tarfile.CHRTYPE), "unsupported member", "a device", id="device"
+        ),
+        pytest.param(
+            info_of("x.txt", type=tarfile.FIFOTYPE), "unsupported member", "a pipe", id="pipe"
+        ),
+        pytest.param(
+            info_of("x.txt", type=b"Z"), "unsupported member", "is of type b'Z'", id="unknown type"
+        ),
+        pytest.param(info_of("\udcff.txt"), "not UTF-8", "the name '\\udcff.txt'", id="name"),
+    ],
+)
+def test_what_is_no_plain_file(member, reason, detail):
+    members, end = listed(tar_of(("1.txt", b"1"), (member, b""), ("2.txt", b"2")))
+    assert end == ""
+    assert [each.problem is None for each in members] == [True, False, True]
+    assert members[1].problem[0] == reason
+    assert detail in members[1].problem[1]
+
+
+@pytest.mark.parametrize("name", ["a..b.txt", "..a/x.txt", "a/..b", "c:x.txt", "x/C:/y"])
+def test_names_that_only_look_so(name):
+    members, _ = listed(tar_of((name, b"1")))
+    assert members[0].problem is None
+
+
+def test_a_sparse_file():
+    info = info_of(
+        "x.bin",
+        pax_headers={
+            "GNU.sparse.major": "1",
+            "GNU.sparse.minor": "0",
+            "GNU.sparse.name": "x.bin",
+            "GNU.sparse.realsize": "9999",
+        },
+    )
+    content = b"1\n0\n1\n".ljust(512, b"\0") + b"x"
+    members, end = listed(tar_of((info, content), ("2.txt", b"2"), form=tarfile.PAX_FORMAT))
+    assert end == ""
+    assert [each.problem and each.problem[0] for each in members] == ["unsupported member", None]
+
+
+def changed(data, at, new):
+    return data[:at] + new + data[at + len(new) :]
+
+
+def with_header(data, at, **fields):
+    """The header at byte `at` with other bytes in a field, and its checksum right again."""
+    places = {"size": (124, 12), "type": (156, 1)}
+    header = bytearray(data[at : at + 512])
+    for field, value in fields.items():
+        start, length = places[field]
+        header[start : start + length] = value.ljust(length, b"\0")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return changed(data, at, bytes(header))
+
+
+WHOLE = tar_of(("1.txt", b"1" * 600), ("2.txt", b"2" * 600))  # headers at 0 and 1536
+
+
+@pytest.mark.parametrize(
+    ("data", "names", "reason"),
+    [
+        pytest.param(b"", [], "empty archive", id="no bytes"),
+        pytest.param(bytes(10240), [], "empty archive", id="no members"),
+        pytest.param(WHOLE[:1000], [], "truncated file", id="cut in the first member"),
+        pytest.param(WHOLE[:2100], ["1.txt"], "truncated file", id="cut in the second"),
+        pytest.param(WHOLE[:1800], ["1.txt"], "truncated file", id="cut in a header"),
+        pytest.param(WHOLE[:1536], ["1.txt"], "truncated file", id="cut between members"),
+        pytest.param(WHOLE[:3072], ["1.txt", "2.txt"], "truncated file", id="no end mark"),
+        pytest.param(WHOLE[:2700], ["1.txt", "2.txt"], "truncated file", id="no padding"),
+        pytest.param(b"no tar" * 500, [], "damaged archive", id="something else"),
+        pytest.param(changed(WHOLE, 1540, b"\xff"), ["1.txt"], "damaged archive", id="checksum"),
+        pytest.param(WHOLE + WHOLE, ["1.txt", "2.txt"], "damaged archive", id="two tars"),
+        pytest.param(
+            with_header(WHOLE, 1536, size=b"\xff" * 11 + b"\x01"),
+            ["1.txt"],
+            "damaged archive",
+            id="negative size",
+        ),
+        pytest.param(
+            with_header(WHOLE, 1536, size=b"77777777777"),
+            ["1.txt"],
+            "truncated file",
+            id="size beyond the end",
+        ),
+        pytest.param(
+            with_header(WHOLE, 1536, type=b"L", size=b"77777777777"),
+            ["1.txt"],
+            "damaged archive",
+            id="a name of 8 GiB",
+        ),
+        pytest.param(
+            with_header(WHOLE, 1536, type=b"x", size=b"\xff" * 11 + b"\x01"),
+            ["1.txt"],
+            "damaged archive",
+            id="a negative PAX header",
+        ),
+        pytest.param(gzip.compress(WHOLE), [], "compressed archive", id="gzip"),
+        pytest.param(lzma.compress(WHOLE), [], "compressed archive", id="xz"),
+        pytest.param(b"\x28\xb5\x2f\xfd" + WHOLE, [], "compressed archive", id="zstd"),
+    ],
+)
+def test_damaged_tars(data, names, reason):
+    members, found = listed(data)
+    assert ([member.name for member in members], found) == (names, reason)
+
+
+def test_no_mutation_crashes_or_hangs():
+    """Whatever a byte of the headers becomes: members inside the file, or an error of ours."""
+    long = tar_of((NAMES[4], b"1"), ("2.txt", b"22"), form=tarfile.PAX_FORMAT)
+    for at in range(0, 3072):
+        for new in (b"\0", b"\xff", b"9", b"x"):
+            data = with_header(changed(long, at, new), at - at % 512)
+            for member in listed(data)[0]:
+                assert 0 <= member.offset <= member.offset + member.length <= len(data)
+
+
+def test_the_members_are_not_kept():
+    count = 3000
+    data = tar_of(*((f"{number}.txt", b"1") for number in range(count)))
+    seen = []
+    kept = tarfile.TarFile.next
+
+    def watched(archive):
+        seen.append(len(archive.members))
+        return kept(archive)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tarfile.TarFile, "next", watched)
+        assert sum(1 for _ in read_members(io.BytesIO(data))) == count
+    assert max(seen) <= 1

@@ -1,0 +1,185 @@
+"""TFRecord files are told by their first bytes, their splits by their names."""
+
+import gzip
+
+import pytest
+
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.frames import framed
+from beam_pipeline.sources.tfrecord.files import (
+    file_splits,
+    find_record_files,
+    find_shards,
+    is_named_so,
+    kind_of_file,
+    tfds_name,
+)
+
+FILE = framed(b"one") + framed(b"two")
+# The first length is 35,615: the two bytes that gzip files begin with.
+LIKE_GZIP = framed(bytes(0x8B1F))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        pytest.param("a", FILE, "plain", id="without a suffix"),
+        pytest.param("a", LIKE_GZIP, "plain", id="a length like gzip's magic"),
+        pytest.param("a.gz", gzip.compress(FILE), "gzip", id="gzip"),
+        pytest.param("a", gzip.compress(FILE), "gzip", id="gzip without a suffix"),
+        pytest.param("a.tfrecord", b"", "plain", id="empty"),
+        pytest.param("a.tfrecord.gz", gzip.compress(b""), "gzip", id="gzip of nothing"),
+        pytest.param("a.txt", b"", None, id="another empty file"),
+        pytest.param("a.gz", gzip.compress(b"text"), None, id="gzip of something else"),
+        pytest.param("a.gz", gzip.compress(b""), None, id="gzip of nothing at all"),
+        pytest.param("a.tfrecord", b"\x1f\x8b\x08 no gzip", None, id="gzip's magic alone"),
+        pytest.param("a.tfrecord", b"some text, no TFRecord", None, id="text"),
+        pytest.param("a.tfrecord", FILE[:11], None, id="cut off in the header"),
+        pytest.param("a.tfrecord", FILE[:15], "plain", id="cut off in the payload"),
+    ],
+)
+def test_content_decides(tmp_path, name, data, expected):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert kind_of_file(str(path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.tfrecord", True),
+        ("a.tfrecords", True),
+        ("a-train.tfrecord-00000-of-00001", True),
+        ("00-224x224.tfrec", True),
+        ("coco_train.record-00000-of-00100", True),
+        ("A.TFRECORD.GZ", True),
+        ("train-00000-of-00010", False),
+        ("recording.wav", False),
+        ("a.tfrecord-00000-of-00001.parquet", False),
+        ("a.tfrecord.idx", False),
+        ("records.txt", False),
+    ],
+)
+def test_names(name, expected):
+    assert is_named_so(f"folder.tfrecord/{name}") is expected
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        pytest.param(
+            ["a-train.tfrecord-00000-of-00002", "a-unsupervised.tfrecord-00000-of-00001"],
+            ["train", "unsupervised"],
+            id="TFDS states any split",
+        ),
+        pytest.param(["a-train.tfrecord-00000-of-00002.gz"], ["train"], id="the same, compressed"),
+        pytest.param(["train-00000-of-00010", "val-00000-of-00002"], ["train", "val"], id="splits"),
+        pytest.param(["train_1.tfrecord", "test_1.tfrecord"], ["train", "test"], id="with numbers"),
+        pytest.param(["coco_train.record-00000-of-00100"], ["train"], id="OD API"),
+        pytest.param(["train/a.tfrecord", "valid/b.tfrecord"], ["train", "valid"], id="folders"),
+        pytest.param(["train.tfrecord", "more.tfrecord"], [None, None], id="not all state one"),
+        pytest.param(["data_1.tfrecord", "data_2.tfrecord"], [None, None], id="none states one"),
+    ],
+)
+def test_splits(names, splits):
+    assert file_splits(names) == splits
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a-train.tfrecord-00000-of-00002", "a-test.tfrecord-00000-of-00001"], "a"),
+        (["a-train.tfrecord-00000-of-00002", "b-test.tfrecord-00000-of-00001"], ""),
+        (["train-00000-of-00002"], ""),
+    ],
+)
+def test_the_name_that_tfds_gave(names, expected):
+    assert tfds_name(names) == expected
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Writes files by their names; returns their folder."""
+
+    def write(files):
+        for name, data in files.items():
+            path = tmp_path / "in" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return str(tmp_path / "in")
+
+    return write
+
+
+def test_what_a_folder_holds(folder):
+    root = folder(
+        {
+            "train/b.tfrecord": FILE,
+            "train/a": gzip.compress(FILE),
+            "index/a.parquet": b"PAR1 and so on",
+            "broken.tfrecord": b"no TFRecord file",
+            ".hidden.tfrecord": FILE,
+        }
+    )
+    files, others = find_record_files(root)
+
+    assert [(each.relative, each.split, each.compressed) for each in files] == [
+        ("train/a", "train", True),
+        ("train/b.tfrecord", "train", False),
+    ]
+    assert [(each.source, each.reason, each.bad) for each in others] == [
+        ("broken.tfrecord", "not a TFRecord file", True),
+        ("index/a.parquet", "not a TFRecord file", False),
+    ]
+
+
+@pytest.mark.parametrize("part", ["data_*.tfrecord", "data_1.tfrecord"])
+def test_patterns_and_files(folder, part):
+    root = folder({"data_1.tfrecord": FILE, "data_1.txt": b"text", "other.tfrecord": FILE})
+    files, others = find_record_files(f"{root}/{part}")
+
+    assert ([each.relative for each in files], others) == (["data_1.tfrecord"], [])
+
+
+def test_nothing_at_all(folder):
+    with pytest.raises(ConfigError, match="no TFRecord file"):
+        find_record_files(folder({"a.txt": b"text"}))
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "told"),
+    [
+        pytest.param(
+            {"a.tfrecord": FILE, "b.tfrecord": b"no TFRecord"},
+            DataError,
+            "b.tfrecord: not a TFRecord file",
+            id="a file that is none",
+        ),
+        pytest.param(
+            {"a.tfrecord": FILE, "b.tfrecord": gzip.compress(FILE)},
+            ConfigError,
+            "b.tfrecord is gzip, and not a.tfrecord",
+            id="gzip and plain",
+        ),
+        pytest.param(
+            {"train.tfrecord": FILE, "more.tfrecord": FILE},
+            ConfigError,
+            "train.tfrecord is called after a split, and not more.tfrecord",
+            id="one of no split",
+        ),
+        pytest.param(
+            {"a/1.0.0/a.tfrecord": FILE, "a/1.0.0/dataset_info.json": b"{}"},
+            ConfigError,
+            "a data set below it, a/1.0.0",
+            id="another data set below",
+        ),
+    ],
+)
+def test_what_cannot_be_one_data_set(folder, files, error, told):
+    with pytest.raises(error, match=told):
+        find_shards(folder(files))
+
+
+def test_a_file_is_no_directory(folder):
+    with pytest.raises(ConfigError, match="is no directory"):
+        find_shards(folder({"a.tfrecord": FILE}) + "/a.tfrecord")

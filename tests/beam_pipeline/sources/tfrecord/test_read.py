@@ -1,0 +1,98 @@
+"""Every whole frame of a TFRecord file becomes a record; what is not whole is rejected."""
+
+import gzip
+
+import pytest
+
+from beam_pipeline import frames, storage
+from beam_pipeline.example import encode
+from beam_pipeline.records import Record, Rejected
+from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
+from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
+
+PAYLOADS = [encode({"x": [number]}) for number in range(5)]
+WHOLE = b"".join(map(frames.framed, PAYLOADS))
+
+
+@pytest.fixture
+def listed(tmp_path):
+    """Lists the records of a file of such bytes: their payloads, and the rejects."""
+
+    def listing(data, compressed=False):
+        path = tmp_path / "a.tfrecord"
+        path.write_bytes(gzip.compress(data, mtime=0) if compressed is True else data)
+        file = RecordFile(
+            path=str(path), relative="in/a.tfrecord", split="train", compressed=bool(compressed)
+        )
+        found = list(list_records(file, str(tmp_path / "scratch"), {}))
+        records = [each for each in found if isinstance(each, Record)]
+        assert [each.key for each in records] == [f"in/a.tfrecord:{n}" for n in range(len(records))]
+        read = [frames.payload_of(storage.read_bytes(each.example.file)) for each in records]
+        return read, [each for each in found if isinstance(each, Rejected)]
+
+    return listing
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_every_record_is_listed(listed, compressed):
+    assert listed(WHOLE, compressed) == (PAYLOADS, [])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize(
+    ("data", "reason", "detail"),
+    [
+        (WHOLE[:-3], "truncated file", "record 4, at byte"),
+        (WHOLE + b"garbage, many bytes", "damaged file", "record 5, at byte"),
+    ],
+)
+def test_whole_records_before_the_damage_are_used(listed, data, reason, detail, compressed):
+    payloads, (rejected,) = listed(data, compressed)
+
+    assert payloads == PAYLOADS[: 4 if reason == "truncated file" else 5]
+    assert (rejected.source, rejected.reason, rejected.bad) == ("in/a.tfrecord", reason, True)
+    assert detail in rejected.detail
+
+
+def test_gzip_that_is_cut_off(listed):
+    data = b"".join(frames.framed(bytes(range(256)) * 50 + payload) for payload in PAYLOADS * 99)
+    packed = gzip.compress(data, mtime=0)
+    payloads, (rejected,) = listed(packed[: len(packed) // 2], compressed="already")
+
+    assert 100 < len(payloads) < 495
+    assert rejected.reason == "truncated file"
+    assert len(listed(packed[: len(packed) // 2], compressed="already")[0]) == len(payloads)
+
+
+def test_an_empty_file(listed):
+    payloads, (rejected,) = listed(b"")
+
+    assert payloads == []
+    assert (rejected.reason, rejected.bad) == ("no records", False)
+
+
+def test_a_folder(tmp_path, run_transform):
+    for number in range(3):
+        data = gzip.compress(WHOLE) if number == 2 else WHOLE
+        (tmp_path / f"data_{number}.tfrecord").write_bytes(data)
+    (tmp_path / "README").write_text("what this is")
+    found = run_transform(ReadTFRecords(str(tmp_path), str(tmp_path / "scratch")))
+    records = [each for each in found if isinstance(each, Record)]
+
+    keys = {f"data_{number}.tfrecord:{record}" for number in range(3) for record in range(5)}
+    assert {each.key for each in records} == keys
+    assert {each.example.expected["x"].kind for each in records} == {"int64"}
+    assert [each.source for each in found if isinstance(each, Rejected)] == ["README"]
+
+
+def test_the_first_records_are_of_several_files(tmp_path):
+    for number in range(8):
+        (tmp_path / f"{number}.tfrecord").write_bytes(frames.framed(b"payload") * 100)
+    broken = bytearray(frames.framed(b"payload") * 100)
+    broken[13] ^= 1
+    (tmp_path / "0.tfrecord").write_bytes(broken)
+    sources = [source for source, _ in first_records(find_record_files(str(tmp_path))[0])]
+
+    assert len(sources) == 256
+    assert sources[0] == "0.tfrecord:1", "a damaged one is left out"
+    assert sources[-1] == "4.tfrecord:0"
