@@ -27,6 +27,15 @@ LAYERS = {
         commands
         __init__ __main__
     """,
+    "beam_pipeline.sources": """
+        paths classes references gather unpacking
+        tree input_files columns
+        path_pattern
+        folders manifest voc coco yolo tar arrays tfrecord
+        signs container_signs
+        layout
+        __init__
+    """,
     "trainer": """
         errors
         features progress
@@ -61,10 +70,10 @@ def imports(path: Path) -> Iterator[str]:
 def rooms(package: str) -> dict[str, list[Path]]:
     """The files of each module or folder directly below a package."""
     found: dict[str, list[Path]] = {}
-    for path in (ROOT / package).rglob("*.py"):
-        found.setdefault(path.relative_to(ROOT / package).parts[0].removesuffix(".py"), []).append(
-            path
-        )
+    folder = ROOT / package.replace(".", "/")
+    for path in folder.rglob("*.py"):
+        room = path.relative_to(folder).parts[0].removesuffix(".py")
+        found.setdefault(room, []).append(path)
     return found
 
 
@@ -80,13 +89,14 @@ def test_imports_point_one_way(package):
         for number, line in enumerate(LAYERS[package].split("\n"))
         for name in line.split()
     }
+    depth = package.count(".") + 1
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
         for room, paths in rooms(package).items()
         for path in paths
         for module in imports(path)
         if module.startswith(f"{package}.")
-        and (target := module.split(".")[1]) in height
+        and (target := module.split(".")[depth]) in height
         and target != room
         and height[target] >= height[room]
     ]
@@ -107,7 +117,7 @@ def test_the_packages_share_no_code():
 def test_files_stay_small():
     long = {
         str(path.relative_to(ROOT)): lines
-        for package in LAYERS
+        for package in ("beam_pipeline", "trainer")
         for path in (ROOT / package).rglob("*.py")
         if (lines := len(path.read_text().splitlines())) > 320
     }

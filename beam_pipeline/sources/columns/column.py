@@ -50,6 +50,8 @@ CORNERS = (
 # JSON only: one column that holds all boxes of a picture, and one with their classes.
 BOXES = ("boxes", "bboxes", "bbox", "objects")
 BOX_LABELS = ("box_labels", "labels", "categories", "classes", "category", "label", "class")
+# The names that this project's boxes use, whatever the manifest calls them.
+_ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
 
 class Media(NamedTuple):
@@ -156,3 +158,8 @@ class Columns:
         boxes = self.box_lists.union(self.corners or ())
         taken = self.ignored.union(paths, labels, roles, declared, boxes)
         object.__setattr__(self, "taken", taken)
+
+
+def attribute_name(column: str) -> str:
+    """What an attribute of boxes is called that stands in `column`."""
+    return _ATTRIBUTE_NAMES.get(column, column)

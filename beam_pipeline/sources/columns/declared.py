@@ -24,8 +24,8 @@ from beam_pipeline.sources.columns.column import (
     Columns,
     Looks,
     Named,
+    attribute_name,
 )
-from beam_pipeline.sources.manifest.boxes import attribute_name
 
 # The features that find their column by the usual names; every other has one of its own name.
 _USUAL = {

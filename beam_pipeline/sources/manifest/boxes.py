@@ -6,7 +6,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
-from beam_pipeline.sources.columns.column import CORNERS, Columns
+from beam_pipeline.sources.columns.column import CORNERS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert
 from beam_pipeline.sources.manifest.rows import MALFORMED
 
@@ -16,13 +16,6 @@ _LABELS = (
     "label", "labels", "category", "categories", "class", "classes", "class_name",
     "category_name", "name", "category_id",
 )  # fmt: skip
-# The names that this project's boxes use, whatever the manifest calls them.
-_ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
-
-
-def attribute_name(column: str) -> str:
-    """What an attribute of boxes is called that stands in `column`."""
-    return _ATTRIBUTE_NAMES.get(column, column)
 
 
 def _attribute(column: str, value: Any, kind: Kind | None) -> int | float | str:
