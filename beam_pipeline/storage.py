@@ -17,8 +17,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import FileRef
+from beam_pipeline.urls import file_systems, local_path
 
 # What operating systems leave in folders; never data, so not even rejected.
 _LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
@@ -49,24 +50,21 @@ def is_remote(path: str) -> bool:
     return _SCHEME.match(path) is not None
 
 
-def _file_systems() -> Any:
-    from apache_beam.io.filesystems import FileSystems
-
-    return FileSystems
-
-
 def absolute(path: str) -> str:
     """`path` as workers with another working directory can open it."""
+    path = local_path(path)
     return path if is_remote(path) else os.path.abspath(path)  # keeps links
 
 
 def join(base: str, *parts: str) -> str:
     """`parts` below `base`; an absolute part stands alone, as with os.path.join."""
-    for part in parts:
+    for part in map(local_path, parts):
         if is_remote(part) or part.startswith("/"):
             base = part
         else:
-            base = _file_systems().join(base, part) if is_remote(base) else os.path.join(base, part)
+            base = (
+                file_systems(base).join(base, part) if is_remote(base) else os.path.join(base, part)
+            )
     return base if is_remote(base) else os.path.normpath(base)
 
 
@@ -74,14 +72,14 @@ def exists(path: str) -> bool:
     """Whether a file or local folder is there."""
     if not is_remote(path):
         return os.path.exists(path)
-    return bool(_file_systems().exists(path))
+    return bool(file_systems(path).exists(path))
 
 
 def is_directory(path: str) -> bool:
     """Whether `path` is a local folder, or a remote prefix with anything below it."""
     if not is_remote(path):
         return os.path.isdir(path)
-    limited = _file_systems().match([join(path, "*")], limits=[1])
+    limited = file_systems(path).match([join(path, "*")], limits=[1])
     return bool(limited[0].metadata_list) or any(True for _ in list_files(path))
 
 
@@ -120,7 +118,7 @@ def _list_local(folder: str, prefix: str, ancestors: frozenset[str]) -> Iterator
 
 
 def _list_remote(root: str) -> Iterator[StoredFile]:
-    for match in _file_systems().match([f"{root}/**"]):
+    for match in file_systems(root).match([f"{root}/**"]):
         for metadata in match.metadata_list:
             relative = metadata.path[len(root) + 1 :]
             if relative and not any(map(_is_litter, relative.split("/"))):
@@ -134,7 +132,9 @@ def match_files(pattern: str) -> list[str]:
     """
     if is_remote(pattern):
         found = [
-            each.path for match in _file_systems().match([pattern]) for each in match.metadata_list
+            each.path
+            for match in file_systems(pattern).match([pattern])
+            for each in match.metadata_list
         ]
     else:
         found = [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
@@ -184,16 +184,18 @@ def opened(path: str) -> Iterator[Any]:
     What fails until it is closed becomes a RecordError: "missing file" or "unreadable file".
     So nothing is to be written meanwhile: a full disk is no fault of the file that is read.
     """
-    name = path.rpartition("/")[2]
+    name = path.rstrip("/").rpartition("/")[2]
     try:
         if is_remote(path):
-            with _file_systems().open(path, compression_type=_AS_IT_IS) as handle:
+            with file_systems(path).open(path, compression_type=_AS_IT_IS) as handle:
                 yield handle
         else:
             with open(path, "rb", buffering=0) as handle:
                 yield handle
     except FileNotFoundError as error:
         raise RecordError("missing file", name) from error
+    except ConfigError as error:
+        raise RecordError("unreadable file", f"{name}: {error}") from error
     except OSError as error:
         if is_remote(path) and not exists(path):
             raise RecordError("missing file", name) from error
@@ -232,7 +234,7 @@ def make_dirs(path: str) -> None:
     """Makes a folder and those above it, where they are missing."""
     if is_remote(path):
         with contextlib.suppress(OSError):  # it is there, or needs no making
-            _file_systems().mkdirs(path)
+            file_systems(path).mkdirs(path)
     else:
         os.makedirs(path, exist_ok=True)
 
@@ -240,7 +242,7 @@ def make_dirs(path: str) -> None:
 def write_bytes(path: str, data: bytes) -> None:
     """Writes a file whole; a reader sees all of it or, if it was new, nothing."""
     if is_remote(path):  # objects appear when they are complete
-        with _file_systems().create(path, compression_type=_AS_IT_IS) as handle:
+        with file_systems(path).create(path, compression_type=_AS_IT_IS) as handle:
             handle.write(data)
         return
     with writing(path) as handle:
@@ -257,7 +259,7 @@ def writing(path: str) -> Iterator[Any]:
     temporary = f"{path}.{uuid.uuid4().hex}.partial"
     try:
         with (
-            _file_systems().create(temporary, compression_type=_AS_IT_IS)
+            file_systems(temporary).create(temporary, compression_type=_AS_IT_IS)
             if is_remote(path)
             else open(temporary, "wb")
         ) as handle:
@@ -276,7 +278,7 @@ def version(path: str) -> str:
     """
     with opened(path) as handle:
         if is_remote(path):
-            [match] = _file_systems().match([path])
+            [match] = file_systems(path).match([path])
             [metadata] = match.metadata_list
             return f"{metadata.size_in_bytes} {metadata.last_updated_in_seconds}"
         status = os.fstat(handle.fileno())
@@ -289,7 +291,7 @@ def move(source: str, destination: str) -> None:
         return
     make_dirs(destination.rpartition("/")[0])
     if is_remote(source):
-        _file_systems().rename([source], [destination])
+        file_systems(source).rename([source], [destination])
     else:
         os.replace(source, destination)
 
@@ -299,7 +301,7 @@ def delete(paths: Iterable[str]) -> None:
     for path in paths:
         if is_remote(path):
             if exists(path):
-                _file_systems().delete([path])
+                file_systems(path).delete([path])
         else:
             with contextlib.suppress(FileNotFoundError):
                 (shutil.rmtree if os.path.isdir(path) else os.remove)(path)
@@ -310,6 +312,6 @@ def list_dir(path: str) -> list[str]:
     if not is_remote(path):
         return sorted(os.listdir(path)) if os.path.isdir(path) else []
     names: set[str] = set()
-    for match in _file_systems().match([join(path, "*")]):
+    for match in file_systems(path).match([join(path, "*")]):
         names.update(metadata.path[len(path) :].lstrip("/") for metadata in match.metadata_list)
     return sorted(names)

@@ -13,6 +13,7 @@ LAYERS = {
     "beam_pipeline": """
         errors
         records example progress
+        urls
         storage
         schema boxes parallel runner media tokens frames
         rules measuring

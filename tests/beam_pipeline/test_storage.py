@@ -5,7 +5,7 @@ import os
 import pytest
 
 from beam_pipeline import storage
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import FileRef
 
 
@@ -17,10 +17,24 @@ from beam_pipeline.records import FileRef
         ("/a", ("/b",), "/b"),
         ("/a", ("gs://x/b",), "gs://x/b"),
         ("/a", ("",), "/a"),
+        ("/a", ("file:///b%20c/d e",), "/b c/d e"),
+        ("gs://x", ("file:///b",), "/b"),
     ],
 )
 def test_join(base, parts, expected):
     assert storage.join(base, *parts) == expected
+
+
+def test_a_file_url_is_a_local_path():
+    assert storage.absolute("file:///a/100%.png") == "/a/100%.png"
+    assert storage.absolute("file://localhost/a%25") == "/a%"
+
+
+def test_a_scheme_that_beam_does_not_know():
+    with pytest.raises(ConfigError, match="reads no nosuch:// here"):
+        storage.exists("nosuch://bucket/a.csv")
+    with pytest.raises(RecordError, match="unreadable file: a.png: .* no nosuch:// here"):
+        storage.read_bytes(FileRef(path="nosuch://bucket/a.png"))
 
 
 def listed(root):

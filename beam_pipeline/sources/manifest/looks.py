@@ -7,7 +7,7 @@ from typing import Any
 from apache_beam.io.filesystem import BeamIOError
 
 from beam_pipeline import storage
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.column import Looks
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, parse_list
@@ -98,5 +98,5 @@ def _any_exists(column: Sequence[tuple[Manifest, str]]) -> bool:
 def _exists(path: str) -> bool:
     try:
         return storage.exists(path)
-    except (OSError, ValueError, BeamIOError):  # ValueError: Beam knows no such scheme
+    except (OSError, ValueError, BeamIOError, ConfigError):  # ConfigError: no such scheme
         return False

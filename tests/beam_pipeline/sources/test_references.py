@@ -20,6 +20,7 @@ from beam_pipeline.sources.references import locate, name_of, parent
         pytest.param(".hidden/1.jpg", "/in", "/in", ".hidden/1.jpg", "/in/.hidden/1.jpg", id="dot"),
         pytest.param("a/1.jpg", "gs://b/x", "gs://b", "x/a/1.jpg", "gs://b/x/a/1.jpg", id="bucket"),
         pytest.param("gs://b/c/1.jpg", "/in", "/in", "gs://b/c/1.jpg", "gs://b/c/1.jpg", id="URL"),
+        pytest.param("file:///in/a%201.jpg", "/x", "/in", "a 1.jpg", "/in/a 1.jpg", id="file URL"),
     ],
 )
 def test_locate(name, folder, root, key, path):
