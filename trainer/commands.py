@@ -59,6 +59,8 @@ def train(config: TrainConfig) -> Row:
     else:
         task, config = _choose(config, dataset, progress)
         task = learned(task, dataset, train_split, progress.say)
+        if len(task.classes) == 1:
+            progress.say(f"{task.target} has one class alone: there is nothing to tell apart")
 
     with strategy.scope():
         if model_fn is None:

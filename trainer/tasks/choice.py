@@ -9,7 +9,7 @@ from trainer.tasks import image_models
 from trainer.tasks.input_choice import TABLE, inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
-from trainer.tasks.target_choice import choose_target, described
+from trainer.tasks.target_choice import choose_target, described, shortened
 from trainer.tasks.targets import Numbers, Target
 from trainer.tasks.task import Task
 
@@ -29,7 +29,6 @@ _LEADERS = {
     _REGRESSION: None,
 }
 TASKS = tuple(_LEADERS)
-_SHOWN = 6
 # What Keras does not take in a layer's name.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -157,7 +156,8 @@ def _reason(name: str, task: Task, features: Mapping[str, Feature]) -> str:
     inputs = [features[each.name] for each in task.inputs.values()]
     used = {*task.features, task.sample_weight}
     left_out = [each for each in features.values() if each.name not in used]
-    classes = f" of {len(task.classes)} classes" if task.classes else ""
+    num_classes = len(task.classes)
+    classes = f" of {num_classes} class{'es' * (num_classes > 1)}" if num_classes else ""
     parts = [
         f"from {_listed(inputs)} to {described(features[task.target])}{classes}, "
         f"{'by the schema' if name == AUTO else 'as --task says'}"
@@ -173,6 +173,4 @@ def _reason(name: str, task: Task, features: Mapping[str, Feature]) -> str:
 
 
 def _listed(features: Sequence[Feature]) -> str:
-    shown = [described(each) for each in features[:_SHOWN]]
-    more = [f"{len(features) - _SHOWN} more"] if len(features) > _SHOWN else []
-    return ", ".join(shown + more)
+    return shortened([described(each) for each in features])

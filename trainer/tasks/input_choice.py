@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
 from trainer.tasks.inputs import Input, Settings, input_type
-from trainer.tasks.target_choice import described
+from trainer.tasks.target_choice import described, shortened
 
 # By the schema the first of these that is there leads. Numbers without one are a table.
 _LEADERS = ("image", "audio", "sequence", "text", "array")
@@ -69,7 +69,7 @@ def inputs_by_schema(
     groups = [each.group for each in candidates]
     leader = leader or next((group for group in _LEADERS if group in groups), TABLE)
     members = [each for each in candidates if each.group == leader]
-    found = ", ".join(map(described, rest.values())) or "nothing else"
+    found = shortened([*map(described, rest.values())]) or "nothing else"
     if not members:
         raise ConfigError(
             f"there is no input of kind {leader!r}, and the dataset has: {found}; name inputs "
@@ -87,7 +87,7 @@ def _lead(members: Sequence[Input], features: Mapping[str, Feature]) -> Input:
     for some in (members, [each for each in members if each.name == each.group], of_numbers):
         if len(some) == 1:
             return some[0]
-    found = ", ".join(described(features[each.name]) for each in members)
+    found = shortened([described(features[each.name]) for each in members])
     raise ConfigError(
         f"the dataset has several features of kind {members[0].group!r}: {found}; name those to "
         "learn from by --inputs"

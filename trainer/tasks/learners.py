@@ -12,6 +12,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 # Beyond this a number is hardly a class, and the model's last layer would not fit.
 MAX_CLASSES = 10_000
+# The mean of equal numbers may be this far from them, relatively.
+_ROUNDING = 1e-12
 
 
 class Statistic(Protocol):
@@ -72,7 +74,8 @@ class Moments:
     def variance(self) -> tuple[float, ...]:
         """By column; 1 where all values are one, which dividing by it leaves at 0."""
         variance = self._squares / max(self._count, 1)
-        return tuple(np.where(variance > 0, variance, 1.0).tolist())
+        varies = variance > (_ROUNDING * self._mean) ** 2
+        return tuple(np.where(varies, variance, 1.0).tolist())
 
 
 class Largest:

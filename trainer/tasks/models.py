@@ -11,6 +11,7 @@ import keras
 
 from trainer.errors import ConfigError
 from trainer.tasks.image_models import synchronize_batch_normalization
+from trainer.tasks.inputs.numbers import Numbers, encode_together
 from trainer.tasks.task import Task
 
 _HIDDEN_UNITS = 128
@@ -23,7 +24,12 @@ ModelFn = Callable[[Task], keras.Model]
 def branched(task: Task, name: str) -> keras.Model:
     """A branch an input, merged where there are several, and the head of the target."""
     inputs = _inputs(task)
-    branches = [each.encode(inputs[name]) for name, each in task.inputs.items()]
+    numbers = {name: each for name, each in task.inputs.items() if isinstance(each, Numbers)}
+    branches = [
+        each.encode(inputs[name]) for name, each in task.inputs.items() if name not in numbers
+    ]
+    if numbers:
+        branches.append(encode_together([*numbers.values()], [inputs[name] for name in numbers]))
     x = branches[0] if len(branches) == 1 else keras.layers.Concatenate()(branches)
     if len(branches) > 1 or next(iter(task.inputs.values())).group in _PLAIN:
         for _ in range(2):

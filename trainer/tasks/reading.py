@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from trainer.dataset import Dataset
 from trainer.tasks.inputs.image import Image
+from trainer.tasks.target_choice import shortened
 from trainer.tasks.task import Task
 
 _LEARNING_BATCH = 1024
@@ -26,7 +27,7 @@ def learned(task: Task, dataset: Dataset, split: str, say: Callable[[str], None]
         statistics[task.target] = of_goal.statistic
     if not statistics:
         return task
-    say(f"going through {split!r} once, to know {', '.join(statistics)}")
+    say(f"going through {split!r} once, to know {shortened([*statistics])}")
     batches = dataset.batches(
         split, batch_size=_LEARNING_BATCH, features=list(statistics), ragged=True
     )

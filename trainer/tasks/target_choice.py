@@ -1,6 +1,6 @@
 """Which feature is learned, and as what: a class, several, or numbers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
@@ -8,6 +8,7 @@ from trainer.tasks.targets import ManyClasses, Numbers, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
+_SHOWN = 6
 _STRINGS = ("string", "bytes")
 
 
@@ -56,6 +57,12 @@ def described(feature: Feature) -> str:
     return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if varied else ''})"
 
 
+def shortened(words: Sequence[str]) -> str:
+    """The first of them: `a, b, 7 more`."""
+    more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
+    return ", ".join([*words[:_SHOWN], *more])
+
+
 def _numbers(feature: Feature) -> type[Numbers] | None:
     match feature.kind, len(feature.shape):
         case ("class_label", 0) | ("scalar", 0) | ("tensor", 1):
@@ -79,7 +86,7 @@ def _usual(features: Mapping[str, Feature]) -> str:
     usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
     if usual:
         return usual[0]
-    found = ", ".join(map(described, features.values()))
+    found = shortened([*map(described, features.values())])
     if labels:
         raise ConfigError(f"the dataset has several class labels: {found}; name one by --target")
     raise ConfigError(

@@ -13,7 +13,7 @@ from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio, log_mel
 from trainer.tasks.inputs.category import Category
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Numbers, normalization
+from trainer.tasks.inputs.numbers import Numbers, in_own_unit, standardized
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
@@ -209,8 +209,26 @@ def test_how_loud_a_sound_is_changes_nothing():
 def test_numbers_stay_apart_in_bfloat16():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        layer = normalization((2020.0,), (4.0,))
+        x = standardized(np.array([[2020.0], [2023.0]]), [2020.0], [4.0])
     finally:
         keras.config.set_dtype_policy("float32")
 
-    np.testing.assert_allclose(layer(np.array([[2020.0], [2023.0]])), [[0], [1.5]])
+    np.testing.assert_allclose(x, [[0], [1.5]])
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])
+def test_numbers_of_any_size_become_small_and_large_again(unit):
+    values = np.array([[1 * unit], [3 * unit]], "float32")
+
+    small = standardized(values, [2 * unit], [unit**2])
+
+    np.testing.assert_allclose(small, [[-1], [1]], rtol=1e-5)
+    np.testing.assert_allclose(in_own_unit(small, [2 * unit], [unit**2]), values, rtol=1e-5)
+
+
+def test_what_float32_cannot_tell_apart_stays_small():
+    nanoseconds = 1_700_000_000_000_000_000 + np.array([[0.0], [1e6]])
+
+    x = standardized(nanoseconds.astype("float32"), [nanoseconds.mean()], [nanoseconds.var()])
+
+    assert np.abs(x).max() <= 1

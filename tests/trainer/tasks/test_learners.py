@@ -47,6 +47,14 @@ def test_a_column_that_never_varies_is_not_blown_up():
     assert moments.variance == (1, 0.25)
 
 
+def test_rounding_is_no_variance():
+    moments = Moments("x", 1)
+    for _ in range(3):
+        moments.add(np.full(700, 0.1))
+
+    assert moments.variance == (1,)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_numbers_that_are_none_are_named(bad):
     with pytest.raises(ConfigError, match=rf"'age' is {bad}.*--inputs"):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.inputs.numbers import standardized
 from trainer.tasks.learners import Learner, Moments
 
 
@@ -50,4 +50,4 @@ class Array(Input):
         return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])
 
     def encode(self, x: Any) -> Any:
-        return image_models.convolutions(normalization(self.mean, self.variance)(x))
+        return image_models.convolutions(standardized(x, self.mean, self.variance))

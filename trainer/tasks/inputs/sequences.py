@@ -9,7 +9,7 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.inputs.numbers import standardized
 from trainer.tasks.learners import Largest, Learner, Moments
 
 _MAX_IDS = 1_000_000
@@ -143,4 +143,4 @@ class Series(Input):
 
     def encode(self, x: Any) -> Any:
         mask = sequence_models.before_last_zeros(x)
-        return sequence_models.encode(normalization(self.mean, self.variance)(x), mask)
+        return sequence_models.encode(standardized(x, self.mean, self.variance), mask)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks.inputs.input import learned
-from trainer.tasks.inputs.numbers import normalization
+from trainer.tasks.inputs.numbers import in_own_unit
 from trainer.tasks.learners import Learner, Moments
 from trainer.tasks.targets.target import PerExample, Target
 
@@ -77,9 +77,10 @@ class Numbers(Target):
         So columns of different units count alike, and the mean, always guessed, has a loss
         of 1.
         """
-        return tf.reduce_mean(tf.square(target - outputs) / tf.constant(self.variance), axis=-1)
+        deviations = tf.constant([math.sqrt(each) for each in self.variance])
+        return tf.reduce_mean(tf.square((target - outputs) / deviations), axis=-1)
 
     def head(self, x: Any) -> Any:
         """What the linear layer learns has mean 0 and variance 1, in any unit."""
         x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
-        return normalization(self.mean, self.variance, invert=True)(x)
+        return in_own_unit(x, self.mean, self.variance)
