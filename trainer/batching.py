@@ -77,14 +77,16 @@ def stated_lengths(
         UnknownNameError: No such output.
         ConfigError: It has a fixed shape, or the length is less than 1.
     """
+    if not isinstance(pad or {}, Mapping):
+        raise ConfigError(f'pad={pad!r} names no output; give pad={{"sequence": 128}}')
     stated = dict(pad or {})
     if max_boxes is not None:
         boxes = {output.feature.name for output in outputs if output.feature.kind == "boxes"}
         stated |= dict.fromkeys(boxes, max_boxes)
     lengths: dict[str, int] = {}
     for name, length in stated.items():
-        if length < 1:
-            raise ConfigError(f"pad={{{name!r}: {length}}} is less than 1; give a positive length")
+        if not isinstance(length, numbers.Integral) or length < 1:
+            raise ConfigError(f"pad={{{name!r}: {length!r}}} is no length; give a positive number")
         members = _members(name, outputs, "pad")
         lengths |= {member: length for member in members if member == name or member not in stated}
     return lengths
@@ -165,6 +167,10 @@ def stated_buckets(
         if by is not None:
             raise ConfigError(f"bucket_by={by!r} needs buckets=[(50, 64), (None, 16)]")
         return None
+    if not all(isinstance(bucket, Sequence) and len(bucket) == 2 for bucket in buckets):
+        raise ConfigError(
+            f"buckets={list(buckets)!r} must be pairs (length, batch size): [(50, 64), (None, 16)]"
+        )
     *shorter, (last, _) = buckets
     up_to = [length for length, _ in shorter if length is not None]
     if last is not None or len(up_to) < len(shorter) or up_to != sorted(set(up_to)):

@@ -103,7 +103,7 @@ class Dataset:
             UnknownNameError: No such feature or split.
             ConfigError: The feature holds no class numbers.
         """
-        (feature,) = self._select([name])
+        (feature,) = self._select(name)
         if feature.classes:
             return len(feature.classes)
         if feature.dtype != "int64":
@@ -122,7 +122,7 @@ class Dataset:
         split: str | None = None,
         *,
         batch_size: int | None = _USUAL_BATCH_SIZE,
-        features: Sequence[str] | None = None,
+        features: str | Sequence[str] | None = None,
         target: str | Sequence[str] | None = None,
         sample_weight: str | None = None,
         image_size: ImageSize | None = None,
@@ -159,7 +159,7 @@ class Dataset:
         Args:
             split: May be left out where there is one split.
             batch_size: Records a batch; None gives single records, without the axis b.
-            features: The features to read; all of them by default.
+            features: The features to read, or the only one; all of them by default.
             target: An output's name: elements become (inputs, target). Inputs are the bare
                 tensor where one is left, a dict where several are. Several names make the
                 target a dict.
@@ -180,8 +180,9 @@ class Dataset:
                 batches is not known beforehand: `fit` wants repeat and steps_per_epoch. Not
                 for several replicas, among which such batches cannot be shared out.
             bucket_by: The output whose length decides, where several vary.
-            shuffle: A new order each pass: shards permuted, sixteen read at once, then each
-                `shuffle_buffer` serialized records permuted.
+            shuffle: A new order each pass of `repeat` (iterating anew starts at the first):
+                shards permuted, sixteen read at once, then each `shuffle_buffer` serialized
+                records permuted.
             seed: Makes the order the same in each run; a fresh one is drawn without it.
             repeat: True for no end, or the number of passes. Batches run on over the end of
                 a pass.
@@ -243,7 +244,7 @@ class Dataset:
         self,
         split: str | None = None,
         *,
-        features: Sequence[str] | None = None,
+        features: str | Sequence[str] | None = None,
         image_size: ImageSize | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
         shuffle: bool = False,
@@ -274,14 +275,15 @@ class Dataset:
         except tf.errors.OpError as error:
             raise explained(error, self.remedy) from error
 
-    def _select(self, names: Sequence[str] | None) -> list[Feature]:
+    def _select(self, names: str | Sequence[str] | None) -> list[Feature]:
         if names is None:
             selected = list(self.features.values())
         else:
-            for name in names:
+            chosen = [names] if isinstance(names, str) else names
+            for name in chosen:
                 if name not in self.features:
                     raise UnknownNameError(f"feature in {self.path}", name, self.features)
-            selected = [self.features[name] for name in names]
+            selected = [self.features[name] for name in chosen]
         if not selected:
             raise ConfigError(f"no feature of {self.path} is chosen; name one in features=[…]")
         parsing.check_readable(selected)

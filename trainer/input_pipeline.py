@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from trainer import padding, parsing
 from trainer.batching import Batching
+from trainer.errors import ConfigError
 from trainer.features import Feature
 
 # Sixteen shards at once, sixteen records at a time: with a buffer of 2,048 a pair of records
@@ -59,6 +60,14 @@ class Order:
     passes: int | None = 1
     first_record: int = 0
     deterministic: bool = True
+
+    def __post_init__(self) -> None:
+        if self.passes is not None and self.passes < 1:
+            raise ConfigError(
+                f"repeat={self.passes} is no number of passes; repeat=True goes on without end"
+            )
+        if self.first_record < 0:
+            raise ConfigError(f"first_record={self.first_record} is negative; give a number from 0")
 
 
 def batches(
@@ -116,6 +125,11 @@ def serialized_records(shards: Shards, order: Order) -> tf.data.Dataset:
     if order.first_record:
         assert shards.num_records, "a position needs the number of records"
         first_pass, skipped = divmod(order.first_record, shards.num_records)
+        if order.passes is not None and order.first_record > shards.num_records * order.passes:
+            raise ConfigError(
+                f"first_record={order.first_record} is beyond {order.passes} pass(es) over "
+                f"{shards.num_records} records; give a smaller one, or more passes by repeat"
+            )
     end = _FOREVER if order.passes is None else order.passes
     records = tf.data.Dataset.range(first_pass, end).flat_map(
         lambda pass_number: _one_pass(shards, order, pass_number)

@@ -52,7 +52,9 @@ def test_stated_lengths(pad, max_boxes, expected):
         pytest.param({"token": 9}, UnknownNameError, "did you mean 'tokens'", id="no such output"),
         pytest.param({"age": 9}, ConfigError, r"pad names 'age'.*\[\] is not padded", id="scalar"),
         pytest.param({"image": 9}, ConfigError, "not padded; leave it out", id="image"),
-        pytest.param({"tokens": 0}, ConfigError, "'tokens': 0.* less than 1", id="no length"),
+        pytest.param({"tokens": 0}, ConfigError, "'tokens': 0. is no length", id="no length"),
+        pytest.param({"tokens": "128"}, ConfigError, "'128'. is no length", id="a string"),
+        pytest.param(128, ConfigError, 'pad={"sequence": 128}', id="no output"),
     ],
 )
 def test_wrong_lengths(pad, error, message):
@@ -158,6 +160,7 @@ def test_stated_buckets(buckets, by, names, expected):
         pytest.param(
             [(50, 64)], None, ["tokens"], ConfigError, r"end in \(None, batch size\)", id="no end"
         ),
+        pytest.param([50, 100], None, ["tokens"], ConfigError, "must be pairs", id="no sizes"),
         pytest.param(
             [(50, 4), (20, 4), (None, 4)], None, ["tokens"], ConfigError, "rising", id="falling"
         ),

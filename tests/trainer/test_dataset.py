@@ -309,6 +309,24 @@ def test_images_of_a_declared_size_batch_without_image_size(tmp_path, write_reco
             id="batch of nothing",
         ),
         pytest.param(
+            {"split": "train", "features": "number", "repeat": -1},
+            trainer.ConfigError,
+            "repeat=-1 .* repeat=True",
+            id="passes",
+        ),
+        pytest.param(
+            {"split": "train", "features": "number", "first_record": -1},
+            trainer.ConfigError,
+            "first_record=-1 is negative",
+            id="before the first",
+        ),
+        pytest.param(
+            {"split": "train", "features": "number", "repeat": 2, "first_record": 101},
+            trainer.ConfigError,
+            r"beyond 2 pass\(es\) over 50 records",
+            id="behind the last",
+        ),
+        pytest.param(
             {"split": "train", "image_size": 8, "image_dtype": "uint16"},
             trainer.UnknownNameError,
             "uint16",
