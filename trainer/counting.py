@@ -1,7 +1,9 @@
 """How many records and classes bare TFRecord files hold, which no metadata says."""
 
+import gzip
 import os
 import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +22,12 @@ def count_records(files: Sequence[str], compression: str) -> int:
     record; others are read whole.
 
     Raises:
-        DatasetDamagedError: A file ends within a record.
+        DatasetDamagedError: A file ends within a record, or gzip before its end, which
+            TensorFlow takes for the end of the file.
     """
-    if not compression and all(map(os.path.isfile, files)):
+    if compression:
+        return sum(map(_count_unpacked, files))
+    if all(map(os.path.isfile, files)):
         return sum(map(_count_frames, files))
     dataset = tf.data.TFRecordDataset(list(files), compression, buffer_size=1 << 20)
     counted = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
@@ -45,12 +50,37 @@ def _count_frames(path: str) -> int:
     with open(path, "rb") as file:
         while position < size:
             file.seek(position)
-            header = file.read(_BEFORE_BYTES)
-            if len(header) == _BEFORE_BYTES:
-                position += _BEFORE_BYTES + struct.unpack("<Q", header[:8])[0] + _BEHIND_BYTES
-            if len(header) < _BEFORE_BYTES or position > size:
-                raise DatasetDamagedError(
-                    f"{path} ends within its record {count}: it is cut off, or no TFRecord file"
-                )
+            num_bytes = _num_bytes(file.read(_BEFORE_BYTES))
+            position += num_bytes
+            if not num_bytes or position > size:
+                raise _cut_off(path, count)
             count += 1
     return count
+
+
+def _count_unpacked(path: str) -> int:
+    count = 0
+    with tf.io.gfile.GFile(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
+        try:
+            while header := file.read(_BEFORE_BYTES):
+                rest = _num_bytes(header) - _BEFORE_BYTES
+                if rest < 0 or len(file.read(rest)) < rest:
+                    raise _cut_off(path, count)
+                count += 1
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise _cut_off(path, count) from error
+    return count
+
+
+def _num_bytes(header: bytes) -> int:
+    """Bytes of a record with all that is around it; 0 where not even its length is there."""
+    if len(header) < _BEFORE_BYTES:
+        return 0
+    length: int = struct.unpack("<Q", header[:8])[0]
+    return _BEFORE_BYTES + length + _BEHIND_BYTES
+
+
+def _cut_off(path: str, count: int) -> DatasetDamagedError:
+    return DatasetDamagedError(
+        f"{path} ends within its record {count}: it is cut off, or no TFRecord file"
+    )

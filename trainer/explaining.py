@@ -43,9 +43,14 @@ def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
         return DatasetDamagedError(" ".join(match["parts"].split("] [")))
     if match := _RAISED.search(message):
         return DatasetDamagedError(match["message"])
-    told = _WHERE.sub("", message).partition("\n")[0]
+    told = brief(error)
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(
             f"a shard is damaged: {told}; `python -m beam_pipeline verify` says which"
         )
     return TrainerError(f"TensorFlow failed: {told}")
+
+
+def brief(error: tf.errors.OpError) -> str:
+    """What TensorFlow says, without where in its graph."""
+    return _WHERE.sub("", error.message).partition("\n")[0]

@@ -117,9 +117,9 @@ def features_from_json(
 
 def _feature(entry: Mapping[str, Any]) -> Feature:
     name, kind = entry.get("name"), entry.get("kind")
-    if not name or not kind:
+    if name is None or not kind:  # other people's key may be ""
         raise ConfigError(
-            f"feature {dict(entry)!r} has no {'kind' if name else 'name'}; "
+            f"feature {dict(entry)!r} has no {'name' if name is None else 'kind'}; "
             'declare it as {"name": "label", "kind": "class_label", …}'
         )
     if kind not in KINDS:

@@ -1,5 +1,6 @@
 """Bare TFRecord files: which there are, of which split, and a look at their first records."""
 
+import itertools
 import os
 import re
 import zlib
@@ -9,11 +10,17 @@ import tensorflow as tf
 
 from trainer.dataset import Split
 from trainer.errors import DatasetDamagedError, NotADatasetError
+from trainer.explaining import brief
 
-_TFDS_FILE = re.compile(r".+-(?P<split>[^-]+)\.[a-z]+-\d{5,}-of-\d{5,}(\.gz)?$")
-_SPLIT_FILE = re.compile(
-    r"(?P<split>training|train|validation|valid|val|dev|testing|test|eval)(?![a-z])", re.IGNORECASE
+# The names that say a split, as `beam_pipeline` understands them (docs/tfrecords.md).
+_TFDS_NAME = re.compile(r"[a-zA-Z]\w*-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
+_SPLIT_NAME = re.compile(
+    r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
+    r"([-_ ]?(\d{4}|set|split|data|images))?",
+    re.IGNORECASE,
 )
+_YEAR_OR_NUMBER = re.compile(r"\d+$")
+_PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 
 # Of so many files, evenly spread over all, the first records, so many over all.
@@ -38,28 +45,66 @@ def _matching(pattern: str) -> list[str]:
     return files
 
 
-def splits_of_files(files: Sequence[str]) -> dict[str, Split]:
-    """The splits by name, where all files' names say theirs; else one called train."""
-    names = [os.path.basename(file) for file in files]
-    for pattern in (_TFDS_FILE, _SPLIT_FILE):
-        matches = [pattern.match(name) for name in names]
-        if all(matches):
-            break
+def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """What of the paths `files` is below the folder in which all of `patterns` start."""
+    starts = [re.split(r"[*?[{]", pattern, maxsplit=1)[0] for pattern in patterns]
+    folders = [path.split("/")[:-1] for path in (*starts, *files)]
+    levels = zip(*folders, strict=False)
+    depth = len(list(itertools.takewhile(lambda level: len(set(level)) == 1, levels)))
+    return ["/".join(file.split("/")[depth:]) for file in files]
+
+
+def stated_splits(names: Sequence[str]) -> list[str | None]:
+    """The split of each file, where all state one: as TFDS names files, else by folder or name."""
+    for find in (_split_of_tfds, _split_of_folder, _split_in_name):
+        splits = [find(name) for name in names]
+        if all(splits):
+            return splits
+    return [None] * len(names)
+
+
+def _split_of_tfds(path: str) -> str | None:
+    found = _TFDS_NAME.fullmatch(os.path.basename(path))
+    return found["split"] if found else None
+
+
+def _split_of_folder(path: str) -> str | None:
+    return next(filter(_SPLIT_NAME.fullmatch, path.split("/")[:-1]), None)
+
+
+def _split_in_name(path: str) -> str | None:
+    """The first word of the file's name that is a split's name, without year or number."""
+    words = re.split(r"[_\-.]", os.path.basename(path))
+    return next(filter(_SPLIT_NAME.fullmatch, (_YEAR_OR_NUMBER.sub("", w) for w in words)), None)
+
+
+def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Split]:
+    """The splits by name, where all files' `names` state theirs; else one called train."""
     grouped: dict[str, list[str]] = {}
-    for file, match in zip(files, matches, strict=True):
-        name = match["split"] if match and all(matches) else "train"
-        grouped.setdefault(name, []).append(file)
+    for file, split in zip(files, stated_splits(names), strict=True):
+        grouped.setdefault(split or "train", []).append(file)
     return {
         name: Split(name=name, files=tuple(members), compression=compression_of(members))
         for name, members in grouped.items()
     }
 
 
+def mixed_up(names: Sequence[str]) -> list[str]:
+    """A sentence where some files' `names` state a split, which counts for nothing then."""
+    told = {bool(stated_splits([name])[0]): name for name in reversed(names)}
+    if len(told) < 2 or all(stated_splits(names)):
+        return []
+    return [
+        f"{told[True]} is called after a split and {told[False]} is not, so all {len(names)} files "
+        "are one split, train; open the files of each split by themselves, or rename them"
+    ]
+
+
 def compression_of(files: Iterable[str]) -> str:
     """What the first file that is not empty says; a split's shards are all alike."""
     for file in files:
         with tf.io.gfile.GFile(file, "rb") as handle:
-            head = handle.read(4096)
+            head = handle.read(_PEEKED_BYTES)
         if head:
             return "GZIP" if is_gzip(head) else ""
     return ""
@@ -103,5 +148,16 @@ def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                     break
         except tf.errors.DataLossError as error:
             raise DatasetDamagedError(
-                f"{file} is damaged, or no TFRecord file: {error.message}"
+                f"{file} is {_by_zlib(file) or 'damaged, or no TFRecord file'}: {brief(error)}"
             ) from error
+
+
+def _by_zlib(file: str) -> str:
+    """What to say of a file that TensorFlow compressed in its third way; "" of any other."""
+    with tf.io.gfile.GFile(file, "rb") as handle:
+        head = handle.read(_PEEKED_BYTES)
+    try:
+        zlib.decompressobj().decompress(head)
+    except zlib.error:
+        return ""
+    return "compressed as ZLIB, which is not read; write it plain or as GZIP"

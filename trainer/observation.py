@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import unknown_fields
+from google.protobuf.message import DecodeError
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
@@ -102,9 +104,16 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
     num_records = 0
     for where, serialized in records:
         num_records += 1
-        for key, feature in tf.train.Example.FromString(serialized).features.feature.items():
+        for key, feature in _example(serialized).features.feature.items():
             observed.setdefault(key, Observed()).add(feature, where)
     return Sample(num_records, observed)
+
+
+def _example(serialized: bytes) -> Any:
+    example = tf.train.Example.FromString(serialized)
+    if len(unknown_fields.UnknownFieldSet(example)):
+        raise DecodeError("a field that no Example has, perhaps of a tf.train.SequenceExample")
+    return example
 
 
 def form_of(value: bytes) -> str:

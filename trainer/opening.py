@@ -15,7 +15,14 @@ from trainer.dataset import Dataset, Split
 from trainer.declaration import Declaration, declared_features, names_of_specs
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from trainer.features import features_from_json
-from trainer.files import compression_of, first_records, matching_files, splits_of_files
+from trainer.files import (
+    compression_of,
+    first_records,
+    matching_files,
+    mixed_up,
+    names_below,
+    splits_of_files,
+)
 from trainer.inference import guesses, infer
 from trainer.observation import observe
 
@@ -42,9 +49,10 @@ def open(
             first of up to 16 files; what was guessed is in `Dataset.notes`, and logged as a
             warning of the logger "trainer".
 
-    Bare files whose names are all like TFDS's (`cells-train.tfrecord-00000-of-00008`), or all
-    start with a split's name (`train_1.tfrecord`, `val.tfrecord`), have these splits; others
-    are one split `train`.
+    Bare files have the splits that all their names state: as TFDS's do
+    (`cells-train.tfrecord-00000-of-00008`), else by a folder below the first wildcard
+    (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Else they are
+    one split `train`.
 
     Raises:
         NotADatasetError: A directory without a finished dataset, no such file, or files
@@ -177,13 +185,14 @@ def _folders(path: str) -> list[str]:
     return sorted(name for name in names if tf.io.gfile.isdir(os.path.join(path, name)))
 
 
-def _open_files(path: str, patterns: Iterable[str], declared: Declaration | None) -> Dataset:
+def _open_files(path: str, patterns: Sequence[str], declared: Declaration | None) -> Dataset:
     files = matching_files(patterns)
+    names = names_below(files, patterns)
     try:
         sample = observe(first_records(files))
     except DecodeError as error:
         raise NotADatasetError(
-            f"{path} holds records that are no tf.train.Example; convert them"
+            f"{path} holds records that are no tf.train.Example ({error}); convert them"
         ) from error
     if declared is None:
         if not sample.observed:
@@ -201,12 +210,13 @@ def _open_files(path: str, patterns: Iterable[str], declared: Declaration | None
         guessed = names_of_specs(declared)
         notes = guesses({name: features[name] for name in guessed}, sample)
         remedy = "declare that key otherwise by features="
+    notes = [*mixed_up(names), *notes]
     for note in notes:
         _LOG.warning(note)
     return Dataset(
         path=path,
         features=features,
-        splits=MappingProxyType(splits_of_files(files)),
+        splits=MappingProxyType(splits_of_files(files, names)),
         notes=tuple(notes),
         remedy=remedy,
     )

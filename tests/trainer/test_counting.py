@@ -1,5 +1,8 @@
 """Bare files are counted, so that what reads them knows how many batches come."""
 
+import gzip
+from pathlib import Path
+
 import pytest
 import tensorflow as tf
 
@@ -32,6 +35,14 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, cut):
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(DatasetDamagedError, match=r"a ends within its record 1"):
         count_records([data], "")
+
+
+@pytest.mark.parametrize("cut", [1, 9, 40])
+def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
+    path = tmp_path / "a"
+    path.write_bytes(gzip.compress(Path(write(tmp_path / "plain", [9] * 99)).read_bytes())[:-cut])
+    with pytest.raises(DatasetDamagedError, match=r"a ends within its record \d+"):
+        count_records([str(path)], "GZIP")
 
 
 def test_what_is_no_tfrecord_file_is_named(tmp_path):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import trainer
 from trainer.errors import DatasetDamagedError
-from trainer.files import first_records, is_gzip
+from trainer.files import first_records, is_gzip, names_below
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,29 @@ from trainer.files import first_records, is_gzip
             id="as written",
         ),
         pytest.param(["data_0.tfrecord", "data_1.tfrecord"], {"train": 2}, id="numbered files"),
+        pytest.param(
+            ["nsynth-train.tfrecord", "nsynth-valid.tfrecord", "nsynth-test.tfrecord"],
+            {"test": 1, "train": 1, "valid": 1},
+            id="a word of the name",
+        ),
+        pytest.param(
+            ["coco_train.record-00000-of-00002", "coco_val.record-00000-of-00001"],
+            {"train": 1, "val": 1},
+            id="OD API",
+        ),
+        pytest.param(
+            ["jpeg/train/00-16.tfrec", "jpeg/train/01-16.tfrec", "jpeg/test/00-16.tfrec"],
+            {"test": 1, "train": 2},
+            id="folders",
+        ),
+        pytest.param(["train00-16.tfrec", "test00-16.tfrec"], {"test": 1, "train": 1}, id="Kaggle"),
         pytest.param(["train.tfrecord", "data.tfrecord"], {"train": 2}, id="not all a split's"),
         pytest.param(["trainer.tfrecord", "tests.tfrecord"], {"train": 2}, id="other words"),
     ],
 )
 def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):
     for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         write_records(tmp_path / name, [{"n": 1}])
 
     dataset = trainer.open(
@@ -47,6 +64,30 @@ def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, nam
     )
 
     assert {name: dataset.num_records(name) for name in dataset.splits} == splits
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        pytest.param(["d/train/*/*.tfrec"], ["x/0.tfrec", "y/0.tfrec"], id="folders before it"),
+        pytest.param(["d/*/*/*.tfrec"], ["train/x/0.tfrec", "train/y/0.tfrec"], id="and after"),
+        pytest.param(["d/train/x/*", "d/train/y/*"], ["x/0.tfrec", "y/0.tfrec"], id="several"),
+        pytest.param(["d*/*/*/*"], ["d/train/x/0.tfrec", "d/train/y/0.tfrec"], id="at the start"),
+    ],
+)
+def test_folders_count_from_where_all_patterns_start(patterns, expected):
+    assert names_below(["d/train/x/0.tfrec", "d/train/y/0.tfrec"], patterns) == expected
+
+
+def test_splits_that_only_some_names_state_are_told(tmp_path, write_records):
+    for name in ("train00.tfrecord", "validate00.tfrecord"):
+        write_records(tmp_path / name, [{"n": 1}])
+
+    dataset = trainer.open(f"{tmp_path}/*.tfrecord")
+
+    assert list(dataset.splits) == ["train"]
+    (note,) = dataset.notes
+    assert "train00.tfrecord is called after a split and validate00.tfrecord is not" in note
 
 
 @pytest.mark.parametrize(
@@ -103,3 +144,11 @@ def test_what_is_no_tfrecord_file_is_named(tmp_path):
 
     with pytest.raises(DatasetDamagedError, match=r"notes\.txt is damaged, or no TFRecord file"):
         trainer.open(tmp_path / "notes.txt")
+
+
+def test_the_third_compression_is_named(tmp_path):
+    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord"), "ZLIB") as writer:
+        writer.write(bytes(100))
+
+    with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord is compressed as ZLIB"):
+        trainer.open(tmp_path / "a.tfrecord")

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 import trainer
 
@@ -155,3 +156,25 @@ def test_compression_is_seen_past_empty_files(tmp_path, write_records):
 def test_opening_takes_no_features_for_a_directory(colors: Path):
     with pytest.raises(trainer.ConfigError, match=r"leave it out.*\*\.tfrecord\*"):
         trainer.open(colors, features=BARE)
+
+
+def test_sequence_examples_are_refused_by_name(tmp_path):
+    frame = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"frame"]))
+    record = tf.train.SequenceExample(
+        context=tf.train.Features(feature={"id": frame}),
+        feature_lists=tf.train.FeatureLists(
+            feature_list={"rgb": tf.train.FeatureList(feature=[frame, frame])}
+        ),
+    )
+    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
+        writer.write(record.SerializeToString())
+
+    with pytest.raises(trainer.NotADatasetError, match=r"tf\.train\.SequenceExample"):
+        trainer.open(tmp_path / "a.tfrecord")
+
+
+def test_a_key_without_a_letter_is_a_feature(tmp_path, write_dataset):
+    unnamed = {"name": "", "kind": "scalar", "dtype": "int64", "shape": [], "key": "", "bare": True}
+    directory = write_dataset(tmp_path / "tiny" / "1.0.0", [unnamed], {"train": [{"": 7}]})
+
+    assert [record[""] for record in trainer.open(directory).numpy()] == [7]
