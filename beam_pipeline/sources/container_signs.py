@@ -68,5 +68,15 @@ def _files(tree: Tree, top: str) -> list[str]:
 def _found(tree: Tree, top: str, files: list[str]) -> Found:
     if not files:
         return []
-    splits = sorted({split for split in stated_splits(sorted(files)) if split})
-    return [(top, shown(sorted(files), "file") + (f" in {', '.join(splits)}" if splits else ""))]
+    files = sorted(files)
+    return [(top, shown(files, "file") + _told_splits(files))]
+
+
+def _told_splits(files: list[str]) -> str:
+    """The splits that the names of all state, or that only some state one."""
+    if splits := sorted({split for split in stated_splits(files) if split}):
+        return f" in {', '.join(splits)}"
+    told = {bool(stated_splits([file])[0]): file for file in reversed(files)}
+    if len(told) < 2:
+        return ""
+    return f"; no splits, since {told[True]} states one and {told[False]} none"

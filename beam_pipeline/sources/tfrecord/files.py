@@ -1,6 +1,7 @@
 """TFRecord files are told by their first bytes; their names tell the splits."""
 
 import dataclasses
+import itertools
 import re
 import zlib
 from collections.abc import Sequence
@@ -15,6 +16,12 @@ from beam_pipeline.sources.references import name_of, parent
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_OR_ZLIB = 47  # zlib's wbits
+_NO_FRAME = (
+    "it starts with no record's length and the checksum of that, nor does its content where it is "
+    "gzip"
+)
+_ZLIB = "it is compressed as ZLIB, which is not read; write it plain or as GZIP"
 # Numbers may follow, and gzip's suffix; an index beside a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 _TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
@@ -55,8 +62,8 @@ def find_record_files(path: str) -> tuple[list[RecordFile], list[Rejected]]:
     found = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
     if not found:
         raise ConfigError(
-            f"{path} holds no TFRecord file ({len(listed)} files were looked at); give a folder, "
-            "file or pattern of some"
+            f"{path} holds no TFRecord file ({len(listed)} looked at{_why(looked)}); give a "
+            "folder, file or pattern of some"
         )
     splits = file_splits([file.relative for file, _ in found])
     files = [
@@ -72,19 +79,27 @@ def _look(file: InputFile) -> str | Rejected:
         kind = kind_of_file(file.path)
     except RecordError as error:
         return Rejected(source=file.relative, reason=error.reason, detail=error.detail)
-    return kind or Rejected(
+    if kind in ("plain", "gzip"):
+        return kind
+    return Rejected(
         source=file.relative,
         reason="not a TFRecord file",
-        detail="it starts with no record's length and the checksum of that, nor does its content "
-        "where it is gzip",
-        bad=is_named_so(file.relative),
+        detail=_ZLIB if kind == "zlib" else _NO_FRAME,
+        bad=kind == "zlib" or is_named_so(file.relative),
     )
 
 
-def kind_of_file(path: str) -> str | None:
-    """ "plain" or "gzip" of a TFRecord file; None of any other.
+def _why(looked: Sequence[tuple[InputFile, str | Rejected]]) -> str:
+    """The first file that was meant as a TFRecord file, and why it is none."""
+    meant = (kind for _, kind in looked if isinstance(kind, Rejected) and kind.bad)
+    return "".join(f"; {each.source}: {each.detail}" for each in itertools.islice(meant, 1))
 
-    One without a record is an empty file, or gzip of nothing, that is named like one.
+
+def kind_of_file(path: str) -> str | None:
+    """ "plain", "gzip" or "zlib" of a TFRecord file; None of any other.
+
+    The last, TensorFlow's third way, is told but not read. One without a record is an empty
+    file, or a compressed one of nothing, that is named like one.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
@@ -94,15 +109,14 @@ def kind_of_file(path: str) -> str | None:
     # A plain file may start like gzip: its first length is a number like any other.
     if starts_frame(head) or not head:
         return "plain" if head or is_named_so(path) else None
-    if not head.startswith(_GZIP_MAGIC):
-        return None
-    unpacking = zlib.decompressobj(wbits=31)
+    unpacking = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
     try:
         unpacked = unpacking.decompress(head, HEADER_BYTES)
     except zlib.error:
         return None
-    is_empty = unpacking.eof and not unpacked and is_named_so(path)
-    return "gzip" if starts_frame(unpacked) or is_empty else None
+    if starts_frame(unpacked) or (unpacking.eof and not unpacked and is_named_so(path)):
+        return "gzip" if head.startswith(_GZIP_MAGIC) else "zlib"
+    return None
 
 
 def is_named_so(path: str) -> bool:

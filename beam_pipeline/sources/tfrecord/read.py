@@ -95,7 +95,11 @@ def _until_damage(path: str) -> Iterator[bytes]:
         unpacking = zlib.decompressobj(_GZIP)
         while packed := handle.read(_BLOCK_BYTES):
             while packed:
-                yield unpacking.decompress(packed)
+                before = unpacking.copy()
+                try:
+                    yield unpacking.decompress(packed)
+                except zlib.error:  # which drops what the block holds before the damage
+                    yield from (before.decompress(bytes([byte])) for byte in packed)
                 packed = unpacking.unused_data
                 if unpacking.eof:
                     unpacking = zlib.decompressobj(_GZIP)

@@ -185,6 +185,14 @@ TREES = [
         id="tars",
     ),
     pytest.param(
+        {"train-0.tar": "", "validate-0.tar": ""},
+        "tar",
+        "",
+        "2 files (train-0.tar, validate-0.tar); no splits, since train-0.tar states one and "
+        "validate-0.tar none",
+        id="tars of which some state splits",
+    ),
+    pytest.param(
         {"shards/0.tar": "", "shards/1.tar": ""},
         "tar",
         "",

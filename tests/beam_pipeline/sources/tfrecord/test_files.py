@@ -1,6 +1,7 @@
 """TFRecord files are told by their first bytes, their splits by their names."""
 
 import gzip
+import zlib
 
 import pytest
 
@@ -27,6 +28,8 @@ LIKE_GZIP = framed(bytes(0x8B1F))
         pytest.param("a", LIKE_GZIP, "plain", id="a length like gzip's magic"),
         pytest.param("a.gz", gzip.compress(FILE), "gzip", id="gzip"),
         pytest.param("a", gzip.compress(FILE), "gzip", id="gzip without a suffix"),
+        pytest.param("a.tfrecord", zlib.compress(FILE), "zlib", id="TensorFlow's third way"),
+        pytest.param("a", zlib.compress(b"text"), None, id="zlib of something else"),
         pytest.param("a.tfrecord", b"", "plain", id="empty"),
         pytest.param("a.tfrecord.gz", gzip.compress(b""), "gzip", id="gzip of nothing"),
         pytest.param("a.txt", b"", None, id="another empty file"),
@@ -131,6 +134,13 @@ def test_what_a_folder_holds(folder):
         ("broken.tfrecord", "not a TFRecord file", True),
         ("index/a.parquet", "not a TFRecord file", False),
     ]
+
+
+def test_zlib_is_refused_by_name(folder):
+    root = folder({"a.tfrecord": zlib.compress(FILE)})
+
+    with pytest.raises(ConfigError, match=r"a\.tfrecord: it is compressed as ZLIB.*as GZIP"):
+        find_record_files(root)
 
 
 @pytest.mark.parametrize("part", ["data_*.tfrecord", "data_1.tfrecord"])

@@ -64,6 +64,15 @@ def test_gzip_that_is_cut_off(listed):
     assert len(listed(packed[: len(packed) // 2], compressed="already")[0]) == len(payloads)
 
 
+def test_gzip_whose_checksum_is_wrong(listed):
+    packed = bytearray(gzip.compress(WHOLE, mtime=0))
+    packed[-8] ^= 1
+    payloads, (rejected,) = listed(packed, compressed="already")
+
+    assert payloads == PAYLOADS
+    assert rejected.reason == "damaged file"
+
+
 def test_an_empty_file(listed):
     payloads, (rejected,) = listed(b"")
 
