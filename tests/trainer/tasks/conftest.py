@@ -139,13 +139,6 @@ _KINDS: dict[str, tuple[Features, Features, Callable[[np.random.Generator, int],
 }
 
 
-@pytest.fixture(scope="session", params=_KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """The name of each dataset in turn."""
-    name: str = request.param
-    return name
-
-
 @pytest.fixture(scope="session")
 def directory_of(
     tmp_path_factory: pytest.TempPathFactory, write_dataset: Callable[..., Path]

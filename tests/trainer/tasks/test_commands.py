@@ -22,7 +22,7 @@ def train(tmp_path, capsys):
     def run(data, *more):
         options = [
             *("train", "--data", str(data), "--output", str(tmp_path / "run"), "--epochs", "1"),
-            *("--steps-per-epoch", "2", "--batch-size", "8", "--devices", "cpu:2", "--seed", "1"),
+            *("--steps-per-epoch", "2", "--batch-size", "8", "--devices", "cpu", "--seed", "1"),
             *more,
         ]
         code = main(options)
@@ -57,13 +57,18 @@ def evaluate(tmp_path, capsys):
         ),
         pytest.param(
             "sequence",
-            ["--loop", "fit"],
+            ["--loop", "fit", "--devices", "cpu:2"],
             "sequence_classification",
             CLASSES,
             marks=pytest.mark.slow,
         ),
-        pytest.param("table", ["--sample-weight", "weight"], "tabular_classification", CLASSES),
-        pytest.param("array", [], "array_classification", CLASSES),
+        pytest.param("array", [], "array_classification", CLASSES, marks=pytest.mark.slow),
+        pytest.param(
+            "table",
+            ["--sample-weight", "weight", "--devices", "cpu:2"],
+            "tabular_classification",
+            CLASSES,
+        ),
         pytest.param("two numbers", [], "regression", NUMBERS),
         pytest.param(
             "several labels", [], "tabular_classification", {"epoch", "loss", "f1", "exact"}
@@ -78,7 +83,7 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
 
     assert f"task {task}: from " in said
     assert set(result) == metrics
-    evaluated = evaluate(data, "--devices", "cpu:2")
+    evaluated = evaluate(data)
     assert set(evaluated) == metrics - {"epoch"} | {"num_records"}
     assert evaluated["num_records"] == 13
     config = json.loads((tmp_path / "run" / "config.json").read_text())
@@ -89,7 +94,7 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
     ("kind", "more", "task"),
     [
         pytest.param("image_metadata", ["--image-size", "12"], "image_metadata"),
-        pytest.param("audio", [], "audio_classification"),
+        pytest.param("audio", [], "audio_classification", marks=pytest.mark.slow),
         pytest.param("text", [], "text_classification"),
         pytest.param("sequence", [], "sequence_classification"),
         pytest.param("table", ["--target", "y"], "tabular_classification"),
@@ -127,6 +132,7 @@ def a_sound(number, label):
             ["--image-size", "16"],
             "task classification: from image (image) to label (class_label)",
             id="pictures",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             lambda number, label: {
@@ -134,7 +140,7 @@ def a_sound(number, label):
                 "speaker_id": label,
                 "timestamp": 1.7e9 + number,
             },
-            ["--target", "speaker_id"],
+            ["--target", "speaker_id", "--devices", "cpu:2"],
             "task audio_classification: from audio (audio) to speaker_id (scalar of int64)",
             id="sounds of speakers",
         ),

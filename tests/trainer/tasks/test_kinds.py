@@ -22,9 +22,18 @@ from trainer.training import Plan
 LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
 BATCH = 8
 SETTINGS = Settings(image_size=(12, 12))
-OF_ANY_LENGTH = ("sequence", "series", "tags", "text", "audio")
-OFTEN = ("image_metadata", "sequence", "audio", "table", "several labels")
-SELDOM = ("series", "tags", "text", "array", "regression", "two numbers", "names")
+KINDS = (
+    *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
+    *("regression", "two numbers", "several labels", "names"),
+)
+
+
+def kinds(chosen, quick):
+    """The parameter `kind`; those that are not quick are tested with the slow tests."""
+    marks = {kind: [] if kind in quick else [pytest.mark.slow] for kind in chosen}
+    return pytest.mark.parametrize(
+        "kind", [pytest.param(kind, marks=mark) for kind, mark in marks.items()]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -109,14 +118,14 @@ def trained(make_kind_plan, dataset_of, one_replica, two_replicas):
 
 
 @pytest.mark.parametrize(
-    ("loop", "replicas", "kind"),
+    ("loop", "replicas"),
     [
-        *[pytest.param("fit", 2, kind) for kind in OFTEN],
-        *[pytest.param("fit", 2, kind, marks=pytest.mark.slow) for kind in SELDOM],
-        *[pytest.param("custom", 2, kind, marks=pytest.mark.slow) for kind in OFTEN + SELDOM],
-        *[pytest.param("fit", 1, kind, marks=pytest.mark.slow) for kind in OFTEN + SELDOM],
+        pytest.param("fit", 2),
+        pytest.param("custom", 2, marks=pytest.mark.slow),
+        pytest.param("fit", 1, marks=pytest.mark.slow),
     ],
 )
+@kinds(KINDS, quick=("sequence", "table"))
 def test_loops_and_replicas_agree(kind, trained, loop, replicas):
     _, history, evaluation = trained(kind, "custom", 1)
     _, other_history, other_evaluation = trained(kind, loop, replicas)
@@ -125,6 +134,8 @@ def test_loops_and_replicas_agree(kind, trained, loop, replicas):
     assert other_evaluation == pytest.approx(evaluation, rel=1e-3, abs=1e-4)
 
 
+# Of the others the quick tests of the commands load models.
+@kinds(KINDS, quick=("audio", "sequence", "series", "table", "regression", "names"))
 def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     plan, _, evaluation = trained(kind, "custom", 1)
     plan.model.save(tmp_path / "model.keras", include_optimizer=False)
@@ -138,7 +149,7 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     check_same_records(task, dataset.features, SETTINGS)
 
 
-@pytest.mark.parametrize("kind", OFTEN)
+@kinds(KINDS, quick=("audio", "table"))
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     _, expected, _ = trained(kind, "custom", 1)
     keras.config.set_dtype_policy("mixed_bfloat16")
@@ -150,7 +161,7 @@ def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     assert run(plan)["loss"] == pytest.approx(expected["loss"], rel=0.2)
 
 
-@pytest.mark.parametrize("kind", OF_ANY_LENGTH)
+@kinds(("sequence", "series", "tags", "text", "audio"), quick=("sequence", "series", "audio"))
 def test_what_pads_changes_nothing(kind, trained, dataset_of):
     plan, _, _ = trained(kind, "custom", 1)
 
