@@ -8,7 +8,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
 from beam_pipeline.sources.columns.column import CORNERS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert
-from beam_pipeline.sources.manifest.rows import MALFORMED
+from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
 
 # Members of Hugging Face's `objects`, and of lists of objects, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
@@ -48,7 +48,7 @@ def boxes_from_rows(
         RecordError: A coordinate is not a number or missing, or another value is missing.
     """
     assert columns.corners is not None
-    with_box = [row for row in rows if any(map(_is_stated, map(row.get, columns.corners)))]
+    with_box = [row for row in rows if any(map(is_stated, map(row.get, columns.corners)))]
     names = sorted(kinds.keys() - columns.taken)
     return Boxes(
         coordinates=tuple(_four(list(map(row.get, columns.corners))) for row in with_box),
@@ -186,10 +186,6 @@ def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     raise RecordError(MALFORMED, f"no bbox among {', '.join(map(repr, members))}")
 
 
-def _is_stated(value: Any) -> bool:
-    return value is not None and str(value).strip() != ""
-
-
 def _four(box: Any) -> tuple[float, float, float, float]:
     try:
         a, b, c, d = map(float, box)
@@ -215,7 +211,7 @@ def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[in
             MALFORMED, f"rows of one picture state the sizes {sorted(map(str, stated))}"
         )
     size: tuple[Any, Any] = stated.pop()
-    if not all(map(_is_stated, size)):
+    if not all(map(is_stated, size)):
         return None
     try:
         pixels = int(float(size[0])), int(float(size[1]))

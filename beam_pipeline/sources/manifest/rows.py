@@ -16,7 +16,10 @@ MALFORMED = "malformed annotation"
 _BYTE_ORDER_MARK = "\ufeff"
 # Pixels and tokens take many; no Example can have so many.
 _MAX_FIELD_CHARACTERS = 1 << 30
-_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
+_QUOTED = re.compile(r'"([^"]|"")*"')
+_DELIMITERS = ",;\t|"
+_HEADERLESS = "if there is no header line, name the columns with --column-names"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -30,6 +33,11 @@ class Row(NamedTuple):
 
     line: int
     values: dict[str, Any]
+
+
+def is_stated(value: Any) -> bool:
+    """Whether a row has a value: neither null nor blank."""
+    return value is not None and str(value).strip() != ""
 
 
 def read_lines(path: str) -> Iterator[str]:
@@ -68,26 +76,56 @@ def csv_header(path: str, column_names: Sequence[str] = ()) -> list[str]:
     try:
         names = next(csv.reader(read_lines(path), delimiter=_delimiter(path, first)), [])
     except csv.Error as error:
-        raise ConfigError(f"{path} has no header line that can be read: {error}") from error
+        raise ConfigError(
+            f"{path} has no header line that can be read: {error}; save it with line ends of LF or "
+            "CRLF, and quotes that pair"
+        ) from error
     header = list(column_names) or [name.strip() for name in names]
     if not header:
         raise ConfigError(f"{path} is empty, or its first line is")
-    named = [name for name in header if name]
-    if twice := {name for name in named if named.count(name) > 1}:
-        raise ConfigError(f"{path} has the column {min(twice)!r} twice: rename one")
+    shown = ", ".join(map(repr, header[:10]))
     if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
         raise ConfigError(
-            f"{path} begins with {', '.join(map(repr, header[:10]))}, of which {data[0]!r} is no "
-            "column's name: if there is no header line, name the columns with --column-names, else "
-            "rename such columns"
+            f"{path} begins with {shown}, of which {data[0]!r} is no column's name: {_HEADERLESS}, "
+            "else rename such columns"
+        )
+    numbers = [int(name) for name in header if name.isascii() and name.isdigit()]
+    if numbers != sorted(set(numbers)):
+        raise ConfigError(
+            f"{path} begins with {shown}: numbers name columns where each is larger than the one "
+            f"before; {_HEADERLESS}, else rename such columns"
+        )
+    named = [name for name in header if name]
+    if twice := {name for name in named if named.count(name) > 1}:
+        raise ConfigError(
+            f"{path} has the column {min(twice)!r} twice: rename one, or, {_HEADERLESS}"
         )
     return header
 
 
-def _delimiter(path: str, header: str) -> str:
+def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
+    """What separates the fields of the line `first`, where there may be so many columns."""
     if suffix(uncompressed(path)) == "tsv":
         return "\t"
-    return max(",;\t|", key=header.count)  # the first of these where none is there
+    fitting = [each for each in _DELIMITERS if first.count(each) + 1 == num_columns]
+    return max(fitting or _DELIMITERS, key=first.count)  # the first of these where none is there
+
+
+def _with_stray_quotes(line: str, delimiter: str, num_columns: int) -> str:
+    """A line of as many fields, with the quotes that enclose no field as a CSV writes them.
+
+    So tables of tabs have them: Common Voice, GLUE, LJ Speech.
+    """
+    text = line.rstrip("\r\n")
+    if '"' not in text or text.count(delimiter) + 1 != num_columns:
+        return line
+    fields = [
+        f'"{field.replace(chr(34), chr(34) * 2)}"'
+        if field.startswith('"') and not _QUOTED.fullmatch(field)
+        else field
+        for field in text.split(delimiter)
+    ]
+    return delimiter.join(fields) + line[len(text) :]
 
 
 def csv_rows(
@@ -96,8 +134,9 @@ def csv_rows(
     """The rows of a CSV file; empty lines are skipped.
 
     Fields may be quoted and may then hold line ends. The delimiter is the one of comma,
-    semicolon, tab and bar that the first line has most of; a tab in a .tsv file. Columns
-    without a name, such as pandas's index, are left out.
+    semicolon, tab and bar that the first line has most of, or that gives as many fields as there
+    are `column_names`; a tab in a .tsv file. Columns without a name, such as pandas's index, are
+    left out.
 
     Args:
         path: The file.
@@ -107,9 +146,12 @@ def csv_rows(
     csv.field_size_limit(_MAX_FIELD_CHARACTERS)  # Python's own default is 131,072
     header = csv_header(path, column_names)
     first = next(read_lines(path), "")
-    delimiter = _delimiter(path, first)
+    delimiter = _delimiter(path, first, len(column_names))
+    lines = read_lines(path)
+    if delimiter in "\t|":
+        lines = (_with_stray_quotes(line, delimiter, len(header)) for line in lines)
     reader = csv.reader(
-        read_lines(path),
+        lines,
         delimiter=delimiter,
         strict=True,  # else a quote that is never closed swallows the rest of the file
         skipinitialspace=f"{delimiter} " in first,
@@ -125,13 +167,13 @@ def csv_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            fault = str(error)
+            fault = f"{error}; a field with a quote in it is quoted, and that quote doubled"
         if not fault and (not fields or fields == [""]):
             continue
         if not fault and len(fields) != len(header):
             fault = f"{len(fields)} fields where the header has {len(header)}"
         if not fault and not _is_unicode("".join(fields)):
-            fault = "not UTF-8"
+            fault = "not UTF-8, save it so"
         if fault:
             shown = f": {delimiter.join(fields)[:200]!a}" if fields else ""
             yield Rejected(source=f"{relative}:{line}", reason=MALFORMED, detail=fault + shown)

@@ -26,11 +26,34 @@ def write(path: Path, text: str | bytes) -> str:
             "a.csv", 'a,b\n"1\n2",3\n4,5\n',
             [Row(2, {"a": "1\n2", "b": "3"}), Row(4, {"a": "4", "b": "5"})], id="line ends",
         ),
+        pytest.param(
+            "a.tsv", 'a\tb\n"so\t"he ""said"" so"\n"1\t2\n3"\t4\n',
+            [Row(2, {"a": '"so', "b": 'he "said" so'}), Row(3, {"a": '"1', "b": "2"}),
+             Row(4, {"a": '3"', "b": "4"})], id="stray quotes",
+        ),
+        pytest.param(
+            "a.tsv", 'a\tb\n"1\n2"\t3\n"1\t2"\t3\n',
+            [Row(2, {"a": "1\n2", "b": "3"}), Row(4, {"a": "1\t2", "b": "3"})], id="quoted tabs",
+        ),
     ],
 )  # fmt: skip
 def test_csv_rows(tmp_path, name, text, rows):
     path = write(tmp_path / name, text)
     assert list(csv_rows(path, name)) == rows
+
+
+def test_named_columns_tell_the_delimiter(tmp_path):
+    path = write(tmp_path / "metadata.csv", 'LJ1|"In, so|In, 1, so\n')
+    (row,) = csv_rows(path, "metadata.csv", ["id", "text", "normalized"])
+    assert row.values == {"id": "LJ1", "text": '"In, so', "normalized": "In, 1, so"}
+
+
+@pytest.mark.parametrize("text", ['a,b\n1,2\n3,"4\n', 'a,b\n1,2\n3,"4"5\n6,7'])
+def test_quotes_that_do_not_pair(tmp_path, text):
+    first, fault, *_ = csv_rows(write(tmp_path / "a.csv", text), "a.csv")
+    assert first == Row(2, {"a": "1", "b": "2"})
+    assert fault.source == "a.csv:3"
+    assert "that quote doubled" in fault.detail
 
 
 def test_json_rows_refuse_what_is_no_character(tmp_path):
