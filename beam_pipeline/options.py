@@ -63,10 +63,17 @@ def parse_names(text: str) -> tuple[str, ...]:
 def parse_classes(text: str) -> tuple[str, ...]:
     """Class names in "cat,dog", or one a line in the file of that path."""
     path = Path(text)
-    if not path.is_file():
-        return parse_names(text)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return tuple(line.strip() for line in lines if line.strip())
+    if path.is_file():
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8: save it so") from error
+        return tuple(line.strip() for line in lines if line.strip())
+    if "," not in text and (path.suffix or "/" in text):
+        raise argparse.ArgumentTypeError(
+            f"there is no file {text!r}; give one with a name a line, or names such as cat,dog"
+        )
+    return parse_names(text)
 
 
 def _numbers(text: str, number: Callable[[str], _Number], wanted: str) -> dict[str, _Number]:

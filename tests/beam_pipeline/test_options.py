@@ -56,6 +56,8 @@ def test_parse(parse, text, expected):
     ("parse", "text", "message"),
     [
         (options.parse_fractions, "train", "write it as train=0.8"),
+        (options.parse_classes, "nosuch/names", "there is no file 'nosuch/names'"),
+        (options.parse_classes, "names.txt", "there is no file 'names.txt'"),
         (options.parse_fractions, "train=most", "write it as"),
         (options.parse_fractions, "train=0.8.1", "write it as"),
         (options.parse_fractions, "train=0.8,", "write it as"),
@@ -74,6 +76,11 @@ def test_classes_from_a_file(tmp_path):
     path = tmp_path / "classes.txt"
     path.write_text("red cell\n\nweiße Zelle\n", encoding="utf-8")
     assert options.parse_classes(str(path)) == ("red cell", "weiße Zelle")
+    path.write_text("red cell", encoding="utf-8-sig")
+    assert options.parse_classes(str(path)) == ("red cell",)
+    path.write_bytes(b"wei\xdfe Zelle")
+    with pytest.raises(argparse.ArgumentTypeError, match="is not UTF-8"):
+        options.parse_classes(str(path))
 
 
 @pytest.fixture
