@@ -111,5 +111,6 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
         split_column=config.split_column or None,
         box_format=config.box_format or None,
         ignore_columns=config.ignore_columns,
+        classes=config.classes,
         schema=config.schema,
     )

@@ -119,6 +119,8 @@ class Columns:
         key: The paths that name the records; "" where they go by their line.
         media: Columns of paths.
         labels: (feature, column) of the record's classes.
+        classes: The user's names of classes, for labels that are their numbers.
+        unlabelled: Manifests, by their relative path, that state no classes where others do.
         split: The split.
         size: The picture's width and height in pixels, as stated beside boxes.
         corners: Four numbers of one box; a picture's boxes are then several rows.
@@ -136,6 +138,8 @@ class Columns:
     key: str = ""
     media: tuple[Media, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    classes: tuple[str, ...] = ()
+    unlabelled: frozenset[str] = frozenset()
     split: str = ""
     size: tuple[str, str] | None = None
     corners: tuple[str, str, str, str] | None = None
@@ -158,6 +162,12 @@ class Columns:
         boxes = self.box_lists.union(self.corners or ())
         taken = self.ignored.union(paths, labels, roles, declared, boxes)
         object.__setattr__(self, "taken", taken)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns of the record's classes, found or declared."""
+        declared = (name for feature, name in self.declared if feature.kind == "class_label")
+        return (*(name for _, name in self.labels), *declared)
 
 
 def attribute_name(column: str) -> str:

@@ -18,7 +18,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.classes import named_class
-from beam_pipeline.sources.columns.kinds import class_name, parse_list
+from beam_pipeline.sources.columns.kinds import class_name, parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 
@@ -95,6 +95,8 @@ def _scalar(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
             return _text(value)
         case "bytes":
             return _text(value).encode()
+    if isinstance(value, str):
+        value = truth_as_number(value)
     if isinstance(value, str):
         (value,) = _parsed([value.strip()], feature.dtype)
     if type(value) not in _types(feature.dtype):
@@ -186,7 +188,10 @@ def _class(feature: Feature, value: Any) -> str:
         raise ValueError
     named = named_class(name, feature.classes)
     if feature.classes and named not in feature.classes:
-        raise ValueError
+        (number,) = _parsed([name], "float32")  # "3.0" in a CSV
+        named = named_class(class_name(number), feature.classes)
+        if named not in feature.classes:
+            raise ValueError
     return named
 
 

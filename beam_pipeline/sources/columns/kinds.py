@@ -5,6 +5,7 @@ The kind of a column is the narrowest that holds all of its values.
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,7 +18,10 @@ Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-_DECIMAL = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|[+-]?inf")
+_DECIMAL = re.compile(
+    r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|[+-]?inf(inity)?"
+)
+_TRUTHS = {"true": 1, "false": 0}
 
 
 class ListOf(NamedTuple):
@@ -39,11 +43,14 @@ Kind = Scalar | ListOf
 def kind_of_text(text: str) -> Kind | None:
     """What a CSV field is: int, float, str, or a list in JSON; None where it is empty.
 
-    "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits.
+    "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
+    "false" are integers.
     """
     text = text.strip()
     if not text:
         return None
+    if text.lower() in _TRUTHS:
+        return int
     if _INTEGER.fullmatch(text):
         return _kind_of_int(int(text)) if len(text) < 25 else str
     if text[0] == "[":
@@ -52,6 +59,11 @@ def kind_of_text(text: str) -> Kind | None:
         except RecordError:
             return str
     return float if _DECIMAL.fullmatch(text.lower()) else str
+
+
+def truth_as_number(text: str) -> int | str:
+    """1 for "True", 0 for "false", in any case; any other text as it is."""
+    return _TRUTHS.get(text.strip().lower(), text)
 
 
 def parse_list(text: str) -> list[Any]:
@@ -147,12 +159,17 @@ def convert(name: str, value: Any, kind: Kind | None) -> Value:
         try:
             return kind(value)  # nearly always
         except (TypeError, ValueError):
-            pass  # told below
+            if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
+                return kind(truth)
     if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
         if kind not in (None, str):
-            what = "lists" if isinstance(kind, ListOf) else "numbers"
+            what, fill = (
+                ("lists", "") if isinstance(kind, ListOf) else ("numbers", ", say with nan")
+            )
             raise RecordError(
-                "missing value", f"column {name!r} is empty here, but has {what} elsewhere"
+                "missing value",
+                f"column {name!r} is empty here, but has {what} elsewhere; fill it{fill}, or "
+                "leave the column out with --ignore-columns",
             )
         return ""
     if isinstance(kind, ListOf):
@@ -185,6 +202,8 @@ def naming(column: str) -> Iterator[None]:
 
 def class_name(value: Any) -> str:
     """The class that a value names: 3, 3.0 and "3" are all the class "3"; "" for none."""
+    if isinstance(value, float) and math.isnan(value):
+        return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     return "" if value is None else str(value).strip()

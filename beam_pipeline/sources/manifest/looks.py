@@ -1,7 +1,7 @@
 """What the first rows of manifests show of their columns."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from apache_beam.io.filesystem import BeamIOError
@@ -10,9 +10,9 @@ from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.column import Looks
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, parse_list
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, parse_list, truth_as_number
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.manifest.rows import Row, is_stated
 from beam_pipeline.sources.paths import media_kind
 
 # So many rows of a manifest are looked at before the job starts.
@@ -22,6 +22,8 @@ _FILES = 10
 
 # path, relative → rows
 RowReader = Callable[[str, str], Iterator[Row | Rejected]]
+# The first rows of each manifest.
+Probed = Sequence[tuple[Manifest, Row]]
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
 
@@ -31,7 +33,7 @@ def rows_of(manifest: Manifest, rows: RowReader) -> Iterator[Row]:
     return (row for row in rows(manifest.path, manifest.relative) if isinstance(row, Row))
 
 
-def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> list[tuple[Manifest, Row]]:
+def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> Probed:
     """The first rows of each manifest."""
     return [
         (manifest, row)
@@ -40,12 +42,12 @@ def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> list[tuple[Man
     ]
 
 
-def look(rows: Iterable[tuple[Manifest, Row]], kind_of: KindOf) -> Looks:
+def look(rows: Probed, kind_of: KindOf) -> Looks:
     """What the columns of these rows hold; a few files are looked for."""
     columns: dict[str, list[tuple[Manifest, Any]]] = {}
     for manifest, row in rows:
         for name, value in row.values.items():
-            if value is not None and str(value).strip():
+            if is_stated(value):
                 columns.setdefault(name, []).append((manifest, value))
     values = {name: [value for _, value in column] for name, column in columns.items()}
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
@@ -67,6 +69,16 @@ def look(rows: Iterable[tuple[Manifest, Row]], kind_of: KindOf) -> Looks:
     )
 
 
+def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:
+    """The manifests that have nothing in these columns of labels, where others have something."""
+    stated: dict[str, bool] = {}
+    for manifest, row in rows:
+        has_label = any(map(is_stated, map(row.values.get, columns)))
+        stated[manifest.relative] = stated.get(manifest.relative, False) or has_label
+    without = frozenset(name for name, has_label in stated.items() if not has_label)
+    return without if len(without) < len(stated) else frozenset()
+
+
 def _kind(value: Any, kind_of: KindOf) -> Kind | None:
     try:
         return kind_of(value)
@@ -77,7 +89,8 @@ def _kind(value: Any, kind_of: KindOf) -> Kind | None:
 def _is_unclassed(value: Any) -> bool:
     """Whether a number has a fraction, or a list holds such, lists, or something twice."""
     if isinstance(value, str):
-        value = parse_list(value) if value.lstrip().startswith("[") else float(value)
+        is_list = value.lstrip().startswith("[")
+        value = parse_list(value) if is_list else float(truth_as_number(value))
     if isinstance(value, list):
         plain = [each for each in value if not isinstance(each, list | dict | float)]
         return len(set(plain)) < len(value)

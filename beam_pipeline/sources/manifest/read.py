@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -19,7 +19,14 @@ from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Entry, ReadAndGather
 from beam_pipeline.sources.manifest.boxes import are_beside
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests
-from beam_pipeline.sources.manifest.looks import RowReader, first_rows, look, rows_of
+from beam_pipeline.sources.manifest.looks import (
+    Probed,
+    RowReader,
+    first_rows,
+    look,
+    rows_of,
+    unlabelled,
+)
 from beam_pipeline.sources.manifest.records import (
     csv_row_kinds,
     json_row_kinds,
@@ -49,6 +56,7 @@ class ReadManifest(beam.PTransform):
         label_column: Likewise (`columns.LABEL`); several as "color,shape".
         box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
         ignore_columns: Columns to leave out.
+        classes: Names of classes that are written as numbers.
         schema: What is read, and as what; empty finds out by looking.
     """
 
@@ -60,10 +68,11 @@ class ReadManifest(beam.PTransform):
     split_column: str | None = None
     box_format: str | None = None
     ignore_columns: Sequence[str] = ()
+    classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
 
-    def columns(self, names: Iterable[str], looks: Looks) -> Columns:
-        """Which column is which.
+    def columns(self, names: Iterable[str], probed: Probed, looks: Looks) -> Columns:
+        """Which column is which, by their names and the first rows.
 
         Raises:
             ConfigError: An option or the schema does not fit the columns.
@@ -76,12 +85,22 @@ class ReadManifest(beam.PTransform):
             box_format=self.box_format or "",
             ignored=frozenset(self.ignore_columns),
         )
-        if not self.schema:
-            return pick_columns(names, named, looks)
-        columns = declare_columns(self.schema, names, named, looks)
-        if left_out := sorted(columns.ignored - named.ignored):
-            _LOG.warning("left out, for --schema does not declare them: %s", ", ".join(left_out))
-        return columns
+        if self.schema:
+            columns = declare_columns(self.schema, names, named, looks)
+            left_out = columns.ignored - named.ignored
+            _tell("left out, for --schema does not declare them", left_out)
+        else:
+            columns = pick_columns(names, named, looks)
+            lost = looks.media.keys() - columns.taken - set(looks.existing)
+            _tell("read as text, for no such files are there (see --image-root)", lost)
+        without = unlabelled(probed, columns.label_columns)
+        _tell("without any label in the first rows, so read without labels", without)
+        return dataclasses.replace(columns, classes=tuple(self.classes), unlabelled=without)
+
+
+def _tell(what: str, names: Collection[str]) -> None:
+    if names:
+        _LOG.warning("%s: %s", what, ", ".join(sorted(names)))
 
 
 @dataclasses.dataclass
@@ -114,7 +133,8 @@ class ReadCsv(ReadManifest):
             name for manifest in manifests for name in csv_header(manifest.path, self.column_names)
         )
         rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
-        columns = self.columns(names, look(first_rows(manifests, rows), kind_of_text))
+        probed = first_rows(manifests, rows)
+        columns = self.columns(names, probed, look(probed, kind_of_text))
         return pipeline | _ReadManifests(manifests, columns, rows, csv_row_kinds)
 
 
@@ -133,10 +153,13 @@ class ReadJsonl(ReadManifest):
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
         probed = first_rows(manifests, json_rows)
         if not probed:
-            raise ConfigError(f"{self.path} has no line with a JSON object in it")
+            raise ConfigError(
+                f"{self.path} has no line with a JSON object in it: write an object a line"
+            )
         names = dict.fromkeys(name for _, row in probed for name in row.values)
         looks = look(probed, kind_of_json)
-        columns = with_lists(self.columns(names, looks), looks, [row.values for _, row in probed])
+        columns = self.columns(names, probed, looks)
+        columns = with_lists(columns, looks, [row.values for _, row in probed])
         for manifest, row in probed:
             try:
                 json_row_kinds(row.values, columns)

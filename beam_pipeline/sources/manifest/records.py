@@ -8,6 +8,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
+    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
@@ -16,6 +17,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns, Media
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import (
@@ -121,18 +123,22 @@ def record_from_rows(
         media.feature: media_value(media, first.values.get(media.column), first.manifest)
         for media in columns.media
     }
+    is_unlabelled = first.manifest.relative in columns.unlabelled
     for feature, column in columns.declared:
+        if is_unlabelled and feature.kind == "class_label":
+            continue
         value = first.values.get(column)
         if any(row.values.get(column) != value for row in rows[1:]):
             raise RecordError(MALFORMED, f"rows of one picture differ in the column {column!r}")
         features[feature.name] = fit(feature, column, value, first.manifest.path_of)
-    for name, column in columns.labels:
-        features[name] = class_label(first.values.get(column), column, kinds.get(column))
+    for name, column in () if is_unlabelled else columns.labels:
+        label = class_label(first.values.get(column), column, kinds.get(column))
+        features[name] = named_label(label, columns.classes)
     if columns.corners:
         plain = [plain_values(row.values, columns) for row in rows]
-        features["boxes"] = boxes_from_rows(plain, columns, kinds)
+        features["boxes"] = named_boxes(boxes_from_rows(plain, columns, kinds), columns)
     elif columns.boxes:
-        features["boxes"] = boxes_from_lists(first.values, columns, kinds)
+        features["boxes"] = named_boxes(boxes_from_lists(first.values, columns, kinds), columns)
     if not columns.declared and not columns.corners:
         plain_row = plain_values(first.values, columns)
         attributes = f"{columns.boxes}." if columns.boxes else "\0"
@@ -178,7 +184,26 @@ def class_label(value: Any, column: str, kind: Kind | None) -> ClassLabel | Clas
         value = parse_list(value)
     if isinstance(value, list):
         return ClassLabels(tuple(label_name(each, column) for each in value))
+    if kind is float and isinstance(value, str) and value.strip():
+        value = float(value)  # "3.0", as pandas writes 3 where others are missing
     return ClassLabel(label_name(value, column))
+
+
+def named_label(
+    label: ClassLabel | ClassLabels, classes: Sequence[str]
+) -> ClassLabel | ClassLabels:
+    """A label whose number is one of `classes` by that class's name."""
+    if isinstance(label, ClassLabels):
+        return ClassLabels(tuple(named_class(name, classes) for name in label.names))
+    return ClassLabel(named_class(label.name, classes))
+
+
+def named_boxes(boxes: Boxes, columns: Columns) -> Boxes:
+    """The same for boxes, where these have the classes that the user names."""
+    if columns.labels or not columns.classes:
+        return boxes
+    labels = tuple(named_class(name, columns.classes) for name in boxes.labels)
+    return dataclasses.replace(boxes, labels=labels)
 
 
 def plain_values(values: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

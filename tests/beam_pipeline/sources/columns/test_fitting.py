@@ -34,6 +34,8 @@ def numbers(array):
         ("float32", "-inf", -np.inf),
         ("float32", 3, 3.0),
         ("float32", 2.5, 2.5),
+        ("int64", "True", 1),
+        ("float32", "false", 0.0),
         ("string", " as it is ", " as it is "),
         ("string", "", ""),
         ("string", None, ""),
@@ -172,6 +174,8 @@ def test_texts(value, kind, expected):
         ("1", ["cat", "dog"], "dog"),
         (1, ["cat", "dog"], "dog"),
         (1.0, ["cat", "dog"], "dog"),
+        ("1.0", ["cat", "dog"], "dog"),
+        ("1.0", ["1.0", "2.0"], "1.0"),
         ("1", ["1", "0"], "1"),  # a name before a number
         ("anything", [], "anything"),
         (True, [], "1"),

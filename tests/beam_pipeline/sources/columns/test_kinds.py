@@ -1,5 +1,7 @@
 """The kinds of columns, and their values converted."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,10 @@ def kind_of(values, kind):
     [
         ("1 -2 0", [1, -2, 0]),
         ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
-        ("1 nan -Inf", [1.0, "nan", "-inf"]),
+        ("1 nan -Inf Infinity", [1.0, "nan", "-inf", "inf"]),
+        ("True false TRUE 7", [1, 0, 1, 7]),
+        ("True 0.5", [1.0, 0.5]),
+        ("True yes", ["True", "yes"]),
         ("007 1", ["007", "1"]),
         ("1_000 2", ["1_000", "2"]),
         ("0x1 2", ["0x1", "2"]),
@@ -132,5 +137,5 @@ def test_an_array_is_what_numpy_makes_of_it():
 
 
 def test_names_of_classes():
-    names = [class_name(value) for value in (3, 3.0, "3", " cat ", True, 2.5, None, "")]
-    assert names == ["3", "3", "3", "cat", "1", "2.5", "", ""]
+    names = [class_name(value) for value in (3, 3.0, "3", " cat ", True, 2.5, None, "", math.nan)]
+    assert names == ["3", "3", "3", "cat", "1", "2.5", "", "", ""]

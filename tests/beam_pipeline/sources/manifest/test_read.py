@@ -132,7 +132,7 @@ def test_rows_that_cannot_be_used_are_rejected_by_line(tmp_path, run_transform):
         b"4.jpg\tcat\t\n"
         b"5.jpg\t\t5\n"
         b"6.jpg\tc\xe9\t5\n"
-        b'7.jpg\t"unclosed\t7\n',
+        b'7.jpg\t"unclosed\n',
     )
 
     elements = run_transform(ReadCsv(path))
@@ -259,6 +259,26 @@ def test_a_csv_without_a_header(tmp_path, run_transform, header):
         run_transform(ReadCsv(path))
     names = [*"abc"][: header.count(",") + 1]
     assert len(run_transform(ReadCsv(path, column_names=names))) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        pytest.param("39, State, 77516, 13", "each is larger .*--column-names", id="UCI's adult"),
+        pytest.param("5,0,0,0", "each is larger .*--column-names", id="MNIST"),
+        pytest.param("a,b,a", "'a' twice: rename one, or.*--column-names", id="twice"),
+        pytest.param("a\rb\rc", "line ends of LF or CRLF", id="old Macintosh"),
+    ],
+)
+def test_a_header_that_cannot_be_one(tmp_path, run_transform, header, message):
+    with pytest.raises(ConfigError, match=message):
+        run_transform(ReadCsv(write(tmp_path / "m.csv", f"{header}\n")))
+
+
+def test_numbers_that_name_columns(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", "country,2001,2002\nCuba,1,2\n")
+    (record,) = run_transform(ReadCsv(path))
+    assert record.features == {"country": "Cuba", "2001": 1, "2002": 2}
 
 
 @pytest.mark.parametrize(
@@ -401,6 +421,53 @@ def test_a_label_with_fractions_is_a_number_to_predict(tmp_path, run_transform):
     assert [record.features["target"] for record in records.values()] == [2.0, 2.5]
     records = records_by_key(run_transform(ReadCsv(path, label_column="target")))
     assert [record.features["label"].name for record in records.values()] == ["2", "2.5"]
+
+
+def test_numbers_of_classes_have_no_fraction(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", "x,label\n1,1.0\n2,0\n3,\n")
+    elements = run_transform(ReadCsv(path))
+    assert [record.features["label"] for record in records_by_key(elements).values()] == [
+        ClassLabel("1"),
+        ClassLabel("0"),
+    ]
+    assert rejects(elements)["m.csv:4"][0] == "missing value"
+
+
+def test_numbers_of_classes_that_have_names(tmp_path, run_transform):
+    table = write(tmp_path / "m.csv", "x,label\n1,1.0\n2,0\n3,cat\n")
+    records = records_by_key(run_transform(ReadCsv(table, classes=("cat", "dog"))))
+    assert [record.features["label"].name for record in records.values()] == ["1.0", "cat", "cat"]
+    rows = json_lines(
+        {"image": "1.jpg", "labels": [1, 0]},
+        {"image": "2.jpg", "objects": {"bbox": [[0, 0, 1, 1]], "categories": [1]}},
+    )
+    for row, feature, names in zip(
+        rows.splitlines(), ("label", "boxes"), [("dog", "cat"), ("dog",)], strict=True
+    ):
+        path = write(tmp_path / "m.jsonl", row)
+        (record,) = run_transform(ReadJsonl(path, classes=("cat", "dog")))
+        value = record.features[feature]
+        assert (value.names if feature == "label" else value.labels) == names
+
+
+@pytest.mark.parametrize("schema", [{}, {"label": "class_label", "x": "text"}])
+@pytest.mark.parametrize("test", ["x\n2\n", "x,label\n2,\n"])
+def test_a_split_without_labels(tmp_path, run_transform, caplog, test, schema):
+    write(tmp_path / "train.csv", "x,label\n1,cat\n")
+    write(tmp_path / "test.csv", test)
+    records = records_by_key(
+        run_transform(ReadCsv(str(tmp_path), schema=schema and parse_schema(schema)))
+    )
+    assert records["train.csv:2"].features["label"] == ClassLabel("cat")
+    assert records["test.csv:2"].features.keys() == {"x"}
+    assert "without labels: test.csv" in caplog.text
+
+
+def test_pictures_that_are_not_there_are_told(tmp_path, run_transform, caplog):
+    path = write(tmp_path / "m.csv", "image_id,x\n1.jpg,2\n")
+    (record,) = run_transform(ReadCsv(path))
+    assert record.features["image_id"] == "1.jpg"
+    assert "(see --image-root): image_id" in caplog.text
 
 
 def test_a_long_field(tmp_path, run_transform):
