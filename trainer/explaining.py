@@ -25,6 +25,8 @@ _MISFITS = (
 # This package's own checks within the graph, and within Python functions that it calls.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r": ValueError: (?P<message>.*?)\nTraceback", re.DOTALL)
+# The records of a split are counted where metadata.json states how many there are.
+_COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<found>.*?) el")
 _WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
@@ -43,6 +45,11 @@ def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
         return DatasetDamagedError(" ".join(match["parts"].split("] [")))
     if match := _RAISED.search(message):
         return DatasetDamagedError(match["message"])
+    if match := _COUNT.search(message):
+        return DatasetDamagedError(
+            f"{match['stated']} records were to be read, by metadata.json, but the shards hold "
+            f"{match['found']}; `python -m beam_pipeline verify` says which have changed"
+        )
     told = brief(error)
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(

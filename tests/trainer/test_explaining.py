@@ -1,5 +1,7 @@
 """What is said of records that do not fit, be they read one by one or in batches."""
 
+import json
+
 import pytest
 import tensorflow as tf
 
@@ -94,3 +96,25 @@ def test_a_damaged_file(tmp_path, write_records):
 
     with pytest.raises(trainer.DatasetDamagedError, match="a shard is damaged: corrupted record"):
         list(dataset.numpy())
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        pytest.param(4, "4 records were to be read.*the shards hold only 3", id="fewer"),
+        pytest.param(2, "2 records were to be read.*the shards hold at least 3", id="more"),
+    ],
+)
+def test_another_number_of_records_than_metadata_states(
+    tmp_path, write_dataset, schema, stated, expected
+):
+    directory = write_dataset(
+        tmp_path / "tiny" / "1.0.0", [schema["number"]], {"train": [{"number": 1}] * 3}
+    )
+    metadata = directory / "metadata.json"
+    changed = json.loads(metadata.read_text())
+    changed["splits"]["train"]["num_records"] = stated
+    metadata.write_text(json.dumps(changed))
+
+    with pytest.raises(trainer.DatasetDamagedError, match=expected):
+        list(trainer.open(directory).numpy())
