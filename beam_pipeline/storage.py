@@ -32,7 +32,7 @@ _AS_IT_IS = "uncompressed"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file that exists.
+    """A file, or a link to one that is not there.
 
     Attributes:
         path: Absolute path or URL.
@@ -86,7 +86,8 @@ def is_directory(path: str) -> bool:
 def list_files(root: str) -> Iterator[StoredFile]:
     """Every file below `root`, but hidden ones and what operating systems leave behind.
 
-    Links to files and folders are followed; the order is the file system's own.
+    Links to files and folders are followed; one that leads nowhere is a file that cannot be read,
+    so that whoever reads it tells of it. The order is the file system's own.
 
     Raises:
         FileNotFoundError: `root` is not a local folder.
@@ -107,7 +108,9 @@ def _list_local(folder: str, prefix: str, ancestors: frozenset[str]) -> Iterator
         for entry in entries:
             if _is_litter(entry.name):
                 continue
-            if entry.is_dir():
+            if entry.is_symlink() and not os.path.exists(entry.path):
+                yield StoredFile(path=entry.path, relative=prefix + entry.name, size=0)
+            elif entry.is_dir():
                 real = os.path.realpath(entry.path)
                 if real not in ancestors:  # a link back up would never end
                     yield from _list_local(entry.path, f"{prefix}{entry.name}/", ancestors | {real})

@@ -77,7 +77,9 @@ def _list_local(path: str) -> Listing:
         with os.scandir(path) as entries:
             for entry in entries:
                 if not entry.name.startswith((".", "__MACOSX")):
-                    (folders if entry.is_dir() else files).append(entry.name)
+                    # Unlike entry.is_dir(), this bears a link to itself.
+                    is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
+                    (folders if is_folder else files).append(entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return Listing()
     return Listing(tuple(sorted(folders)), tuple(sorted(files)))

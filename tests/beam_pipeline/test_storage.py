@@ -56,11 +56,24 @@ def test_list_files_follows_links_but_not_in_circles(tmp_path):
     (tmp_path / "real/x.jpg").write_bytes(b"")
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "real/up").symlink_to(tmp_path)
-    (tmp_path / "dead.jpg").symlink_to("nowhere")
 
     assert "link/x.jpg" in listed(tmp_path)
     assert "real/x.jpg" in listed(tmp_path)
-    assert "dead.jpg" not in listed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        pytest.param("nowhere", "missing file", id="git-annex has not fetched it"),
+        pytest.param("dead.jpg", "unreadable file", id="a link to itself"),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_listed_and_not_read(tmp_path, target, reason):
+    (tmp_path / "dead.jpg").symlink_to(target)
+    [file] = storage.list_files(str(tmp_path))
+    assert (file.relative, file.size) == ("dead.jpg", 0)
+    with pytest.raises(RecordError, match=f"{reason}: dead.jpg"):
+        storage.read_bytes(FileRef(path=file.path))
 
 
 def test_list_files_of_no_folder(tmp_path):

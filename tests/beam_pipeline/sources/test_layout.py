@@ -466,6 +466,13 @@ def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
     assert len(listed) == len(set(listed)) < 300
 
 
+def test_a_link_to_itself_is_a_file(make_tree):
+    root = make_tree({"cat/1.jpg": "", "dog/1.jpg": ""})
+    Path(root, "cat/2.jpg").symlink_to("2.jpg")
+    assert layout.detect(root).name == "folders"
+    assert Tree(root).look("cat").files == ("1.jpg", "2.jpg")
+
+
 def test_a_remote_tree_is_listed_once(monkeypatch):
     from beam_pipeline import storage
 
