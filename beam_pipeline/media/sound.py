@@ -19,11 +19,13 @@ MAX_VALUES = 2**29
 
 _MAGIC = re.compile(rb"(?P<wav>RIFF....WAVE)|(?P<flac>fLaC)|(?P<ogg>OggS)", re.DOTALL)
 _OTHER_MAGIC = (
-    ("MP3", re.compile(rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")),
+    ("MP3, or FLAC behind an ID3 tag,", re.compile(rb"ID3")),
+    ("MP3", re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")),
     ("AAC", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ADIF")),
     ("AIFF", re.compile(rb"FORM....AIF[FC]", re.DOTALL)),
     ("MP4 or M4A", re.compile(rb"....ftyp", re.DOTALL)),
-    ("WAV of over 4 GiB (RF64)", re.compile(rb"RF64|BW64|riff\x2e\x91\xcf\x11")),
+    ("WAV of over 4 GiB (RF64)", re.compile(rb"RF64|BW64")),
+    ("Sony Wave64", re.compile(rb"riff\x2e\x91\xcf\x11")),
     ("big-endian WAV (RIFX)", re.compile(rb"RIFX")),
     ("WMA", re.compile(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11")),
     ("WebM or Matroska", re.compile(rb"\x1a\x45\xdf\xa3")),

@@ -133,7 +133,8 @@ def matched_records(
         yield Rejected(
             source=file.relative,
             reason="does not match the pattern",
-            detail=f"--path-pattern is {pattern.text!r}, and the path does not fit it",
+            detail=f"{pattern.matched_part(file.relative)!r}, which is it without "
+            f"{'folder and ' if pattern.by_name else ''}suffix, does not fit {pattern.text!r}",
         )
     columns = zip(*(texts for _, texts in matched), strict=True)
     kinds = {

@@ -28,10 +28,14 @@ class PathPattern:
     by_name: bool
 
     def match(self, relative: str) -> tuple[str, ...] | None:
-        """The text of each name in the path of a file, whose suffix does not count."""
-        path = relative.rpartition("/")[2] if self.by_name else relative
-        found = self.expression.fullmatch(path.rpartition(".")[0])
+        """The text of each name in the path of a file."""
+        found = self.expression.fullmatch(self.matched_part(relative))
         return found.groups() if found else None
+
+    def matched_part(self, relative: str) -> str:
+        """What of a file's path is matched: never its suffix."""
+        path = relative.rpartition("/")[2] if self.by_name else relative
+        return path.rpartition(".")[0]
 
 
 def parse_pattern(text: str) -> PathPattern:

@@ -16,7 +16,8 @@ IMAGE_SUFFIXES = frozenset(
 )
 # MP3 and others are meant as sounds, too, and are refused by name when they are opened.
 AUDIO_SUFFIXES = frozenset(
-    {"wav", "wave", "flac", "ogg", "oga", "opus", "mp3", "m4a", "aac", "aif", "aiff", "wma"}
+    {"wav", "wave", "flac", "ogg", "oga", "opus"}
+    | {"mp3", "m4a", "aac", "aif", "aiff", "aifc", "wma", "au", "caf", "amr", "sph", "w64"}
 )
 ARRAY_SUFFIXES = frozenset({"npy", "npz"})
 _KIND_OF_SUFFIX = (

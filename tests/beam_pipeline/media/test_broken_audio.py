@@ -41,11 +41,15 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="a picture"),
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "unsupported audio", "MP3", id="MP3 with a tag"),
+        pytest.param(
+            b"ID3\4\0\0\0\0fLaC", "unsupported audio", "FLAC behind", id="FLAC with a tag"
+        ),
         pytest.param(b"\xff\xfb\x90\x64", "unsupported audio", "MP3", id="MP3"),
         pytest.param(b"\xff\xf1\x50\x80", "unsupported audio", "AAC", id="AAC"),
         pytest.param(b"FORM\0\0\0\0AIFF", "unsupported audio", "AIFF", id="AIFF"),
         pytest.param(b"\0\0\0\x20ftypM4A ", "unsupported audio", "M4A", id="M4A"),
         pytest.param(b"RF64\xff\xff\xff\xffWAVE", "unsupported audio", "RF64", id="RF64"),
+        pytest.param(b"riff\x2e\x91\xcf\x11", "unsupported audio", "Wave64", id="Wave64"),
         pytest.param(b"RIFF\0\0\0\0WAVE", "truncated audio", "12 bytes", id="WAV of 12 bytes"),
         pytest.param(b"fLaC", "damaged audio", "FLAC", id="FLAC of 4 bytes"),
         pytest.param(b"OggS", "truncated audio", "byte 4", id="OGG of 4 bytes"),

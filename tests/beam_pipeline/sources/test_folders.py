@@ -70,6 +70,7 @@ def test_a_file_outside_the_class_folders(relative, has_splits):
     [
         pytest.param(["a/1.jpg", "a/2.png", "a/3.wav"], "image", id="images"),
         pytest.param(["a/1.jpg", "a/2.mp3", "a/3.WAV"], "audio", id="sounds"),
+        pytest.param(["a/1.au", "a/2.au", "a/3.jpg"], "audio", id="sounds to be refused by name"),
         pytest.param(["a/1.npy", "a/2.npz", "3.jpg"], "array", id="arrays"),
         pytest.param(["a/1.npy", "a/2.wav", "3.jpg"], "image", id="as many of each"),
         pytest.param(["README", "jpg", "a/wav"], "image", id="none"),
@@ -165,7 +166,9 @@ def test_a_pattern_says_what_paths_mean(make_tree, run_transform):
         "1_x.wav": ("does not match the pattern", True),
         "README_a_b.md": ("not an audio file", False),
     }
-    assert "'{label}_{speaker}_{index}'" in rejected["1_x.wav"].detail
+    assert rejected["1_x.wav"].detail == (
+        "'1_x', which is it without folder and suffix, does not fit '{label}_{speaker}_{index}'"
+    )
 
 
 @pytest.mark.parametrize(
