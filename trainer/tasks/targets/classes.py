@@ -79,13 +79,13 @@ class OneClass(Target):
         number = self._number()
         message = (
             f"{self.name} of a record is not one of the {len(self.classes)} classes (-1: it has "
-            "none); leave such records out of the dataset. Those of the batch:"
+            "none); leave such records out of the dataset. There is:"
         )
 
         def checked(stored: Any) -> Any:  # a GPU would turn wrong ones into NaN without a word
             target = number(stored)
-            in_range = tf.reduce_all((target >= 0) & (target < len(self.classes)))
-            with tf.control_dependencies([tf.debugging.Assert(in_range, [message, stored])]):
+            wrong = tf.boolean_mask(stored, (target < 0) | (target >= len(self.classes)))
+            with tf.control_dependencies([_none(wrong, message)]):
                 return tf.identity(target)
 
         return checked
@@ -139,12 +139,12 @@ class ManyClasses(Target):
         """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record has a number that is not one of the {len(self.classes)} "
-            "classes; leave such records out of the dataset. Those of the batch:"
+            "classes; leave such records out of the dataset. There is:"
         )
 
         def many_hot(numbers: Any) -> Any:
-            in_range = tf.reduce_all(numbers < len(self.classes))
-            with tf.control_dependencies([tf.debugging.Assert(in_range, [message, numbers])]):
+            wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
+            with tf.control_dependencies([_none(wrong, message)]):
                 # Of no numbers at all a sum is 0, a maximum -inf.
                 counts = tf.reduce_sum(tf.one_hot(numbers, len(self.classes)), axis=1)
             return tf.minimum(counts, 1.0)
@@ -157,6 +157,10 @@ class ManyClasses(Target):
 
     def head(self, x: Any) -> Any:
         return logits(x, self.num_outputs)
+
+
+def _none(wrong: Any, message: str) -> Any:
+    return tf.debugging.Assert(tf.size(wrong) == 0, [message, wrong])
 
 
 def _numbered(largest: int) -> tuple[str, ...]:
