@@ -17,6 +17,7 @@ from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
 
 _Number = TypeVar("_Number", int, float)
+_ONE_INPUT = "; there is one input: put a pattern of several files in quotes"
 
 _BYTE_UNITS = {"": 1, "b": 1} | {
     unit: int(factor**power)
@@ -295,7 +296,7 @@ def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> Pip
         known = [*parser._option_string_actions, *theirs._option_string_actions]
         near = difflib.get_close_matches(option, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
-        raise ConfigError(f"unknown argument {option}{hint}")
+        raise ConfigError(f"unknown argument {option}{hint if option[:1] == '-' else _ONE_INPUT}")
     return PipelineOptions(list(unknown))
 
 

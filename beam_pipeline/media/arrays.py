@@ -122,7 +122,11 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         cut = str(error).startswith("EOF")
         raise RecordError(TRUNCATED if cut else DAMAGED, f"its header: {error}") from error
     if dtype.hasobject:
-        raise RecordError(PICKLED, "its values are Python objects; save it with allow_pickle=False")
+        raise RecordError(
+            PICKLED,
+            "its values are Python objects; save numbers with allow_pickle=False, and lists of "
+            "several lengths as a column of a .jsonl file",
+        )
     if dtype.fields is not None or dtype.subdtype is not None or dtype.kind == "V":
         raise RecordError(
             UNSUPPORTED, f"a structured array ({dtype}); save each field as an array of its own"

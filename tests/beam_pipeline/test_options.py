@@ -163,6 +163,11 @@ def test_an_option_like_no_other_points_to_the_help(parser):
         options.beam_options(["--zzqq"], parser)
 
 
+def test_a_pattern_that_the_shell_has_spread(parser):
+    with pytest.raises(ConfigError, match=r"unknown argument b\.tar; .* pattern .* in quotes"):
+        options.beam_options(["b.tar", "c.tar"], parser)
+
+
 @pytest.mark.parametrize("short", ["--over", "--thread", "--num-s"])
 def test_options_are_not_abbreviated(parser, short):
     """An abbreviation would change its meaning with the next option that is added."""

@@ -255,13 +255,14 @@ def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int 
 def _check(tables: Sequence[Table]) -> None:
     for table in tables:
         lengths = {
-            name: column.shape[0] if column.shape else 0 for name, column in table.columns.items()
+            name: f"{column.shape[0]:,}" if column.shape else "none: a number without axes"
+            for name, column in table.columns.items()
         }
         if len(set(lengths.values())) > 1 or not all(c.shape for c in table.columns.values()):
-            told = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
+            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise ConfigError(
-                f"the arrays of {table.name} are no columns of one table, since they have several "
-                f"numbers of rows ({told}); leave some out with --ignore-columns, or, where each "
+                f"the arrays of {table.name} are no columns of one table, since they have no one "
+                f"number of rows ({told}); leave some out with --ignore-columns, or, where each "
                 "file is one record, pass --layout folders"
             )
     for table in tables[1:]:

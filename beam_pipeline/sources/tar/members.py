@@ -14,6 +14,8 @@ _BLOCK_BYTES = tarfile.BLOCKSIZE
 # anything, and would be read whole.
 _MAX_HEADER_BYTES = 1 << 20
 _SCANNED_BYTES = 1 << 20
+# What tarfile says where the file ends before a member does, or within its headers.
+_ENDS_EARLY = ("unexpected end of data", "empty header", "truncated header")
 _COMPRESSED = {
     b"\x1f\x8b": "gunzip",
     b"BZh": "bunzip2",
@@ -121,7 +123,7 @@ def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
     except RecordError:
         raise
     except Exception as error:  # likewise
-        reason = TRUNCATED if "unexpected end" in str(error) else DAMAGED
+        reason = TRUNCATED if str(error) in _ENDS_EARLY else DAMAGED
         raise RecordError(reason, f"byte {archive.offset:,}: {error}") from error
 
 

@@ -118,7 +118,11 @@ def found_features(
             features[role.feature] = convert(role.feature, content, role.kind)
     for name, role in roles.items():
         if role.feature not in features:
-            raise RecordError("missing value", f"there is no .{name}, which other records have")
+            raise RecordError(
+                "missing value",
+                f"there is no .{name}, which other records have; add it, or leave it out of all "
+                f"with --ignore-columns {name}",
+            )
     return features
 
 

@@ -183,7 +183,8 @@ def test_find_tables(write, files, expected):
             {"a.npz": {"x": X, "y": Y[:5]}}, r"a\.npz .*\(x 6, y 5\); .*--ignore-columns", id="npz"
         ),
         pytest.param({"x.npy": X, "y.npy": Y[:5]}, r"\(x 6, y 5\).*--layout folders", id="npy"),
-        pytest.param({"a.npz": {"x": X, "n": np.array(3)}}, r"\(x 6, n 0\)", id="no axis"),
+        pytest.param({"a.npz": {"x": X, "n": np.array(3)}}, r"\(x 6, n none: a", id="no axis"),
+        pytest.param({"n.npy": np.array(3)}, r"\(n none: a number without axes\)", id="a number"),
         pytest.param(
             {"a.npz": {"x_train": X, "x_test": X, "names": Y}, "b.npz": {"x": X}},
             r"a\.npz has the columns names, x_test, x_train, and b\.npz has x;",

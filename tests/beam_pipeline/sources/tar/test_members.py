@@ -167,6 +167,8 @@ def with_header(data, at, **fields):
 
 
 WHOLE = tar_of(("1.txt", b"1" * 600), ("2.txt", b"2" * 600))  # headers at 0 and 1536
+# The second member's name takes a header and its block, from 1536 on; its own header is at 2560.
+LONG = tar_of(("1.txt", b"1" * 600), ("2" * 120 + ".txt", b"2"), form=tarfile.GNU_FORMAT)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,8 @@ WHOLE = tar_of(("1.txt", b"1" * 600), ("2.txt", b"2" * 600))  # headers at 0 and
         pytest.param(WHOLE[:1536], ["1.txt"], "truncated file", id="cut between members"),
         pytest.param(WHOLE[:3072], ["1.txt", "2.txt"], "truncated file", id="no end mark"),
         pytest.param(WHOLE[:2700], ["1.txt", "2.txt"], "truncated file", id="no padding"),
+        pytest.param(LONG[:2560], ["1.txt"], "truncated file", id="cut behind a long name"),
+        pytest.param(LONG[:2600], ["1.txt"], "truncated file", id="cut in the header behind it"),
         pytest.param(b"no tar" * 500, [], "damaged archive", id="something else"),
         pytest.param(changed(WHOLE, 1540, b"\xff"), ["1.txt"], "damaged archive", id="checksum"),
         pytest.param(WHOLE + WHOLE, ["1.txt", "2.txt"], "damaged archive", id="two tars"),
