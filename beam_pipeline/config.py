@@ -142,6 +142,8 @@ class BuildConfig:
             f"--target-shard-bytes {self.target_shard_bytes}",
             "give a positive size, such as 128MiB",
         )
+        twice = {name for name in self.classes if self.classes.count(name) > 1}
+        _check(not twice, f"--classes with {min(twice, default='')!r} twice", "name each once")
         _check(self.threads >= 0, f"--threads {self.threads}", "give 0 (choose) or more")
         self._check_split()
         self._check_num_shards()

@@ -62,7 +62,10 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
         data = data["features"]
     if isinstance(data, Mapping):
         entries: Sequence[Any] = [
-            {"name": name, **({"kind": entry} if isinstance(entry, str) else entry or {})}
+            {
+                "name": str(name) if type(name) is int else name,  # a column of pandas's
+                **({"kind": entry} if isinstance(entry, str) else entry or {}),
+            }
             for name, entry in data.items()
         ]
     elif isinstance(data, list):
@@ -106,6 +109,8 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
         )
     dtype = _dtype(name, kind, entry)
     shape = _shape(name, kind, entry)
+    _check_classes(name, entry.get("classes"))
+    _check_range(name, entry)
     if kind == "tensor" and entry.get("encoding", "") == "bytes":
         dtype = numpy.dtype(dtype).name
     return Feature.from_json(
@@ -118,6 +123,33 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
             "classes": [str(each) for each in entry.get("classes") or ()],
         }
     )
+
+
+def _check_classes(name: str, classes: Any) -> None:
+    if classes is None:
+        return
+    if not isinstance(classes, list | tuple) or any(
+        isinstance(each, list | dict) or each is None for each in classes
+    ):
+        raise ConfigError(f"feature {name!r} has the classes {classes!r}; list their names")
+    if truths := [each for each in classes if isinstance(each, bool)]:
+        raise ConfigError(
+            f"feature {name!r} has the class {truths[0]}, which is what YAML makes of yes, no, on, "
+            "off, true and false; put class names in quotes"
+        )
+    names = list(map(str, classes))
+    if twice := {each for each in names if names.count(each) > 1}:
+        raise ConfigError(f"feature {name!r} has the class {min(twice)!r} twice; name each once")
+
+
+def _check_range(name: str, entry: Mapping[str, Any]) -> None:
+    limits = [entry[limit] for limit in ("minimum", "maximum") if entry.get(limit) is not None]
+    if any(isinstance(limit, bool) or not isinstance(limit, int | float) for limit in limits):
+        raise ConfigError(f"feature {name!r} is limited to {limits!r}; give numbers")
+    if limits != sorted(limits):
+        raise ConfigError(
+            f"feature {name!r} has the minimum {limits[0]} above its maximum {limits[1]}; turn them"
+        )
 
 
 def _dtype(name: str, kind: str, entry: Mapping[str, Any]) -> str:

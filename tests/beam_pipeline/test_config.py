@@ -34,6 +34,7 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param({"max_bad_fraction": 5}, "--max-bad-fraction 5 .*0 to 1", id="a percentage"),
         pytest.param({"max_bad_fraction": float("nan")}, "--max-bad-fraction nan", id="no number"),
         pytest.param({"target_shard_bytes": 0}, "--target-shard-bytes 0", id="shards of nothing"),
+        pytest.param({"classes": ("a", "b", "a")}, "--classes with 'a' twice", id="a class twice"),
         pytest.param({"threads": -1}, "--threads -1", id="threads"),
         pytest.param({"num_shards": 0}, "--num-shards 0 .*at least 1", id="no shard"),
         pytest.param({"num_shards": {"a": 100_000}}, "--num-shards 100000", id="six digits"),

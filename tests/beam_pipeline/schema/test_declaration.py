@@ -68,6 +68,11 @@ def test_what_a_dataset_states_declares_the_next():
     assert parse_schema(json.loads(json.dumps([feature.to_json()]))) == (feature,)
 
 
+def test_columns_of_numbers_have_names():
+    (feature,) = parse_schema({0: "text"})
+    assert feature.name == "0"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -88,6 +93,14 @@ def test_what_a_dataset_states_declares_the_next():
         ),
         ([{"name": "a", "kind": "text", "dtyp": "string"}], "unknown field 'dtyp'"),
         ([{"name": "a", "kind": "text"}] * 2, "'a' is declared twice"),
+        ({"a": {"kind": "class_label", "classes": "cat"}}, "has the classes 'cat'; list"),
+        ({"a": {"kind": "class_label", "classes": ["b", "b"]}}, "has the class 'b' twice"),
+        ({"a": {"kind": "class_label", "classes": [False]}}, "YAML makes of yes, no.*in quotes"),
+        ({"a": {"kind": "scalar", "dtype": "int64", "minimum": "low"}}, r"\['low'\]; give numbers"),
+        (
+            {"a": {"kind": "scalar", "dtype": "int64", "minimum": 2, "maximum": 1}},
+            "minimum 2 above its maximum 1",
+        ),
     ],
 )
 def test_what_cannot_be(data, message):
