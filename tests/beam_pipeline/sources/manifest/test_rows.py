@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.manifest.rows import Row, csv_rows, json_rows
 
 
@@ -42,10 +43,19 @@ def test_csv_rows(tmp_path, name, text, rows):
     assert list(csv_rows(path, name)) == rows
 
 
-def test_named_columns_tell_the_delimiter(tmp_path):
-    path = write(tmp_path / "metadata.csv", 'LJ1|"In, so|In, 1, so\n')
+@pytest.mark.parametrize(
+    ("text", "normalized"), [('"In, so', "In, 1, so"), ('Or, "so"', 'Or, "1"')]
+)
+def test_named_columns_tell_the_delimiter(tmp_path, text, normalized):
+    path = write(tmp_path / "metadata.csv", f"LJ1|{text}|{normalized}\n")
     (row,) = csv_rows(path, "metadata.csv", ["id", "text", "normalized"])
-    assert row.values == {"id": "LJ1", "text": '"In, so', "normalized": "In, 1, so"}
+    assert row.values == {"id": "LJ1", "text": text, "normalized": normalized}
+
+
+def test_a_first_line_that_is_no_header(tmp_path):
+    path = write(tmp_path / "a.csv", '"So" he said,so\n1,2\n')
+    with pytest.raises(ConfigError, match="no header line .* --column-names"):
+        next(csv_rows(path, "a.csv"))
 
 
 @pytest.mark.parametrize("text", ['a,b\n1,2\n3,"4\n', 'a,b\n1,2\n3,"4"5\n6,7'])
