@@ -19,7 +19,7 @@ from beam_pipeline.dataset import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.describe import metadata, tfds
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.describe.tfds_own import TfdsInfo, class_names
-from beam_pipeline.errors import DataError, DatasetDamagedError, DatasetExistsError
+from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.job import exclusive, watched
 from beam_pipeline.parallel import ahead_in_processes, map_threads
 from beam_pipeline.receipts import ShardInfo
@@ -68,7 +68,8 @@ def adopt(
         overwrite: Whether an older description is replaced.
 
     Raises:
-        ConfigError: There are no such files, or an argument does not fit them.
+        ConfigError: There are no such files, nothing can be written beside them, or an argument
+            does not fit them.
         DatasetExistsError: The directory is a data set already.
         DataError: A file, a record or an Example is damaged, or does not go with the others;
             then nothing is written.
@@ -80,6 +81,10 @@ def adopt(
         )
     theirs = TfdsInfo.read(directory)
     files = find_shards(directory)
+    if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before all is read
+        raise ConfigError(
+            f"{directory} cannot be written to; allow it, or build a data set from the files"
+        )
     expected = expectations(first_records(files))
     config = BuildConfig(
         name=name or _name(directory, files, theirs),

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cause = _outer_cause(error)
         if isinstance(cause, KeyboardInterrupt):
             print(
-                "interrupted; run the same command again to take up finished shards",
+                "interrupted; run the same command again (build takes up finished shards)",
                 file=sys.stderr,
             )
             return 130
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         where = f": {cause.filename}" if cause.filename else ""
         print(
-            f"error: {cause.strerror}{where}; mend that and run the same command again, which "
-            "takes up finished shards",
+            f"error: {cause.strerror}{where}; mend that and run the same command again (build "
+            "takes up finished shards)",
             file=sys.stderr,
         )
         return 1

@@ -100,10 +100,11 @@ def features_from_json(
         ConfigError: A declaration lacks something, or two have one name.
         UnknownNameError: A kind that does not exist.
     """
+    entries: list[Mapping[str, Any]]
     if isinstance(declared, Mapping):
         entries = [{**entry, "name": name} for name, entry in declared.items()]
     else:
-        entries = [dict(entry) for entry in declared]
+        entries = list(declared)
     features: dict[str, Feature] = {}
     for entry in entries:
         feature = _feature(entry)
@@ -115,7 +116,12 @@ def features_from_json(
     return MappingProxyType(features)
 
 
-def _feature(entry: Mapping[str, Any]) -> Feature:
+def _feature(entry: Any) -> Feature:
+    if not isinstance(entry, Mapping):
+        raise ConfigError(
+            f'{entry!r} declares no feature; give {{"name": …, "kind": …}}, or a mapping from '
+            "name to declaration"
+        )
     name, kind = entry.get("name"), entry.get("kind")
     if name is None or not kind:  # other people's key may be ""
         raise ConfigError(

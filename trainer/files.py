@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import tensorflow as tf
 
 from trainer.dataset import Split
-from trainer.errors import DatasetDamagedError, NotADatasetError
+from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from trainer.explaining import brief
 
 # The names that say a split, as `beam_pipeline` understands them (docs/tfrecords.md).
@@ -79,12 +79,16 @@ def _split_in_name(path: str) -> str | None:
 
 
 def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Split]:
-    """The splits by name, where all files' `names` state theirs; else one called train."""
+    """The splits by name, where all files' `names` state theirs; else one called train.
+
+    Raises:
+        ConfigError: A split has plain files and gzip.
+    """
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, stated_splits(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
     return {
-        name: Split(name=name, files=tuple(members), compression=compression_of(members))
+        name: Split(name=name, files=tuple(members), compression=_one_compression(members))
         for name, members in grouped.items()
     }
 
@@ -100,14 +104,32 @@ def mixed_up(names: Sequence[str]) -> list[str]:
     ]
 
 
+def _one_compression(files: Sequence[str]) -> str:
+    """That of a split's files, of which some called .gz and some others are opened, not all."""
+    found: dict[str, str] = {}
+    for packed in (False, True):
+        named = (file for file in files if file.endswith(".gz") is packed)
+        found |= dict(itertools.islice(_compressions(named), 1))
+    if len(found) > 1:
+        raise ConfigError(
+            f"{found['GZIP']} is gzip and {found['']} is not, in one split; open them one by one, "
+            "or make them alike"
+        )
+    return next(iter(found), "")
+
+
 def compression_of(files: Iterable[str]) -> str:
     """What the first file that is not empty says; a split's shards are all alike."""
+    return next((compression for compression, _ in _compressions(files)), "")
+
+
+def _compressions(files: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(compression, file) of those that are not empty."""
     for file in files:
         with tf.io.gfile.GFile(file, "rb") as handle:
             head = handle.read(_PEEKED_BYTES)
         if head:
-            return "GZIP" if is_gzip(head) else ""
-    return ""
+            yield "GZIP" if is_gzip(head) else "", file
 
 
 def is_gzip(head: bytes) -> bool:

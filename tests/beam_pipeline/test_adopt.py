@@ -253,6 +253,14 @@ def test_files_without_a_record(tmp_path):
         adopt(str(tmp_path))
 
 
+def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    (directory / "train-00000-of-00002").write_bytes(shard(0, 3)[:-1])
+
+    with pytest.raises(ConfigError, match="pets cannot be written to; allow it"):
+        adopt(str(directory))
+
+
 def test_no_such_directory(tmp_path):
     with pytest.raises(ConfigError, match="is no directory"):
         adopt(str(tmp_path / "gone"))

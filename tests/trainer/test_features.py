@@ -52,6 +52,7 @@ def test_dtypes_and_shapes(declared, dtype, shape):
     ("declared", "error", "message"),
     [
         pytest.param([{"kind": "image"}], ConfigError, "has no name", id="no name"),
+        pytest.param([("x", "int64")], ConfigError, "declares no feature", id="no mapping"),
         pytest.param({"image": {}}, ConfigError, "has no kind", id="no kind"),
         pytest.param(
             {"x": {"kind": "imagee"}}, UnknownNameError, "did you mean 'image'", id="unknown kind"

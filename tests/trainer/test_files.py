@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.errors import DatasetDamagedError
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.files import first_records, is_gzip, names_below
 
 
@@ -88,6 +88,14 @@ def test_splits_that_only_some_names_state_are_told(tmp_path, write_records):
     assert list(dataset.splits) == ["train"]
     (note,) = dataset.notes
     assert "train00.tfrecord is called after a split and validate00.tfrecord is not" in note
+
+
+def test_a_split_is_gzip_or_not(tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", [{"n": 1}])
+    write_records(tmp_path / "b.tfrecord.gz", [{"n": 1}], "GZIP")
+
+    with pytest.raises(ConfigError, match=r"b\.tfrecord\.gz is gzip and .*a\.tfrecord is not"):
+        trainer.open(f"{tmp_path}/*")
 
 
 @pytest.mark.parametrize(
