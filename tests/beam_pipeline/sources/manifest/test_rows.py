@@ -54,7 +54,7 @@ def test_named_columns_tell_the_delimiter(tmp_path, text, normalized):
 
 def test_a_first_line_that_is_no_header(tmp_path):
     path = write(tmp_path / "a.csv", '"So" he said,so\n1,2\n')
-    with pytest.raises(ConfigError, match="no header line .* --column-names"):
+    with pytest.raises(ConfigError, match=r"no header line .* --column-names"):
         next(csv_rows(path, "a.csv"))
 
 
