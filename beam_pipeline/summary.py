@@ -97,7 +97,10 @@ def _feature(feature: Feature, seen: Observed) -> str:
             facts += _range(seen)
         case "scalar" | "tensor":
             facts += _range(seen)
-    return f"feature {feature.name}: {', '.join(facts)}"
+    name = (
+        feature.name if feature.name.strip() and feature.name.isprintable() else repr(feature.name)
+    )
+    return f"feature {name}: {', '.join(facts)}"
 
 
 def _type(feature: Feature) -> Iterator[str]:

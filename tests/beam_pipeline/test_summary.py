@@ -124,6 +124,16 @@ def test_features_that_others_wrote(lists, expected):
     assert f"feature box: {expected}" in plan_of(*records).splitlines()
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("größe", "größe"), ("", "''"), ("a\nb", r"'a\nb'"), (" ", "' '")]
+)
+def test_names_that_cannot_be_seen(name, shown):
+    assert (
+        f"feature {shown}: scalar int64, always 1"
+        in plan_of(Record(key="0", features={name: 1})).splitlines()
+    )
+
+
 def test_the_same_picture_in_two_splits_is_warned_of():
     told = plan_of(*ACROSS)
     assert "duplicates: 2 records share 1 contents" in told
