@@ -14,6 +14,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import storage, summary
 from beam_pipeline.adopt import adopt
+from beam_pipeline.arguments import Parser, beam_options, split_arguments
 from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset import is_dataset, open_dataset
@@ -24,14 +25,7 @@ from beam_pipeline.errors import (
     DatasetDamagedError,
     RecordError,
 )
-from beam_pipeline.options import (
-    Parser,
-    add_build_options,
-    add_schema,
-    beam_options,
-    build_config,
-    split_arguments,
-)
+from beam_pipeline.options import add_build_options, add_schema, build_config
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.receipts import scratch_dir
 from beam_pipeline.records import FileRef

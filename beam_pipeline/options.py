@@ -1,94 +1,21 @@
-"""The command line's options: argparse in, BuildConfig out."""
+"""The options of `build` and `plan`: argparse in, BuildConfig out."""
 
 import argparse
-import difflib
-import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NoReturn, TypeVar
-
-from apache_beam.options.pipeline_options import PipelineOptions
+from collections.abc import Callable
 
 from beam_pipeline.boxes import FORMATS, POLICIES
 from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.option_values import (
+    parse_bytes,
+    parse_classes,
+    parse_fractions,
+    parse_names,
+    parse_shards,
+    parse_size,
+)
 from beam_pipeline.schema.declaration import read_schema
-
-_Number = TypeVar("_Number", int, float)
-_ONE_INPUT = "; there is one input: put a pattern of several files in quotes"
-
-_BYTE_UNITS = {"": 1, "b": 1} | {
-    unit: int(factor**power)
-    for power, letter in enumerate("kmgt", 1)
-    for unit, factor in ((letter, 1024), (f"{letter}ib", 1024), (f"{letter}b", 1000))
-}
-
-
-def parse_bytes(text: str) -> int:
-    """Bytes in "128MiB", "1.5GB" (powers of 1000) or "4096"."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
-    if not found or found[2] not in _BYTE_UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 128MiB or 1GB")
-    return round(float(found[1]) * _BYTE_UNITS[found[2]])
-
-
-def parse_fractions(text: str) -> dict[str, float]:
-    """Fractions by split in "train=0.8,test=0.2"."""
-    return _numbers(text, float, "train=0.8,test=0.2")
-
-
-def parse_shards(text: str) -> int | dict[str, int]:
-    """Shards in "8", or by split in "train=8,test=1"."""
-    if text.strip().isdigit():
-        return int(text)
-    return _numbers(text, int, "8 or train=8,test=1")
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """(width, height) in pixels in "224" or "640x480"."""
-    found = re.fullmatch(r"(\d+)(?:x(\d+))?", text.strip().lower())
-    if not found:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no size; write 224, or width x height as 640x480"
-        )
-    return int(found[1]), int(found[2] or found[1])
-
-
-def parse_names(text: str) -> tuple[str, ...]:
-    """Names in "a,b"."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def parse_classes(text: str) -> tuple[str, ...]:
-    """Class names in "cat,dog", or one a line in the file of that path."""
-    path = Path(text)
-    if path.is_file():
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8: save it so") from error
-        return tuple(line.strip() for line in lines if line.strip())
-    if "," not in text and (path.suffix or "/" in text):
-        raise argparse.ArgumentTypeError(
-            f"there is no file {text!r}; give one with a name a line, or names such as cat,dog"
-        )
-    return parse_names(text)
-
-
-def _numbers(text: str, number: Callable[[str], _Number], wanted: str) -> dict[str, _Number]:
-    """Numbers by name in "a=1,b=2"; `wanted` shows how to write it."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    try:
-        numbers = {name.strip(): number(value) for name, _, value in pairs}
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} cannot be read; write it as {wanted}"
-        ) from error
-    if len(numbers) < len(pairs):
-        raise argparse.ArgumentTypeError(f"{text!r} names a split twice")
-    return numbers
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
@@ -253,68 +180,3 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         ignore_columns=args.ignore_columns,
         threads=args.threads,
     )
-
-
-class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose mistakes are ConfigErrors and whose options are not abbreviated."""
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})  # type: ignore[arg-type]
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see `{self.prog} --help`)")
-
-
-def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(ours, Beam's): an option of Beam's goes with its value, wherever it stands.
-
-    Our own parser, which does not know that `--direct_num_workers` takes a value, would
-    take the value for the input.
-    """
-    _, ours = _beam_parser().parse_known_args(list(arguments))
-    rest = iter(ours)
-    awaited = next(rest, None)
-    theirs = []
-    for argument in arguments:
-        if argument == awaited:
-            awaited = next(rest, None)
-        else:
-            theirs.append(argument)
-    return ours, theirs
-
-
-def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> PipelineOptions:
-    """Beam's options in what our own parser did not know.
-
-    Raises:
-        ConfigError: An argument is neither ours nor Beam's; the nearest of both is named.
-    """
-    theirs = _beam_parser()
-    _, stray = theirs.parse_known_args(list(unknown))
-    if stray:
-        option = stray[0].partition("=")[0]
-        known = [*parser._option_string_actions, *theirs._option_string_actions]
-        near = difflib.get_close_matches(option, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
-        raise ConfigError(f"unknown argument {option}{hint if option[:1] == '-' else _ONE_INPUT}")
-    return PipelineOptions(list(unknown))
-
-
-def _beam_parser() -> Parser:
-    """A parser of all options of Beam's."""
-    parser = Parser(add_help=False)
-    for group in PipelineOptions.__subclasses__():
-        _add_group(parser, group._add_argparse_args)
-    parser._option_string_actions.pop("--labels", None)  # ours; Dataflow's are --label too
-    return parser
-
-
-def _add_group(
-    parser: argparse.ArgumentParser, add: Callable[[argparse.ArgumentParser], None]
-) -> None:
-    """Adds a group of Beam's options; some of them stand in two groups."""
-    group = Parser(add_help=False)
-    add(group)
-    for action in group._actions:
-        if not set(action.option_strings) & set(parser._option_string_actions):
-            parser._add_action(action)

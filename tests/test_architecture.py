@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "beam_pipeline": """
         errors
-        records example progress
+        records example progress option_values arguments
         urls
         storage
         schema boxes parallel runner media tokens frames

@@ -10,7 +10,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import commands as pipeline_commands
-from beam_pipeline.options import Parser, beam_options
+from beam_pipeline.arguments import Parser, beam_options
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
