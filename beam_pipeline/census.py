@@ -10,7 +10,7 @@ import apache_beam as beam
 from beam_pipeline import sharding
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError
-from beam_pipeline.records import DeclaredClasses, Record, Rejected
+from beam_pipeline.records import DeclaredClasses, Record, Rejected, reading_order
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.observation import Observed, observe_record
@@ -123,7 +123,9 @@ class Census:
             "across_splits",
         ):
             setattr(self, count, getattr(self, count) + getattr(other, count))
-        self.told = heapq.nsmallest(_TOLD, self.told + other.told)
+        self.told = heapq.nsmallest(
+            _TOLD, self.told + other.told, key=lambda each: (reading_order(each[0]), *each)
+        )
         self.duplicates = heapq.nsmallest(_TOLD, self.duplicates + other.duplicates)
 
 

@@ -16,7 +16,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import label_map, metadata, tfds
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.receipts import ShardInfo, working_dir
-from beam_pipeline.records import Rejected, unpack
+from beam_pipeline.records import Rejected, reading_order, unpack
 from beam_pipeline.write import split_sink
 
 REJECTS_FILE = "rejects.jsonl"
@@ -104,7 +104,12 @@ def commit(
 
 def _rejects(packed: Iterable[tuple[str, bytes]]) -> list[Rejected]:
     found = (each for _, batch in packed for each in unpack(batch) if isinstance(each, Rejected))
-    return sorted(found, key=lambda each: (each.source, each.reason, each.detail))
+    return sorted(found, key=_order)
+
+
+def _order(rejected: Rejected) -> tuple[str, ...]:
+    source = rejected.source
+    return reading_order(source), source, rejected.reason, rejected.detail
 
 
 def _write_rejects(path: str, rejects: Iterable[Rejected]) -> None:

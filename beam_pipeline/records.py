@@ -9,6 +9,7 @@ slots takes twice as long there (21 µs against 9 for a labelled picture, both w
 
 import dataclasses
 import pickle
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -278,6 +279,11 @@ class Rejected:
     reason: str
     detail: str
     bad: bool = True
+
+
+def reading_order(source: str) -> str:
+    """Sorts sources as a person counts: "a.csv:9" before "a.csv:10"."""
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

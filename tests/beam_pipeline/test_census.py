@@ -53,6 +53,15 @@ def test_max_bad_fraction(records, bad, allowed, fine):
         assert "the first is 0: truncated image (d)" in str(plan.problem)
 
 
+def test_rejects_are_told_in_the_order_of_their_lines():
+    merged = Census()
+    for line in (101, 11, 9):
+        one = Census()
+        one.add_rejected(Rejected(source=f"m.csv:{line}", reason="r", detail="d"))
+        merged.merge(one)
+    assert [source for source, *_ in merged.told] == ["m.csv:9", "m.csv:11", "m.csv:101"]
+
+
 def test_what_was_never_data_does_not_count_as_bad():
     assert make_plan(counted(1, fine_rejects=9), BuildConfig(name="t")).problem is None
 
