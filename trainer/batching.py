@@ -79,7 +79,7 @@ def stated_lengths(
     """
     if not isinstance(pad or {}, Mapping):
         raise ConfigError(f'pad={pad!r} names no output; give pad={{"sequence": 128}}')
-    stated = dict(pad or {})
+    stated: dict[str, Any] = dict(pad or {})
     if max_boxes is not None:
         boxes = {output.feature.name for output in outputs if output.feature.kind == "boxes"}
         stated |= dict.fromkeys(boxes, max_boxes)
@@ -88,7 +88,9 @@ def stated_lengths(
         if not isinstance(length, numbers.Integral) or length < 1:
             raise ConfigError(f"pad={{{name!r}: {length!r}}} is no length; give a positive number")
         members = _members(name, outputs, "pad")
-        lengths |= {member: length for member in members if member == name or member not in stated}
+        lengths |= dict.fromkeys(
+            (member for member in members if member == name or member not in stated), int(length)
+        )
     return lengths
 
 

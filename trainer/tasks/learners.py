@@ -106,8 +106,9 @@ class Largest:
         least, self.value = int(np.min(values)), max(self.value, int(np.max(values)))
         if least < self._least:
             raise ConfigError(
-                f"a record's {self._name!r} is {least}, and numbers that stand for something "
-                "start at 0 (-1 stands for nothing); leave such records out of the dataset"
+                f"a record's {self._name!r} is {least}, and whole numbers are taken for what they "
+                "stand for, from 0 on; leave such records out of the dataset, or store what is "
+                "measured, not numbered, as float32"
             )
         if self.value >= self._limit:
             raise ConfigError(
