@@ -1,10 +1,11 @@
 """Rows of CSV and JSON Lines files, with the lines they start on."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.manifest.rows import Row, csv_rows, json_rows
 
 
@@ -41,6 +42,23 @@ def write(path: Path, text: str | bytes) -> str:
 def test_csv_rows(tmp_path, name, text, rows):
     path = write(tmp_path / name, text)
     assert list(csv_rows(path, name)) == rows
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: data[:-9], id="cut short"),
+        pytest.param(lambda data: b"a\n1\n", id="not compressed"),
+        pytest.param(lambda data: data[:20] + b"\xff" * 9 + data[29:], id="damaged"),
+    ],
+)
+def test_a_compressed_file_that_is_damaged(tmp_path, damage):
+    whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % number for number in range(999)))
+    path = write(tmp_path / "a.csv.gz", whole)
+    assert len(list(csv_rows(path, "a.csv.gz"))) == 999
+    write(tmp_path / "a.csv.gz", damage(whole))
+    with pytest.raises(DataError, match=r"a\.csv\.gz cannot be decompressed"):
+        list(csv_rows(path, "a.csv.gz"))
 
 
 @pytest.mark.parametrize(
