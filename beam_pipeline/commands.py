@@ -13,7 +13,7 @@ from pathlib import Path
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import storage, summary
-from beam_pipeline.adopt import adopt
+from beam_pipeline.adoption import adopt
 from beam_pipeline.arguments import Parser, beam_options, split_arguments
 from beam_pipeline.commit import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.config import BuildConfig

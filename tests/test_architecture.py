@@ -24,7 +24,7 @@ LAYERS = {
         dataset write survey
         commit shards summary
         pipeline show verification
-        adopt
+        adoption
         commands
         __init__ __main__
     """,

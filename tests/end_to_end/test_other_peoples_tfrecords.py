@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_pipeline
 import trainer
 from beam_pipeline import commands, frames
-from beam_pipeline.adopt import adopt
+from beam_pipeline.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tfrecord.files import find_record_files

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from beam_pipeline import commands, open_dataset, summary, verify
-from beam_pipeline.adopt import adopt
+from beam_pipeline.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
 from beam_pipeline.example import encode
 from beam_pipeline.frames import framed
@@ -102,7 +102,7 @@ def test_twice_gives_the_same_bytes(directory, digests):
 def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
     adopt(str(directory))
     first = digests(directory)
-    monkeypatch.setattr("beam_pipeline.adopt._FEW_BYTES", 0)
+    monkeypatch.setattr("beam_pipeline.adoption._FEW_BYTES", 0)
     adopt(str(directory), overwrite=True)
 
     assert digests(directory) == first
