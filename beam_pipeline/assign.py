@@ -13,6 +13,7 @@ from beam_pipeline import sharding
 from beam_pipeline.batches import KeyedBatches
 from beam_pipeline.census import Census, DuplicateGroup, MergeCensus, Plan, make_plan
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.content import annotation
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, unpack
 
@@ -69,7 +70,7 @@ def content_bucket(element: Element) -> str:
     """Which of 256 groups an element goes through the search for duplicates with."""
     match element:
         case Record():
-            return sharding.content_digest(element)[:2]
+            return element.content[:2]
         case Rejected():
             return f"{sharding.position(element.source, 0) >> 56:02x}"
         case DeclaredClasses():
@@ -114,7 +115,7 @@ def settle(
                 )
                 if split != element.split:
                     element = dataclasses.replace(element, split=split)
-                by_content.setdefault(sharding.content_digest(element), []).append(element)
+                by_content.setdefault(element.content, []).append(element)
             case Rejected():
                 census.add_rejected(element)
                 yield element
@@ -137,8 +138,8 @@ def _settle_content(
     if len(records) == 1:
         yield from records
         return
-    records.sort(key=lambda record: (record.key, record.source, sharding.annotation(record)))
-    conflict = len({sharding.annotation(record) for record in records}) > 1
+    records.sort(key=lambda record: (record.key, record.source, annotation(record)))
+    conflict = len({annotation(record) for record in records}) > 1
     written = records[:1] if policy == "drop" else records
     census.add_duplicates(
         DuplicateGroup(
@@ -169,15 +170,20 @@ class _SettleDuplicates(beam.DoFn):
     def __init__(self, config: BuildConfig):
         self._config = config
 
+    def start_bundle(self) -> None:
+        self._census = Census()
+
     def process(self, keyed: tuple[str, Iterable[bytes]]) -> Iterator[Any]:
-        census = Census()
         elements = (element for batch in keyed[1] for element in unpack(batch))
         batches = KeyedBatches(lambda _: "")
-        for settled in settle(elements, self._config, census):
+        for settled in settle(elements, self._config, self._census):
             for _, batch in batches.add(settled):
                 yield batch
         for _, batch in batches.flush():
             yield batch
+
+    def finish_bundle(self) -> Iterator[Any]:
+        census = GlobalWindows.windowed_value(self._census)
         yield beam.pvalue.TaggedOutput(self.CENSUS, census)
 
 

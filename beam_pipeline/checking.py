@@ -9,6 +9,7 @@ import math
 from collections import Counter
 
 from beam_pipeline import boxes, storage, tokens
+from beam_pipeline.content import content_digest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.measuring import (
     MAX_RECORD_BYTES,
@@ -111,6 +112,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         source=record.source,
         source_id=record.source_id,
         notes=dict(notes),
+        content=content_digest(features),
         num_bytes=num_bytes,
     )
 

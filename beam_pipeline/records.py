@@ -168,13 +168,10 @@ class StoredExample:
         file: The record's whole frame in a TFRecord file that is not compressed.
         expected: What the first records of the data set have, by key; every record is held
             against it, unless the user declares a schema.
-        content: Once inspected: equal for Examples of equal pictures and sounds, or, without
-            those, for equal Examples.
     """
 
     file: FileRef
     expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
-    content: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,6 +244,8 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
         notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
+        content: Once inspected: equal for records of equal pictures, sounds and other files, or,
+            without those, for equal records.
         num_bytes: Once inspected: about how many bytes the record takes in a shard.
         example: The record itself, where it is an Example already; `features` then hold what
             Inspect found in it, by key or by the name that a schema gives.
@@ -259,6 +258,7 @@ class Record:
     source: str = ""
     source_id: str = ""
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    content: str = ""
     num_bytes: int = 0
     example: StoredExample | None = None
 

@@ -25,7 +25,6 @@ from beam_pipeline.records import (
     Image,
     Record,
     Stored,
-    file_of,
 )
 from beam_pipeline.schema.stored_values import is_label_key
 
@@ -42,39 +41,6 @@ def _hash(salt: str, text: str) -> int:
         text.encode("utf-8", "surrogateescape"), digest_size=8, key=salt.encode()
     )
     return int.from_bytes(digest.digest(), "big")
-
-
-def content_digest(record: Record) -> str:
-    """Equal for records of equal content: their files', or without files all their values."""
-    if record.example:
-        return record.example.content
-    digests = [
-        _array_digest(value) if isinstance(value, Array) else file.sha256
-        for _, value in sorted(record.features.items())
-        if (file := file_of(value))
-    ]
-    if len(digests) == 1:
-        return digests[0]
-    text = repr(digests) if digests else annotation(record)
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def annotation(record: Record) -> str:
-    """What `record` says of its content; equal contents with unequal annotations conflict."""
-    if record.example:
-        return record.example.file.sha256
-    values = sorted(
-        (name, _array_digest(value) if isinstance(value, Array) else value)
-        for name, value in record.features.items()
-        if not file_of(value)
-    )
-    return repr(values)
-
-
-def _array_digest(array: Array) -> str:
-    """Equal for equal values of one type and shape."""
-    values = array.file.sha256 if array.file else hashlib.sha256(array.data).hexdigest()
-    return hashlib.sha256(f"{array.dtype} {array.shape} {values}".encode()).hexdigest()
 
 
 def label_text(record: Record) -> str:
@@ -98,7 +64,7 @@ def group_of(record: Record, group_by: str) -> str:
         RecordError: "no group": the record has no such column or level.
     """
     if not group_by:
-        return record.group or content_digest(record)
+        return record.group or record.content
     if group_by.isdigit():
         levels = record.key.split("/")
         if 1 <= int(group_by) <= len(levels):

@@ -43,8 +43,9 @@ def inspect_existing(record: Record, rules: Rules) -> Record:
         source=record.source,
         source_id=record.source_id,
         notes=notes,
+        content=_content(features) or sha256,
         num_bytes=len(frame),
-        example=StoredExample(file=read, content=_content(features) or sha256),
+        example=StoredExample(file=read),
     )
 
 

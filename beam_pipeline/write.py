@@ -25,6 +25,7 @@ from apache_beam.io.tfrecordio import _TFRecordSink
 from beam_pipeline import sharding, storage
 from beam_pipeline.census import Plan
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.content import annotation
 from beam_pipeline.describe import index
 from beam_pipeline.encoding import encode_records
 from beam_pipeline.errors import BeamTFRecordsError
@@ -118,8 +119,10 @@ def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: 
     """Hex digest of all that decides a shard's bytes."""
     digest = hashlib.sha256(repr((file, *schema)).encode())
     for record in records:
-        content, annotation = sharding.content_digest(record), sharding.annotation(record)
-        line = f"{record.key!r} {record.source!r} {record.source_id!r} {content} {annotation}\n"
+        line = (
+            f"{record.key!r} {record.source!r} {record.source_id!r} {record.content} "
+            f"{annotation(record)}\n"
+        )
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 

@@ -14,7 +14,7 @@ LAYERS = {
         errors
         records example progress option_values arguments
         urls
-        storage
+        storage content
         schema boxes parallel runner media tokens frames
         rules measuring
         stored_checking

@@ -14,7 +14,7 @@ from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, R
 def picture(key, sha256, label="cat", split=None, **more):
     image = Image(file=FileRef(path=f"/in/{key}", sha256=sha256), format="jpeg")
     features = {"image": image, "label": ClassLabel(label)}
-    return Record(key=key, features=features, split=split, num_bytes=100, **more)
+    return Record(key=key, features=features, split=split, num_bytes=100, content=sha256, **more)
 
 
 def settled(elements, **options):

@@ -1,6 +1,5 @@
 """Splits, positions and shards, as pure functions."""
 
-import dataclasses
 from collections import Counter
 
 import pytest
@@ -15,7 +14,6 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
     Record,
@@ -24,7 +22,7 @@ from beam_pipeline.records import (
 
 def record(key="a/b/c.jpg", sha256="00", **features):
     image = Image(file=FileRef(path="/somewhere/c.jpg", sha256=sha256))
-    return Record(key=key, features={"image": image, **features})
+    return Record(key=key, features={"image": image, **features}, content=sha256)
 
 
 @pytest.mark.parametrize(
@@ -52,74 +50,12 @@ def test_the_records_own_group_beats_its_content():
     assert sharding.group_of(mine, "") == "patient 1"
 
 
-def test_content_is_the_files_or_the_values():
-    assert sharding.content_digest(record(sha256="ab")) == "ab"
-    one = Record(key="1", features={"n": 1})
-    same = Record(key="2", features={"n": 1})
-    other = Record(key="1", features={"n": 2})
-    assert sharding.content_digest(one) == sharding.content_digest(same)
-    assert sharding.content_digest(one) != sharding.content_digest(other)
-
-
 def of(**features):
     return Record(key="k", features=features)
 
 
 FILE = FileRef(path="/a", sha256="ab")
 INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
-
-
-@pytest.mark.parametrize(
-    "value",
-    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE)],
-    ids=lambda value: type(value).__name__,
-)
-def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
-    labelled = of(x=value, label=ClassLabel("cat"), note="n", numbers=INLINE)
-    assert sharding.content_digest(labelled) == "ab"
-    assert sharding.annotation(labelled) == sharding.annotation(
-        of(numbers=INLINE, note="n", label=ClassLabel("cat"))
-    )
-    assert sharding.annotation(labelled) != sharding.annotation(of(x=value))
-
-
-def test_an_arrays_content_is_its_values_type_and_shape():
-    array = Array(dtype="int64", shape=(2, 3), file=FILE)
-    digest = sharding.content_digest(of(x=array))
-    assert digest == sharding.content_digest(of(x=array, label=ClassLabel("cat")))
-    for other in ({"dtype": "float64"}, {"shape": (3, 2)}, {"file": FileRef(path="/a")}):
-        changed = dataclasses.replace(array, **other)
-        assert sharding.content_digest(of(x=changed)) != digest
-    elsewhere = dataclasses.replace(array, file=FileRef(path="/b", offset=9, sha256="ab"))
-    assert sharding.content_digest(of(x=elsewhere)) == digest
-
-
-def test_several_files_are_the_content_together():
-    other = FileRef(path="/b", sha256="cd")
-    one = of(x=Audio(file=FILE), y=Array(dtype="int64", file=other))
-    swapped = of(x=Audio(file=other), y=Array(dtype="int64", file=FILE))
-    assert sharding.content_digest(one) != sharding.content_digest(swapped)
-    assert sharding.content_digest(one) not in ("ab", "cd")
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(INLINE, Array(dtype="int64", shape=(1,), data=b"\1" + bytes(7)), id="values"),
-        pytest.param(INLINE, Array(dtype="uint8", shape=(1,), data=bytes(8)), id="type"),
-        pytest.param(INLINE, Array(dtype="int64", shape=(1, 1), data=bytes(8)), id="shape"),
-        pytest.param("a", "b", id="text"),
-        pytest.param(("a", "b"), ("b", "a"), id="texts"),
-    ],
-)
-def test_without_a_file_the_values_are_the_content(one, other):
-    assert sharding.content_digest(of(x=one)) == sharding.content_digest(of(x=one))
-    assert sharding.content_digest(of(x=one)) != sharding.content_digest(of(x=other))
-
-
-def test_the_annotation_of_large_arrays_is_short():
-    large = Array(dtype="uint8", shape=(1 << 20,), data=bytes(1 << 20))
-    assert len(sharding.annotation(of(x=large))) < 200
 
 
 def test_label_text_names_all_classes():

@@ -15,7 +15,6 @@ from beam_pipeline.frames import framed
 from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample
 from beam_pipeline.rules import Rules
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.sharding import content_digest
 from beam_pipeline.stored_checking import expectations, inspect_existing
 
 
@@ -66,13 +65,13 @@ def test_all_that_an_example_holds(record):
     assert inspected.features["x"] == Stored(kind="float32", length=2, minimum=0.5, maximum=1.5)
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
-    assert content_digest(inspected) == hashlib.sha256(jpeg).hexdigest()
+    assert inspected.content == hashlib.sha256(jpeg).hexdigest()
     assert encode_record(inspected, (), Rules()) == payload
 
 
 def test_the_content_is_the_pictures_and_sounds_or_all(record):
     def content(**values):
-        return content_digest(inspect_existing(record(encode(values)), Rules()))
+        return inspect_existing(record(encode(values)), Rules()).content
 
     both = content(a=[picture()], b=[sound()], n=[1])
     assert both == content(a=[picture()], b=[sound()], n=[2])

@@ -36,6 +36,7 @@ def picture(key, sha256, label, split):
         key=key,
         features={"image": image, "label": ClassLabel(label)},
         split=split,
+        content=sha256,
         num_bytes=1500,
         notes={"box clipped": 2},
     )
@@ -97,7 +98,9 @@ def numbers(dtype, *values):
     ],
 )  # fmt: skip
 def test_features(values, expected):
-    records = [Record(key=f"{i}", features={"x": value}) for i, value in enumerate(values)]
+    records = [
+        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+    ]
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
 
 
@@ -116,7 +119,8 @@ def test_features_that_others_wrote(lists, expected):
         Record(
             key=f"{number}",
             features={"box": stored_values.summary(kinds[type(lists[0][0])], values)},
-            example=StoredExample(file=FileRef(path="a"), content=f"{number}"),
+            example=StoredExample(file=FileRef(path="a")),
+            content=f"{number}",
             num_bytes=9,
         )
         for number, values in enumerate(lists)
