@@ -120,7 +120,7 @@ class Columns:
         media: Columns of paths.
         labels: (feature, column) of the record's classes.
         classes: The user's names of classes, for labels that are their numbers.
-        unlabelled: Manifests, by their relative path, that state no classes where others do.
+        unlabelled: Manifests, by their relative path, whose records may lack classes.
         split: The split.
         size: The picture's width and height in pixels, as stated beside boxes.
         corners: Four numbers of one box; a picture's boxes are then several rows.

@@ -20,6 +20,9 @@ _ROWS = 100
 # So many of a column's files are looked for, until one is there.
 _FILES = 10
 
+# Of so many numbers that are written with a point, as 151.0, none is meant to be a class.
+_MANY_CLASSES = 20
+
 # path, relative → rows
 RowReader = Callable[[str, str], Iterator[Row | Rejected]]
 # The first rows of each manifest.
@@ -65,7 +68,11 @@ def look(rows: Probed, kind_of: KindOf) -> Looks:
         media=media,
         existing={name for name in media if _any_exists(columns[name])},
         numbers=numbers,
-        unclassed={name for name in numbers | lists if any(map(_is_unclassed, values[name]))},
+        unclassed={
+            name
+            for name in numbers | lists
+            if any(map(_is_unclassed, values[name])) or _are_measures(values[name])
+        },
     )
 
 
@@ -95,6 +102,12 @@ def _is_unclassed(value: Any) -> bool:
         plain = [each for each in value if not isinstance(each, list | dict | float)]
         return len(set(plain)) < len(value)
     return not float(value).is_integer()
+
+
+def _are_measures(values: Sequence[Any]) -> bool:
+    """Whether these are many numbers, and some are written as if they had a fraction."""
+    many = len(set(map(str, values))) > _MANY_CLASSES
+    return many and any(not isinstance(each, list) and "." in str(each) for each in values)
 
 
 def _media(values: Sequence[Any]) -> str:

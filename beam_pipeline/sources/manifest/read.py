@@ -94,7 +94,7 @@ class ReadManifest(beam.PTransform):
             lost = looks.media.keys() - columns.taken - set(looks.existing)
             _tell("read as text, for no such files are there (see --image-root)", lost)
         without = unlabelled(probed, columns.label_columns)
-        _tell("without any label in the first rows, so read without labels", without)
+        _tell("without any label in the first rows, so that records may lack them", without)
         return dataclasses.replace(columns, classes=tuple(self.classes), unlabelled=without)
 
 

@@ -36,7 +36,7 @@ from beam_pipeline.sources.manifest.boxes import (
     label_name,
 )
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.rows import MALFORMED
+from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -123,17 +123,19 @@ def record_from_rows(
         media.feature: media_value(media, first.values.get(media.column), first.manifest)
         for media in columns.media
     }
-    is_unlabelled = first.manifest.relative in columns.unlabelled
+    may_lack_labels = first.manifest.relative in columns.unlabelled
     for feature, column in columns.declared:
-        if is_unlabelled and feature.kind == "class_label":
-            continue
         value = first.values.get(column)
+        if may_lack_labels and feature.kind == "class_label" and not is_stated(value):
+            continue
         if any(row.values.get(column) != value for row in rows[1:]):
             raise RecordError(MALFORMED, f"rows of one picture differ in the column {column!r}")
         features[feature.name] = fit(feature, column, value, first.manifest.path_of)
-    for name, column in () if is_unlabelled else columns.labels:
-        label = class_label(first.values.get(column), column, kinds.get(column))
-        features[name] = named_label(label, columns.classes)
+    for name, column in columns.labels:
+        value = first.values.get(column)
+        if is_stated(value) or not may_lack_labels:
+            label = class_label(value, column, kinds.get(column))
+            features[name] = named_label(label, columns.classes)
     if columns.corners:
         plain = [plain_values(row.values, columns) for row in rows]
         features["boxes"] = named_boxes(boxes_from_rows(plain, columns, kinds), columns)

@@ -23,6 +23,7 @@ def looks_of(column, folder, kind_of=kind_of_json):
     [
         pytest.param([1, 2.0, True], {"numbers"}, id="whole"),
         pytest.param([1, 2.5], {"numbers", "unclassed"}, id="a fraction"),
+        pytest.param([n / 1 for n in range(21)], {"numbers", "unclassed"}, id="measures"),
         pytest.param([1, float("nan")], {"numbers", "unclassed"}, id="nan"),
         pytest.param([1, "a"], set(), id="text too"),
         pytest.param(["1", "2"], set(), id="digits are text in JSON"),
@@ -46,6 +47,9 @@ def test_values_of_json(tmp_path, column, expected):
     [
         pytest.param(["1", "2.0", ""], {"numbers"}, id="whole"),
         pytest.param(["1", "2.5"], {"numbers", "unclassed"}, id="a fraction"),
+        pytest.param([f"{n}.0" for n in range(21)], {"numbers", "unclassed"}, id="measures"),
+        pytest.param([f"{n % 20}.0" for n in range(40)], {"numbers"}, id="few, written so"),
+        pytest.param([f"{n}" for n in range(21)], {"numbers"}, id="many classes"),
         pytest.param(["[1, 2]", "[]"], {"lists"}, id="classes"),
         pytest.param(["[1, 2]", "x"], set(), id="not all are lists"),
         pytest.param(["[0, 0]"], NO_CLASSES, id="twice the same"),

@@ -460,7 +460,15 @@ def test_a_split_without_labels(tmp_path, run_transform, caplog, test, schema):
     )
     assert records["train.csv:2"].features["label"] == ClassLabel("cat")
     assert records["test.csv:2"].features.keys() == {"x"}
-    assert "without labels: test.csv" in caplog.text
+    assert "may lack them: test.csv" in caplog.text
+
+
+def test_a_split_whose_labels_come_late(tmp_path, run_transform):
+    write(tmp_path / "train.csv", "x,label\n1,cat\n")
+    write(tmp_path / "test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
+    records = records_by_key(run_transform(ReadCsv(str(tmp_path))))
+    assert records["test.csv:101"].features.keys() == {"x"}
+    assert records["test.csv:102"].features["label"] == ClassLabel("dog")
 
 
 def test_pictures_that_are_not_there_are_told(tmp_path, run_transform, caplog):
