@@ -18,9 +18,9 @@ Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
-_DECIMAL = re.compile(
-    r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|[+-]?inf(inity)?"
-)
+_NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
+_SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
 _TRUTHS = {"true": 1, "false": 0}
 
 
@@ -31,17 +31,19 @@ class ListOf(NamedTuple):
         element: What they hold; None while all of them are empty.
         inner: The sizes of the lists in them, by axis; empty where they hold none. Where rows
             differ, the largest.
+        spaced: Whether they are texts of numbers with spaces between them.
     """
 
     element: Scalar | None
     inner: tuple[int, ...] = ()
+    spaced: bool = False
 
 
 Kind = Scalar | ListOf
 
 
 def kind_of_text(text: str) -> Kind | None:
-    """What a CSV field is: int, float, str, or a list in JSON; None where it is empty.
+    """What a CSV field is: int, float, str, or a list, in JSON or spaced; None where it is empty.
 
     "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
     "false" are integers.
@@ -58,6 +60,9 @@ def kind_of_text(text: str) -> Kind | None:
             return _kind_of_list(parse_list(text))
         except RecordError:
             return str
+    if _SPACED.fullmatch(text):
+        elements = set(map(kind_of_text, text.split()))
+        return str if str in elements else ListOf(float if float in elements else int, spaced=True)
     return float if _DECIMAL.fullmatch(text.lower()) else str
 
 
@@ -79,6 +84,18 @@ def parse_list(text: str) -> list[Any]:
     if not isinstance(value, list):
         raise RecordError("malformed annotation", f"{text[:100]!r} is no list")
     return value
+
+
+def listed(text: str, kind: ListOf) -> list[Any]:
+    """The list in a text of a column of such lists.
+
+    Raises:
+        RecordError: As `parse_list`.
+    """
+    if not kind.spaced:
+        return parse_list(text)
+    number = float if kind.element is float else int
+    return [number(truth_as_number(word)) for word in text.split()]
 
 
 def kind_of_json(value: Any) -> Kind | None:
@@ -127,15 +144,25 @@ def merge_kinds(seen: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | N
 def wider(one: Kind | None, other: Kind | None) -> Kind | None:
     """The kind that holds the values of both: int < float < str, also of lists' elements.
 
-    Lists beside other values are text: what a CSV field is anyway.
+    A number beside spaced lists is one of a single number. Other lists beside other values are
+    text: what a CSV field is anyway.
     """
     if one == other or one is None or other is None:
         return one or other
-    if isinstance(one, ListOf) and isinstance(other, ListOf):
-        return ListOf(_wider_scalar(one.element, other.element), max(one.inner, other.inner))
+    one, other = _as_spaced(one, other), _as_spaced(other, one)
+    if isinstance(one, ListOf) and isinstance(other, ListOf) and one.spaced == other.spaced:
+        element = _wider_scalar(one.element, other.element)
+        return ListOf(element, max(one.inner, other.inner), one.spaced)
     if isinstance(one, ListOf) or isinstance(other, ListOf):
         return str
     return _wider_scalar(one, other)
+
+
+def _as_spaced(kind: Kind, beside: Kind) -> Kind:
+    """A number as a list of one, beside spaced lists."""
+    if isinstance(kind, ListOf) or kind is str:
+        return kind
+    return ListOf(kind, spaced=True) if isinstance(beside, ListOf) and beside.spaced else kind
 
 
 def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
@@ -185,7 +212,7 @@ def convert(name: str, value: Any, kind: Kind | None) -> Value:
 
 
 def _listed(value: Any, kind: ListOf) -> Value:
-    values = parse_list(value) if isinstance(value, str) else value
+    values = listed(value, kind) if isinstance(value, str) else value
     if kind.element is str:
         return listed_texts(values)
     return number_array(values, "float32" if kind.element is float else "int64", kind.inner)

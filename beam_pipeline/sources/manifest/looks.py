@@ -1,5 +1,6 @@
 """What the first rows of manifests show of their columns."""
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -10,7 +11,14 @@ from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.column import Looks
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, parse_list, truth_as_number
+from beam_pipeline.sources.columns.kinds import (
+    Kind,
+    ListOf,
+    kind_of_text,
+    listed,
+    truth_as_number,
+    wider,
+)
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.rows import Row, is_stated
 from beam_pipeline.sources.paths import media_kind
@@ -56,7 +64,11 @@ def look(rows: Probed, kind_of: KindOf) -> Looks:
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
     media = {name: kind for name, column in values.items() if (kind := _media(column))}
     numbers = {name for name, seen in kinds.items() if seen <= {int, float}}
-    lists = {name for name, seen in kinds.items() if all(isinstance(k, ListOf) for k in seen)}
+    lists = {
+        name
+        for name, seen in kinds.items()
+        if isinstance(functools.reduce(wider, seen), ListOf) and None not in seen
+    }
     return Looks(
         seen=set(values),
         nested={
@@ -96,8 +108,8 @@ def _kind(value: Any, kind_of: KindOf) -> Kind | None:
 def _is_unclassed(value: Any) -> bool:
     """Whether a number has a fraction, or a list holds such, lists, or something twice."""
     if isinstance(value, str):
-        is_list = value.lstrip().startswith("[")
-        value = parse_list(value) if is_list else float(truth_as_number(value))
+        kind = kind_of_text(value)
+        value = listed(value, kind) if isinstance(kind, ListOf) else float(truth_as_number(value))
     if isinstance(value, list):
         plain = [each for each in value if not isinstance(each, list | dict | float)]
         return len(set(plain)) < len(value)

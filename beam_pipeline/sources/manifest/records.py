@@ -26,8 +26,8 @@ from beam_pipeline.sources.columns.kinds import (
     convert,
     kind_of_json,
     kind_of_text,
+    listed,
     naming,
-    parse_list,
     wider,
 )
 from beam_pipeline.sources.manifest.boxes import (
@@ -183,7 +183,7 @@ def class_label(value: Any, column: str, kind: Kind | None) -> ClassLabel | Clas
         RecordError: "missing value": there is none, or a name in the list is missing.
     """
     if isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
-        value = parse_list(value)
+        value = listed(value, kind)
     if isinstance(value, list):
         return ClassLabels(tuple(label_name(each, column) for each in value))
     if kind is float and isinstance(value, str) and value.strip():

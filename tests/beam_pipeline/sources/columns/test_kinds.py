@@ -74,6 +74,21 @@ def test_lists_of_numbers(rows, expected, dtype, is_text):
         np.testing.assert_array_equal(made, np.array(wanted, dtype=dtype))
 
 
+@pytest.mark.parametrize(
+    ("texts", "expected", "dtype"),
+    [
+        (["1 2 3", "4"], [[1, 2, 3], [4]], "int64"),
+        (["7", "true", " 0  -5 "], [[7], [1], [0, -5]], "int64"),
+        (["1 2.5", "-.5 1e3", "3"], [[1, 2.5], [-0.5, 1000], [3]], "float32"),
+    ],
+)
+def test_numbers_with_spaces_between_them(texts, expected, dtype):
+    for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
+        made = [convert("x", text, kind) for text in texts]
+        assert [each.dtype for each in made] == [dtype] * len(texts)
+        assert [np.frombuffer(each.data, dtype).tolist() for each in made] == expected
+
+
 def test_lists_of_texts():
     kind = kind_of([["a"], [1, None], []], kind_of_json)
     assert kind == ListOf(str)
@@ -86,6 +101,11 @@ def test_lists_of_texts():
     ("values", "expected"),
     [
         pytest.param(["[1]", "2"], "[1]", id="not in every row"),
+        pytest.param(["1 2", "2 a"], "1 2", id="spaced, not in every row"),
+        pytest.param(["1 2", "[1, 2]", "3"], "1 2", id="of two forms"),
+        pytest.param(["3", "[1, 2]", "1 2"], "3", id="of two forms, a number first"),
+        pytest.param(["2020 01 05"], "2020 01 05", id="zeros in front"),
+        pytest.param([f"1 {2**63}"], f"1 {2**63}", id="beyond 64 bits"),
         pytest.param(["[1", "[2]"], "[1", id="no JSON"),
         pytest.param(["[0.1 0.2]"], "[0.1 0.2]", id="printed by NumPy"),
         pytest.param(['[{"a": 1}]'], '[{"a": 1}]', id="objects"),

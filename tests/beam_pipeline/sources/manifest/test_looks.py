@@ -51,6 +51,8 @@ def test_values_of_json(tmp_path, column, expected):
         pytest.param([f"{n % 20}.0" for n in range(40)], {"numbers"}, id="few, written so"),
         pytest.param([f"{n}" for n in range(21)], {"numbers"}, id="many classes"),
         pytest.param(["[1, 2]", "[]"], {"lists"}, id="classes"),
+        pytest.param(["16 0", "3"], {"lists"}, id="classes by their numbers"),
+        pytest.param(["0.5 0", "3"], NO_CLASSES, id="spaced fractions"),
         pytest.param(["[1, 2]", "x"], set(), id="not all are lists"),
         pytest.param(["[0, 0]"], NO_CLASSES, id="twice the same"),
     ],

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from beam_pipeline.errors import ConfigError
@@ -461,6 +462,15 @@ def test_a_split_without_labels(tmp_path, run_transform, caplog, test, schema):
     assert records["train.csv:2"].features["label"] == ClassLabel("cat")
     assert records["test.csv:2"].features.keys() == {"x"}
     assert "may lack them: test.csv" in caplog.text
+
+
+def test_lists_as_numbers_with_spaces(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", "emotion,tokens,label\n0,70 80 82,16 0\n1,9,3\n")
+    records = records_by_key(run_transform(ReadCsv(path)))
+    tokens = [record.features["tokens"] for record in records.values()]
+    assert [np.frombuffer(each.data, "<i8").tolist() for each in tokens] == [[70, 80, 82], [9]]
+    labels = [record.features["label"].names for record in records.values()]
+    assert labels == [("16", "0"), ("3",)]
 
 
 def test_a_split_whose_labels_come_late(tmp_path, run_transform):
