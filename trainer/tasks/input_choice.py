@@ -77,20 +77,21 @@ def inputs_by_schema(
         )
     if leader == TABLE:
         return members
-    lead = _lead(members, features)
+    lead = _lead(members, features, TABLE in groups)
     return [lead, *(each for each in candidates if _joins(features[each.name]))]
 
 
-def _lead(members: Sequence[Input], features: Mapping[str, Feature]) -> Input:
+def _lead(members: Sequence[Input], features: Mapping[str, Feature], with_table: bool) -> Input:
     """The only one; or the one called like its kind, or the only one of numbers among texts."""
     of_numbers = [each for each in members if features[each.name].dtype != "string"]
     for some in (members, [each for each in members if each.name == each.group], of_numbers):
         if len(some) == 1:
             return some[0]
     found = shortened([described(features[each.name]) for each in members])
+    table = ", or learn classes from the numbers alone by --task tabular_classification"
     raise ConfigError(
         f"the dataset has several features of kind {members[0].group!r}: {found}; name those to "
-        "learn from by --inputs"
+        f"learn from by --inputs{table if with_table else ''}"
     )
 
 

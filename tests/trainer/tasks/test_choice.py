@@ -265,8 +265,15 @@ def test_names_that_keras_does_not_take_are_changed_for_the_model():
             {"left": IMAGE, "right": IMAGE, "label": LABEL},
             {},
             ConfigError,
-            "several features of kind 'image'.*by --inputs",
+            "several features of kind 'image'.*by --inputs$",
             id="several images",
+        ),
+        pytest.param(
+            {"city": TEXT, "job": TEXT, "age": FLOAT, "label": LABEL},
+            {},
+            ConfigError,
+            "by --inputs, or .* numbers alone by --task tabular_classification",
+            id="a table with words",
         ),
         pytest.param(
             {"image": IMAGE, "label": LABEL},
