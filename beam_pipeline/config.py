@@ -25,6 +25,7 @@ LAYOUTS = (
 )
 COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
+MISSING_NUMBERS = ("reject", "nan")
 
 # Where the data lies, how fast it is read and whether an old data set may go: these
 # change no byte of the result, so they are no part of the fingerprint.
@@ -65,6 +66,8 @@ class BuildConfig:
             names; several labels as "color,shape".
         column_names: The names of a CSV's columns, where the file itself has none.
         ignore_columns: Columns of a manifest that are left out.
+        missing_numbers: One of MISSING_NUMBERS, for numbers that rows of a manifest, or the
+            JSON of tars, lack.
         threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
     """
 
@@ -97,6 +100,7 @@ class BuildConfig:
     split_column: str = ""
     column_names: tuple[str, ...] = ()
     ignore_columns: tuple[str, ...] = ()
+    missing_numbers: str = "reject"
     threads: int = 0
 
     def __post_init__(self) -> None:
@@ -128,6 +132,7 @@ class BuildConfig:
             ("--layout", self.layout, LAYOUTS),
             ("--compression", self.compression, COMPRESSIONS),
             ("--duplicates", self.duplicates, DUPLICATE_POLICIES),
+            ("--missing-numbers", self.missing_numbers, MISSING_NUMBERS),
             ("--box-policy", self.box_policy, BOX_POLICIES),
             ("--box-format", self.box_format, ("", *BOX_FORMATS)),
         ):

@@ -4,7 +4,13 @@ import argparse
 from collections.abc import Callable
 
 from beam_pipeline.boxes import FORMATS, POLICIES
-from beam_pipeline.config import COMPRESSIONS, DUPLICATE_POLICIES, LAYOUTS, BuildConfig
+from beam_pipeline.config import (
+    COMPRESSIONS,
+    DUPLICATE_POLICIES,
+    LAYOUTS,
+    MISSING_NUMBERS,
+    BuildConfig,
+)
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.option_values import (
@@ -49,6 +55,12 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="A,B",
         help="columns of a manifest to leave out",
+    )
+    add(
+        "--missing-numbers",
+        choices=MISSING_NUMBERS,
+        default=default.missing_numbers,
+        help="rows without a number: reject (default), or store nan",
     )
     add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
     add_schema(add)
@@ -178,5 +190,6 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         split_column=args.split_column,
         column_names=args.column_names,
         ignore_columns=args.ignore_columns,
+        missing_numbers=args.missing_numbers,
         threads=args.threads,
     )

@@ -130,13 +130,14 @@ def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
 
 
 def _range(seen: Observed) -> list[str]:
+    missing = [f"nan in {counted(seen.nans, 'record')}"] if seen.nans else []
     if seen.minimum is None or seen.maximum is None:
-        return []
+        return missing
     minimum, maximum = (
         f"{each:,}" if isinstance(each, int) else f"{each:,.6g}"
         for each in (seen.minimum, seen.maximum)
     )
-    return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}"]
+    return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}", *missing]
 
 
 def _missing_shards(info: DatasetInfo) -> list[str]:

@@ -42,6 +42,7 @@ class Observed:
         lengths: (shortest, longest): of arrays along the first axis, of sequences of strings,
             of text in characters; None before the first.
         minimum, maximum: Of numbers; None before the first.
+        nans: Records whose number is NaN.
         classes: How often each class occurs.
         attributes: Of boxes: dtype by attribute name.
         keypoints: The most points of a box.
@@ -58,6 +59,7 @@ class Observed:
     lengths: tuple[int, int] | None = None
     minimum: float | int | None = None
     maximum: float | int | None = None
+    nans: int = 0
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
@@ -75,8 +77,7 @@ class Observed:
             case Boxes():
                 self._add_boxes(value)
             case int() | float():
-                if value == value:  # not NaN
-                    self._add_range(value, value)
+                self._add_number(value)
             case str() | tuple():
                 self._add_lengths((len(value), len(value)))
             case Array():
@@ -104,8 +105,7 @@ class Observed:
         self.lists.add(value)
         match value:
             case int() | float():
-                if value == value:  # not NaN
-                    self._add_range(value, value)
+                self._add_number(value)
                 if is_label and isinstance(value, int) and 0 <= value <= MAX_CLASS:
                     self.classes[str(value)] += 1
             case str():
@@ -134,6 +134,7 @@ class Observed:
         self.sample_rates = _first(self.sample_rates, other.sample_rates)
         self._add_lengths(other.lengths)
         self._add_range(other.minimum, other.maximum)
+        self.nans += other.nans
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
         if other.lists:
@@ -151,6 +152,12 @@ class Observed:
         if lengths and lengths != self.lengths:
             shortest, longest = self.lengths or lengths
             self.lengths = (min(shortest, lengths[0]), max(longest, lengths[1]))
+
+    def _add_number(self, value: float) -> None:
+        if value == value:
+            self._add_range(value, value)
+        else:
+            self.nans += 1
 
     def _add_range(self, minimum: float | int | None, maximum: float | int | None) -> None:
         if minimum is not None and (self.minimum is None or minimum < self.minimum):

@@ -1,6 +1,7 @@
 """One PTransform a layout; each yields `Record | Rejected | DeclaredClasses`."""
 
 import functools
+import math
 from collections.abc import Callable
 
 import apache_beam as beam
@@ -71,6 +72,7 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
 
     Compressed inputs that must be files as they are get unpacked into the folder `scratch`.
     """
+    missing_number = math.nan if config.missing_numbers == "nan" else None
     match found.name:
         case "folders":
             return ReadClassFolders(found.path, path_pattern=config.path_pattern or None)
@@ -89,6 +91,7 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
                 ignore_columns=config.ignore_columns,
                 classes=config.classes,
                 schema=config.schema,
+                missing_number=missing_number,
             )
         case "arrays":
             return ReadArrays(
@@ -113,4 +116,5 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
         ignore_columns=config.ignore_columns,
         classes=config.classes,
         schema=config.schema,
+        missing_number=missing_number,
     )

@@ -28,6 +28,9 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param(
             {"duplicates": "no"}, "--duplicates 'no' .*keep, drop, error", id="duplicates"
         ),
+        pytest.param(
+            {"missing_numbers": "0"}, "--missing-numbers '0' .*reject, nan", id="missing numbers"
+        ),
         pytest.param({"box_policy": "cut"}, "--box-policy 'cut' .*clip", id="box policy"),
         pytest.param({"box_format": "xyz"}, "--box-format 'xyz' .*xyxy", id="box format"),
         pytest.param({"max_bad_fraction": -0.1}, "--max-bad-fraction -0.1", id="under no fraction"),
@@ -110,6 +113,7 @@ def test_where_and_how_fast_is_no_part_of_the_fingerprint(same):
         {"classes": ("b", "a")},
         {"compression": "gzip"},
         {"max_bad_fraction": 0.5},
+        {"missing_numbers": "nan"},
     ],
     ids=str,
 )

@@ -31,6 +31,7 @@ def test_every_option_arrives(parser, tmp_path):
             *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
             *("--label-column", "l", "--split-column", "s", "--column-names", "a,b"),
             *("--ignore-columns", "c", "--box-format", "xywh", "--classes", "x,y"),
+            *("--missing-numbers", "nan"),
             *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--box-policy", "error"),
             *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
             *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),

@@ -35,11 +35,18 @@ class Moments:
     """Mean and variance of each column of numbers [n, size], in float64.
 
     Batches are merged by Chan, Golub and LeVeque's formula, which does not cancel.
+
+    Args:
+        name: Of the feature.
+        size: Columns.
+        may_lack: Whether NaN says that a number is missing, and has no part in mean and variance.
     """
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, *, may_lack: bool = False) -> None:
         self._name = name
-        self._count = 0
+        self._may_lack = may_lack
+        self._rows = 0
+        self._counts = np.zeros(size, np.int64)
         self._mean = np.zeros(size)
         self._squares = np.zeros(size)
 
@@ -47,23 +54,26 @@ class Moments:
         """Looks at numbers of any shape whose elements are whole rows of `size`.
 
         Raises:
-            ConfigError: One is NaN or infinite.
+            ConfigError: One is infinite, or NaN and may not be.
         """
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
-        if not len(rows):
-            return
-        if not np.isfinite(rows).all():
-            bad = rows[~np.isfinite(rows)][0]
+        known = ~np.isnan(rows) if self._may_lack else np.full(rows.shape, True)
+        if not np.isfinite(rows[known]).all():
+            bad = rows[known & ~np.isfinite(rows)][0]
             raise ConfigError(
                 f"a record's {self._name!r} is {bad}, which no model learns from; leave such "
                 "records out of the dataset, or the feature out by --inputs"
             )
-        mean, count = rows.mean(axis=0), self._count + len(rows)
+        new = known.sum(axis=0)
+        counts = self._counts + new
+        share = new / np.maximum(counts, 1)
+        mean = np.where(known, rows, 0).sum(axis=0) / np.maximum(new, 1)
         apart = mean - self._mean
-        self._squares += ((rows - mean) ** 2).sum(axis=0)
-        self._squares += apart**2 * self._count * len(rows) / count
-        self._mean += apart * len(rows) / count
-        self._count = count
+        self._squares += (np.where(known, rows - mean, 0) ** 2).sum(axis=0)
+        self._squares += apart**2 * self._counts * share
+        self._mean += apart * share
+        self._counts = counts
+        self._rows += len(rows)
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -73,9 +83,14 @@ class Moments:
     @property
     def variance(self) -> tuple[float, ...]:
         """By column; 1 where all values are one, which dividing by it leaves at 0."""
-        variance = self._squares / max(self._count, 1)
+        variance = self._squares / np.maximum(self._counts, 1)
         varies = variance > (_ROUNDING * self._mean) ** 2
         return tuple(np.where(varies, variance, 1.0).tolist())
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Rows without a number, by column."""
+        return tuple((self._rows - self._counts).tolist())
 
 
 class Largest:

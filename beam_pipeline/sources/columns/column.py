@@ -132,6 +132,7 @@ class Columns:
         plain: Columns of JSON that hold anything else there.
         declared: (feature, column), where a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
+        missing_number: What stands for a number that is missing; None if nothing does.
         taken: Columns that are not features of their own name.
     """
 
@@ -151,6 +152,7 @@ class Columns:
     plain: frozenset[str] = frozenset()
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
+    missing_number: float | None = None
 
     taken: frozenset[str] = dataclasses.field(init=False)
 

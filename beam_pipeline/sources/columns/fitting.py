@@ -26,7 +26,14 @@ _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 _SHOWN_CLASSES = 5
 
 
-def fit(feature: Feature, column: str, value: Any, path_of: Callable[[str], str]) -> Value:
+def fit(
+    feature: Feature,
+    column: str,
+    value: Any,
+    path_of: Callable[[str], str],
+    *,
+    missing_number: float | None = None,
+) -> Value:
     """The value of a column as `feature` declares it; what only a file tells is Inspect's.
 
     Args:
@@ -34,11 +41,15 @@ def fit(feature: Feature, column: str, value: Any, path_of: Callable[[str], str]
         column: Where the value stands.
         value: Text of a CSV, or any JSON value.
         path_of: From a file's name in the manifest to its absolute path or URL.
+        missing_number: What stands for a float32 scalar that is missing; None if nothing does.
 
     Raises:
         RecordError: "does not fit the schema"; the detail names column, value, and what was
             expected.
     """
+    is_number = (feature.kind, feature.dtype) == ("scalar", "float32")
+    if is_number and missing_number is not None and _is_empty(value):
+        return missing_number
     try:
         return _READERS[feature.kind](feature, value, path_of)
     except (ValueError, RecordError) as error:

@@ -171,8 +171,16 @@ def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
     return max(one, other, key=_WIDTH.__getitem__)
 
 
-def convert(name: str, value: Any, kind: Kind | None) -> Value:
+def convert(
+    name: str, value: Any, kind: Kind | None, *, missing_number: float | None = None
+) -> Value:
     """`value` of the column `name` as its column's kind; a missing text is "".
+
+    Args:
+        name: For messages.
+        value: A CSV's text, or any JSON value.
+        kind: Of the column.
+        missing_number: What stands for a number that is missing; None if nothing does.
 
     Returns:
         An int, float or str; of a list an `Array` of int64 or float32, or a tuple of str.
@@ -189,13 +197,17 @@ def convert(name: str, value: Any, kind: Kind | None) -> Value:
             if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
                 return kind(truth)
     if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
+        if kind in (int, float) and missing_number is not None:
+            return missing_number
         if kind not in (None, str):
             what, fill = (
-                ("lists", "") if isinstance(kind, ListOf) else ("numbers", ", say with nan")
+                ("lists", "fill it")
+                if isinstance(kind, ListOf)
+                else ("numbers", "fill it, store nan by --missing-numbers nan")
             )
             raise RecordError(
                 "missing value",
-                f"column {name!r} is empty here, but has {what} elsewhere; fill it{fill}, or "
+                f"column {name!r} is empty here, but has {what} elsewhere; {fill}, or "
                 "leave the column out with --ignore-columns",
             )
         return ""

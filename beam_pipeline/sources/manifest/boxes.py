@@ -18,9 +18,12 @@ _LABELS = (
 )  # fmt: skip
 
 
-def _attribute(column: str, value: Any, kind: Kind | None) -> int | float | str:
+def _attribute(
+    column: str, value: Any, kind: Kind | None, missing_number: float | None
+) -> int | float | str:
     """The value of one box; lists in a CSV stay the text that they are."""
-    converted = convert(column, value, str if isinstance(kind, ListOf) else kind)
+    kind = str if isinstance(kind, ListOf) else kind
+    converted = convert(column, value, kind, missing_number=missing_number)
     assert isinstance(converted, int | float | str)
     return converted
 
@@ -60,7 +63,8 @@ def boxes_from_rows(
         else (),
         attributes={
             attribute_name(name): tuple(
-                _attribute(name, row.get(name), kinds[name]) for row in with_box
+                _attribute(name, row.get(name), kinds[name], columns.missing_number)
+                for row in with_box
             )
             for name in names
         },
@@ -102,7 +106,10 @@ def boxes_from_lists(
         attributes[name] = (
             tuple(values)
             if kinds is None
-            else tuple(_attribute(column, value, kinds.get(column)) for value in values)
+            else tuple(
+                _attribute(column, value, kinds.get(column), columns.missing_number)
+                for value in values
+            )
         )
     return Boxes(
         coordinates=coordinates,

@@ -58,6 +58,8 @@ class ReadManifest(beam.PTransform):
         ignore_columns: Columns to leave out.
         classes: Names of classes that are written as numbers.
         schema: What is read, and as what; empty finds out by looking.
+        missing_number: What stands for a number that a row misses, such as NaN, so that the
+            column is float32; None rejects the row.
     """
 
     path: str
@@ -70,6 +72,7 @@ class ReadManifest(beam.PTransform):
     ignore_columns: Sequence[str] = ()
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
+    missing_number: float | None = None
 
     def columns(self, names: Iterable[str], probed: Probed, looks: Looks) -> Columns:
         """Which column is which, by their names and the first rows.
@@ -95,7 +98,12 @@ class ReadManifest(beam.PTransform):
             _tell("read as text, for no such files are there (see --image-root)", lost)
         without = unlabelled(probed, columns.label_columns)
         _tell("without any label in the first rows, so that records may lack them", without)
-        return dataclasses.replace(columns, classes=tuple(self.classes), unlabelled=without)
+        return dataclasses.replace(
+            columns,
+            classes=tuple(self.classes),
+            unlabelled=without,
+            missing_number=self.missing_number,
+        )
 
 
 def _tell(what: str, names: Collection[str]) -> None:

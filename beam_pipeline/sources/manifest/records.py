@@ -130,7 +130,13 @@ def record_from_rows(
             continue
         if any(row.values.get(column) != value for row in rows[1:]):
             raise RecordError(MALFORMED, f"rows of one picture differ in the column {column!r}")
-        features[feature.name] = fit(feature, column, value, first.manifest.path_of)
+        features[feature.name] = fit(
+            feature,
+            column,
+            value,
+            first.manifest.path_of,
+            missing_number=columns.missing_number,
+        )
     for name, column in columns.labels:
         value = first.values.get(column)
         if is_stated(value) or not may_lack_labels:
@@ -146,7 +152,9 @@ def record_from_rows(
         attributes = f"{columns.boxes}." if columns.boxes else "\0"
         for name, kind in kinds.items():
             if name not in columns.taken and not name.startswith(attributes):
-                features[name] = convert(name, plain_row.get(name), kind)
+                features[name] = convert(
+                    name, plain_row.get(name), kind, missing_number=columns.missing_number
+                )
     return Record(key=first.key, features=features, split=splits.pop(), source=first.source)
 
 

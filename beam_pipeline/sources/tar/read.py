@@ -45,6 +45,8 @@ class ReadTar(beam.PTransform):
         ignore_columns: Extensions, and names in JSON, to leave out.
         classes: Names of classes that are written as numbers.
         schema: What a user declared of the features; the others are left out.
+        missing_number: What stands for a number that JSON misses, such as NaN; None rejects
+            the record.
     """
 
     path: str
@@ -52,6 +54,7 @@ class ReadTar(beam.PTransform):
     ignore_columns: Collection[str] = ()
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
+    missing_number: float | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, others = find_files(self.path, is_tar)
@@ -68,7 +71,8 @@ class ReadTar(beam.PTransform):
             | "FindRoles" >> beam.Map(find_roles, labels, tuple(self.schema))  # Role by name
         )
         return batches | Gather(
-            record_of_parts, (AsSingleton(roles), tuple(self.classes), tuple(self.schema))
+            record_of_parts,
+            (AsSingleton(roles), tuple(self.classes), tuple(self.schema), self.missing_number),
         )
 
 

@@ -41,6 +41,7 @@ def record_of_parts(
     roles: Mapping[str, Role],
     classes: Sequence[str] = (),
     schema: Sequence[Feature] = (),
+    missing_number: float | None = None,
 ) -> Iterator[Record | Rejected]:
     """The record of all members of one name in one tar.
 
@@ -50,15 +51,16 @@ def record_of_parts(
         roles: What every extension and JSON name becomes.
         classes: The names of labels that are written as numbers.
         schema: What a user declared; empty leaves it to `roles`.
+        missing_number: What stands for a number that is missing; None if nothing does.
     """
     archive = members[0][0]
     parts = sorted((part for _, part in members), key=lambda part: part.extension)
     try:
         values = _by_name(parts)
         if schema:
-            features = declared_features(values, archive.path, roles, schema)
+            features = declared_features(values, archive.path, roles, schema, missing_number)
         else:
-            features = found_features(values, archive.path, roles, classes)
+            features = found_features(values, archive.path, roles, classes, missing_number)
     except RecordError as error:
         yield Rejected(source=key, reason=error.reason, detail=error.detail)
     else:
@@ -85,7 +87,11 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def found_features(
-    values: Mapping[str, Any], path: str, roles: Mapping[str, Role], classes: Sequence[str] = ()
+    values: Mapping[str, Any],
+    path: str,
+    roles: Mapping[str, Role],
+    classes: Sequence[str] = (),
+    missing_number: float | None = None,
 ) -> dict[str, Value]:
     """The features of a record whose kinds were found by looking.
 
@@ -94,6 +100,7 @@ def found_features(
         path: Of the tar.
         roles: What every extension and JSON name becomes, over all records.
         classes: The names of labels that are written as numbers.
+        missing_number: What stands for a number that is missing; None if nothing does.
 
     Raises:
         RecordError: "missing value", and others of `kinds.convert`.
@@ -115,7 +122,9 @@ def found_features(
         else:
             if role.kind is str and isinstance(content, list | dict):
                 content = json.dumps(content, ensure_ascii=False)
-            features[role.feature] = convert(role.feature, content, role.kind)
+            features[role.feature] = convert(
+                role.feature, content, role.kind, missing_number=missing_number
+            )
     for name, role in roles.items():
         if role.feature not in features:
             raise RecordError(
@@ -140,7 +149,11 @@ def _label(feature: str, content: Any, classes: Sequence[str]) -> ClassLabel | C
 
 
 def declared_features(
-    values: Mapping[str, Any], path: str, roles: Mapping[str, Role], schema: Sequence[Feature]
+    values: Mapping[str, Any],
+    path: str,
+    roles: Mapping[str, Role],
+    schema: Sequence[Feature],
+    missing_number: float | None = None,
 ) -> dict[str, Value]:
     """The features of a record as a user's schema declares them.
 
@@ -149,7 +162,7 @@ def declared_features(
         ConfigError: A feature that no member of any tar is.
     """
     return {
-        feature.name: _declared(feature, sources_of(feature, roles), values, path)
+        feature.name: _declared(feature, sources_of(feature, roles), values, path, missing_number)
         for feature in schema
     }
 
@@ -172,7 +185,11 @@ def sources_of(feature: Feature, roles: Mapping[str, Role]) -> list[str]:
 
 
 def _declared(
-    feature: Feature, names: Sequence[str], values: Mapping[str, Any], path: str
+    feature: Feature,
+    names: Sequence[str],
+    values: Mapping[str, Any],
+    path: str,
+    missing_number: float | None,
 ) -> Value:
     name = next((each for each in names if each in values), "")
     if not name:
@@ -183,7 +200,7 @@ def _declared(
         if form in _OF_FILE:
             return _OF_FILE[form](_range(value, path))
         value = value.content
-    return fit(feature, name, value, _no_path)
+    return fit(feature, name, value, _no_path, missing_number=missing_number)
 
 
 def _no_path(name: str) -> str:

@@ -13,7 +13,7 @@ from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio, log_mel
 from trainer.tasks.inputs.category import Category
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Numbers, in_own_unit, standardized
+from trainer.tasks.inputs.numbers import Numbers, encode_together, in_own_unit, standardized
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
@@ -214,6 +214,41 @@ def test_numbers_stay_apart_in_bfloat16():
         keras.config.set_dtype_policy("float32")
 
     np.testing.assert_allclose(x, [[0], [1.5]])
+
+
+def encoded(inputs, *columns):
+    """What a model makes of several inputs of numbers, after it was saved as JSON and read."""
+    taken = [keras.Input(each.shape) for each in inputs]
+    model = keras.Model(taken, encode_together(inputs, taken))
+    model = keras.models.model_from_json(model.to_json())
+    return np.asarray(model([np.array(column, "float32") for column in columns]))
+
+
+def test_numbers_of_several_columns_stay_apart_in_bfloat16():
+    year = Numbers(name="year", size=1, mean=(2021.5,), variance=(2.25,))
+    other = Numbers(name="other", size=1, mean=(0.0,), variance=(1.0,))
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        x = encoded([year, other], [[2020], [2023]], [[0], [1]])
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    np.testing.assert_array_equal(x, [[-1, 0], [1, 1]])
+
+
+def test_the_mean_stands_for_what_is_missing_and_the_model_is_told():
+    nan = np.nan
+    vector = learned(Numbers(name="v", size=2), np.array([[1, nan], [3, nan]]), np.array([[5, 7]]))
+    age = learned(Numbers(name="age", size=1), np.array([20, 40]))
+
+    x = encoded([vector, age], [[nan, 7], [3, nan]], [[30], [nan]])
+
+    assert vector.missing == (0, 2)
+    assert (vector.mean, vector.variance) == ((3, 7), (8 / 3, 1))
+    assert "v is missing (NaN) in 2 records or less" in vector.remark
+    # Both columns of v, age, and whether the second of v is missing, which is known to occur.
+    np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
+    assert age.remark == ""
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])

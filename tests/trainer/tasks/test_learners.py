@@ -61,6 +61,27 @@ def test_numbers_that_are_none_are_named(bad):
         Moments("age", 1).add(np.array([1, bad]))
 
 
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_moments_of_what_is_not_missing(size):
+    rows = np.random.default_rng(1).normal(50, 3, [100, 4])
+    rows[::3, 1] = np.nan
+    rows[:60, 2] = np.nan
+    rows[:, 3] = np.nan
+    moments = Moments("x", 4, may_lack=True)
+
+    for start in range(0, 100, size):
+        moments.add(rows[start : start + size])
+
+    np.testing.assert_allclose(moments.mean, [*np.nanmean(rows[:, :3], axis=0), 0])
+    np.testing.assert_allclose(moments.variance, [*np.nanvar(rows[:, :3], axis=0), 1])
+    assert moments.missing == (0, 34, 60, 100)
+
+
+def test_infinity_is_not_missing():
+    with pytest.raises(ConfigError, match=r"'age' is inf"):
+        Moments("age", 1, may_lack=True).add(np.array([np.nan, np.inf]))
+
+
 @pytest.mark.parametrize(
     ("batches", "least", "expected"),
     [

@@ -40,11 +40,17 @@ def test_what_is_learned(target, stored, expected):
         pytest.param(LABEL, [0, 1, 0, 1, 2], "is not one of the 2 classes", "2", id="too large"),
         pytest.param(NAME, ["b", "c"], "is not one of the 2 classes", "c", id="unknown name"),
         pytest.param(TAGS, [[0, 3]], "a number that is not one of the 3", "3", id="several"),
+        pytest.param(PRICE, [[1.0, np.nan]], "price of a record is no number", "nan", id="missing"),
+        pytest.param(
+            PRICE, [[1.0, np.inf]], "price of a record is no number", "inf", id="infinite"
+        ),
     ],
 )
-def test_labels_that_are_no_class_are_an_error(target, stored, said, wrong):
+def test_targets_that_cannot_be_learned_are_an_error(target, stored, said, wrong):
+    dtype = {NAME: tf.string, PRICE: tf.float32}.get(target, tf.int64)
+
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{said}.*There is:\] \[{wrong}\]"):
-        in_pipeline(target, tf.constant(stored, tf.string if target is NAME else tf.int64))
+        in_pipeline(target, tf.constant(stored, dtype))
 
 
 def log1pexp(x):

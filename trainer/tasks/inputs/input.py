@@ -82,6 +82,11 @@ class Input(abc.ABC):
         """What looks at the train split before training; None where nothing is to learn."""
         return None
 
+    @property
+    def remark(self) -> str:
+        """What the user should know of what was learned; "" for nothing."""
+        return ""
+
     def host_step(self) -> Callable[[Any], Any]:
         """The function that batches go through in the input pipeline, on the CPU."""
         return lambda values: values

@@ -1,4 +1,8 @@
-"""Numbers: scalars and vectors, each column brought to mean 0 and variance 1."""
+"""Numbers: scalars and vectors, each column brought to mean 0 and variance 1.
+
+A number that is missing (NaN) becomes the mean; where the train split misses some, a column of
+0 and 1 beside tells the model of which records.
+"""
 
 import dataclasses
 import math
@@ -24,6 +28,7 @@ class Numbers(Input):
         size: Numbers a record; 1 for a scalar.
         mean: By column, over the train split.
         variance: By column.
+        missing: Records of the train split without the number, by column.
     """
 
     kind: ClassVar[str] = "numbers"
@@ -32,6 +37,7 @@ class Numbers(Input):
     size: int
     mean: tuple[float, ...] = learned()
     variance: tuple[float, ...] = learned()
+    missing: tuple[int, ...] = learned()
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -42,24 +48,44 @@ class Numbers(Input):
         return (self.size,)
 
     def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.size)
+        moments = Moments(self.name, self.size, may_lack=True)
         return Learner(
             moments,
-            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
+            lambda: dataclasses.replace(
+                self, mean=moments.mean, variance=moments.variance, missing=moments.missing
+            ),
+        )
+
+    @property
+    def remark(self) -> str:
+        if not any(self.missing):
+            return ""
+        records = f"{max(self.missing):,} records" + (" or less" if self.size > 1 else "")
+        return (
+            f"{self.name} is missing (NaN) in {records}: the mean stands for it, and the model is "
+            "told which"
         )
 
     def prepare(self, values: Any) -> Any:
         return tf.reshape(tf.cast(values, tf.float32), [-1, self.size])
 
     def encode(self, x: Any) -> Any:
-        return standardized(x, self.mean, self.variance)
+        return encode_together([self], [x])
 
 
 def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
     """One vector of all: a table of 784 columns would else be 784 branches to make and to run."""
-    x = keras.layers.Concatenate()(tensors) if len(tensors) > 1 else tensors[0]
+    x = keras.layers.Concatenate(dtype="float32")(tensors) if len(tensors) > 1 else tensors[0]
     mean = [number for each in inputs for number in each.mean]
-    return standardized(x, mean, [number for each in inputs for number in each.variance])
+    variance = [number for each in inputs for number in each.variance]
+    missing = [count for each in inputs for count in each.missing or [0] * each.size]
+    is_missing = keras.ops.isnan(x)
+    x = keras.ops.where(is_missing, 0.0, standardized(x, mean, variance))
+    if not any(missing):
+        return x
+    lacking = [column for column, count in enumerate(missing) if count]
+    told = keras.ops.cast(keras.ops.take(is_missing, lacking, axis=-1), "float32")
+    return keras.layers.Concatenate()([x, told])
 
 
 def standardized(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.tasks.inputs.input import learned
 from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
-from trainer.tasks.targets.target import PerExample, Target, logits
+from trainer.tasks.targets.target import PerExample, Target, logits, none_of
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -85,7 +85,7 @@ class OneClass(Target):
         def checked(stored: Any) -> Any:  # a GPU would turn wrong ones into NaN without a word
             target = number(stored)
             wrong = tf.boolean_mask(stored, (target < 0) | (target >= len(self.classes)))
-            with tf.control_dependencies([_none(wrong, message)]):
+            with tf.control_dependencies([none_of(wrong, message)]):
                 return tf.identity(target)
 
         return checked
@@ -144,7 +144,7 @@ class ManyClasses(Target):
 
         def many_hot(numbers: Any) -> Any:
             wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
-            with tf.control_dependencies([_none(wrong, message)]):
+            with tf.control_dependencies([none_of(wrong, message)]):
                 # Of no numbers at all a sum is 0, a maximum -inf.
                 counts = tf.reduce_sum(tf.one_hot(numbers, len(self.classes)), axis=1)
             return tf.minimum(counts, 1.0)
@@ -157,10 +157,6 @@ class ManyClasses(Target):
 
     def head(self, x: Any) -> Any:
         return logits(x, self.num_outputs)
-
-
-def _none(wrong: Any, message: str) -> Any:
-    return tf.debugging.Assert(tf.size(wrong) == 0, [message, wrong])
 
 
 def _numbered(largest: int) -> tuple[str, ...]:

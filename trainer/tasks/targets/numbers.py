@@ -13,7 +13,7 @@ from trainer.features import Feature
 from trainer.tasks.inputs.input import learned
 from trainer.tasks.inputs.numbers import in_own_unit
 from trainer.tasks.learners import Learner, Moments
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Target, none_of
 
 
 def squared_error(target: Any, outputs: Any) -> Any:
@@ -69,7 +69,15 @@ class Numbers(Target):
 
     def host_step(self) -> Callable[[Any], Any]:
         """To float32 [b, size]."""
-        return lambda stored: tf.reshape(tf.cast(stored, tf.float32), [-1, self.size])
+        message = f"{self.name} of a record is no number; leave such records out of the dataset"
+
+        def checked(stored: Any) -> Any:
+            target = tf.reshape(tf.cast(stored, tf.float32), [-1, self.size])
+            wrong = tf.boolean_mask(target, ~tf.math.is_finite(target))
+            with tf.control_dependencies([none_of(wrong, f"{message}. There is:")]):
+                return tf.identity(target)
+
+        return checked
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The mean over the columns of squared errors, each divided by its column's variance.

@@ -49,6 +49,23 @@ def test_scalars(dtype, value, expected):
     assert type(made) is type(expected)
 
 
+@pytest.mark.parametrize("value", ["", " ", None])
+def test_what_stands_for_a_missing_number(value):
+    number, whole, text = parse_schema(
+        {
+            "a": {"kind": "scalar", "dtype": "float32"},
+            "b": {"kind": "scalar", "dtype": "int64"},
+            "c": {"kind": "text"},
+        }
+    )
+
+    assert fit(number, "a", value, str, missing_number=-1.5) == -1.5
+    assert fit(number, "a", "2", str, missing_number=-1.5) == 2
+    assert fit(text, "c", value, str, missing_number=-1.5) == (value or "")
+    with pytest.raises(RecordError, match="column 'b' is empty, where one int64 number"):
+        fit(whole, "b", value, str, missing_number=-1.5)
+
+
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [

@@ -125,6 +125,16 @@ def test_a_missing_value_is_an_empty_text_and_no_number():
     assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
 
 
+def test_what_stands_for_a_missing_number():
+    for kind in (int, float):
+        for missing in ("", " ", None):
+            assert convert("n", missing, kind, missing_number=-1.5) == -1.5
+    assert convert("n", "3", int, missing_number=-1.5) == 3
+    assert convert("t", None, str, missing_number=-1.5) == ""
+    with pytest.raises(RecordError, match="column 'n' is empty here, but has lists"):
+        convert("n", "", ListOf(int), missing_number=-1.5)
+
+
 def test_kinds_of_json():
     assert [kind_of_json(value) for value in (1, True, 1.5, "1", None, 2**70)] == [
         int, int, float, str, None, str,

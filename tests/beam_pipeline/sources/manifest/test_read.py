@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -563,3 +564,52 @@ def test_boxes_that_a_schema_declares(tmp_path, run_transform):
         ),
     }
     assert rejects(elements)["m.csv:4"][1] == "rows of one picture differ in the column 'age'"
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        pytest.param(ReadCsv, "age,size,name\n30,,a\n,2.5,\n", id="csv"),
+        pytest.param(
+            ReadJsonl,
+            json_lines(
+                {"age": 30, "size": None, "name": "a"}, {"age": None, "size": 2.5, "name": None}
+            ),
+            id="null",
+        ),
+        pytest.param(
+            ReadJsonl, json_lines({"age": 30, "name": "a"}, {"size": 2.5}), id="not mentioned"
+        ),
+    ],
+)
+def test_numbers_that_are_missing_may_be_stored(tmp_path, run_transform, read, text):
+    path = write(tmp_path / "m", text)
+
+    assert len(rejects(run_transform(read(path)))) == 2
+    records = records_by_key(run_transform(read(path, missing_number=math.nan)))
+
+    first, second = (
+        records[f"m:{line}"].features for line in ((2, 3) if read is ReadCsv else (1, 2))
+    )
+    assert (first["age"], first["name"], second["size"], second["name"]) == (30, "a", 2.5, "")
+    assert math.isnan(first["size"])
+    assert math.isnan(second["age"])
+
+
+def test_boxes_without_a_number_beside(tmp_path, run_transform):
+    path = write(
+        tmp_path / "m.csv",
+        "filename,class,xmin,ymin,xmax,ymax,score\na.jpg,x,1,2,3,4,0.5\na.jpg,x,1,2,3,4,\n",
+    )
+
+    (record,) = records_by_key(run_transform(ReadCsv(path, missing_number=-1.0))).values()
+
+    assert record.features["boxes"].attributes == {"score": (0.5, -1.0)}
+
+
+def test_a_label_is_no_number_that_may_be_missing(tmp_path, run_transform):
+    path = write(tmp_path / "m.csv", "x,label\n1,3\n2,\n")
+
+    elements = run_transform(ReadCsv(path, missing_number=math.nan))
+
+    assert rejects(elements)["m.csv:3"][0] == "missing value"

@@ -1,5 +1,6 @@
 """The members of one name are one record; their extensions say what they are."""
 
+import functools
 import io
 import itertools
 import json
@@ -366,6 +367,19 @@ def test_the_transform(write, read, run_transform):
     assert [(each.source, each.reason, each.bad) for each in found[1].values()] == [
         ("notes.txt", "not a tar file", False)
     ]
+
+
+@pytest.mark.parametrize("schema", ["", "declared"])
+def test_numbers_that_are_missing_may_be_stored(write, run_transform, schema):
+    declared = Feature(name="age", kind="scalar", dtype="float32", shape=(), key="age")
+    tars = {"x.tar": {"0.json": {"age": 3, "n": 1}, "1.json": {"age": None, "n": 1}}}
+    read = functools.partial(ReadTar, write(tars), schema=(declared,) if schema else ())
+
+    assert by_name(run_transform(read()))[1].keys() == {"x.tar/1"}
+    records, rejects = by_name(run_transform(read(missing_number=-1.0)))
+
+    assert rejects == {}
+    assert [records[key].features["age"] for key in sorted(records)] == [3, -1.0]
 
 
 def test_members_without_extension(read):
