@@ -57,8 +57,8 @@ class Moments:
             ConfigError: One is infinite, or NaN and may not be.
         """
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
-        known = ~np.isnan(rows) if self._may_lack else np.full(rows.shape, True)
-        if not np.isfinite(rows[known]).all():
+        known = np.broadcast_to(~np.isnan(rows) if self._may_lack else True, rows.shape)
+        if not np.isfinite(rows).all(where=known):
             bad = rows[known & ~np.isfinite(rows)][0]
             raise ConfigError(
                 f"a record's {self._name!r} is {bad}, which no model learns from; leave such "
@@ -67,9 +67,9 @@ class Moments:
         new = known.sum(axis=0)
         counts = self._counts + new
         share = new / np.maximum(counts, 1)
-        mean = np.where(known, rows, 0).sum(axis=0) / np.maximum(new, 1)
+        mean = rows.sum(axis=0, where=known) / np.maximum(new, 1)
         apart = mean - self._mean
-        self._squares += (np.where(known, rows - mean, 0) ** 2).sum(axis=0)
+        self._squares += ((rows - mean) ** 2).sum(axis=0, where=known)
         self._squares += apart**2 * self._counts * share
         self._mean += apart * share
         self._counts = counts
