@@ -1,24 +1,21 @@
-"""Pascal VOC: annotations, their images, their image sets, and what is left over."""
+"""Pascal VOC trees become records: images, their image sets, and what is left over."""
 
 import collections
 
 import pytest
 
-from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Boxes, Record, Rejected
-from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.voc.files import list_voc
 from beam_pipeline.sources.voc.read import ReadVoc, read_pairs
 from beam_pipeline.sources.voc.sets import choose_lists, is_class_list, listed_names
 
 
-def xml(*objects: str, filename: str = "", size: str = "") -> str:
-    return f"<annotation><filename>{filename}</filename>{size}{''.join(objects)}</annotation>"
-
-
-def thing(name: str = "dog", box: str | None = None, more: str = "") -> str:
-    corners = "<xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax>" if box is None else box
-    return f"<object><name>{name}</name><bndbox>{corners}</bndbox>{more}</object>"
+def annotation(*names: str, filename: str = "") -> str:
+    """Things of these names, each in a box."""
+    box = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>"
+    things = "".join(f"<object><name>{name}</name>{box}</object>" for name in names)
+    return f"<annotation><filename>{filename}</filename>{things}</annotation>"
 
 
 def read(root):
@@ -30,102 +27,6 @@ def read(root):
     }
     assert len(records) + len(rejected) == len(elements)
     return records, rejected
-
-
-# One annotation.
-
-
-def test_parse_annotation():
-    text = xml(
-        thing(
-            "dog",
-            "<xmin>1.5</xmin><ymin> 2 </ymin><xmax>30</xmax><ymax>40</ymax>",
-            "<pose>Left</pose><difficult>1</difficult><truncated>0</truncated>"
-            "<part><name>head</name><bndbox><xmin>3</xmin><ymin>4</ymin><xmax>5</xmax>"
-            "<ymax>6</ymax></bndbox></part>",
-        ),
-        thing(" cat ", more="<occluded>1</occluded><difficult></difficult>"),
-        size="<size><width>640</width><height>480</height><depth>3</depth></size>",
-    )
-    assert parse_annotation(text.encode()) == Boxes(
-        coordinates=((1.5, 2.0, 30.0, 40.0), (1.0, 2.0, 30.0, 40.0)),
-        format="xyxy",
-        labels=("dog", "cat"),
-        attributes={"difficult": (1, 0), "truncated": (0, 0), "occluded": (0, 1)},
-        image_size=(640, 480),
-    )
-
-
-@pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param("", id="absent"),
-        pytest.param("<size><width>0</width><height>0</height></size>", id="zero"),
-        pytest.param("<size><width>640</width></size>", id="half"),
-        pytest.param("<size><width>?</width><height>480</height></size>", id="no number"),
-    ],
-)
-def test_a_size_that_is_not_stated(size):
-    assert parse_annotation(xml(size=size).encode()).image_size is None
-
-
-def test_no_objects_are_no_boxes():
-    boxes = parse_annotation(xml().encode())
-    assert (boxes.coordinates, boxes.labels) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param("<annotation><object>", "not usable as XML", id="cut off"),
-        pytest.param("", "not usable as XML", id="empty"),
-        pytest.param(
-            '<!DOCTYPE a [<!ENTITY b "c">]><annotation>&b;</annotation>',
-            "not usable as XML",
-            id="entities",
-        ),
-        pytest.param("<html/>", "the root element is <html>", id="another root"),
-        pytest.param(xml(thing(), thing("")), "object 2 has no <name>", id="no name"),
-        pytest.param(
-            xml("<object><name>dog</name></object>"),
-            r"object 1 \(dog\) has no <bndbox>",
-            id="no box",
-        ),
-        pytest.param(
-            xml(thing(box="<xmin>1</xmin><ymin>2</ymin><xmax>3</xmax>")),
-            "<ymax> is missing",
-            id="three sides",
-        ),
-        pytest.param(
-            xml(thing(box="<xmin>a</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax>")),
-            "<xmin> is 'a', not a number",
-            id="a word",
-        ),
-        pytest.param(
-            xml(thing(box="<xmin>nan</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax>")),
-            "<xmin> is 'nan'",
-            id="not finite",
-        ),
-        pytest.param(
-            xml(thing(more="<difficult>very</difficult>")), "<difficult> is 'very'", id="attribute"
-        ),
-    ],
-)
-def test_malformed_annotations(text, message):
-    with pytest.raises(RecordError, match=message) as caught:
-        parse_annotation(text.encode())
-    assert caught.value.reason == "malformed annotation"
-
-
-@pytest.mark.parametrize(
-    ("stated", "expected"),
-    [("a.jpg", "a.jpg"), (" C:\\pictures\\a.jpg ", "a.jpg"), ("x/a.jpg", "a.jpg"), ("", "")],
-)
-def test_named_image(stated, expected):
-    assert named_image(xml(filename=stated).encode()) == expected
-
-
-# Image sets.
 
 
 @pytest.mark.parametrize(
@@ -161,13 +62,10 @@ def test_choose_lists(names, used, unused):
     assert ignored == [f"VOC/ImageSets/Main/{name}.txt" for name in unused]
 
 
-# Whole trees.
-
-
 def test_a_devkit_with_image_sets(make_tree):
     voc = "VOCdevkit/VOC2007"
     root = make_tree(
-        {f"{voc}/Annotations/{name}.xml": xml(thing()) for name in "abcde"}
+        {f"{voc}/Annotations/{name}.xml": annotation("dog") for name in "abcde"}
         | {f"{voc}/JPEGImages/{name}.jpg": "" for name in "abcdef"}
         | {f"{voc}/JPEGImages/listed.jpg": ""}
         | {
@@ -201,10 +99,10 @@ def test_a_devkit_with_image_sets(make_tree):
 def test_two_years_of_a_devkit_keep_their_own_sets(make_tree):
     root = make_tree(
         {
-            "VOC2007/Annotations/a.xml": xml(),
+            "VOC2007/Annotations/a.xml": annotation(),
             "VOC2007/JPEGImages/a.jpg": "",
             "VOC2007/ImageSets/Main/trainval.txt": "a\n",
-            "VOC2012/Annotations/a.xml": xml(),
+            "VOC2012/Annotations/a.xml": annotation(),
             "VOC2012/JPEGImages/a.jpg": "",
             "VOC2012/ImageSets/Main/test.txt": "a\n",
         }
@@ -218,7 +116,7 @@ def test_two_years_of_a_devkit_keep_their_own_sets(make_tree):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "filename", "images", "expected"),
+    ("file", "filename", "images", "expected"),
     [
         pytest.param("Annotations/a.xml", "", ["JPEGImages/a.png"], "JPEGImages/a.png", id="voc"),
         pytest.param("annotations/a.xml", "", ["images/a.jpg"], "images/a.jpg", id="lower case"),
@@ -258,23 +156,23 @@ def test_two_years_of_a_devkit_keep_their_own_sets(make_tree):
         ),
     ],
 )
-def test_the_image_of_an_annotation(make_tree, annotation, filename, images, expected):
-    root = make_tree({annotation: xml(filename=filename)} | dict.fromkeys(images, ""))
+def test_the_image_of_an_annotation(make_tree, file, filename, images, expected):
+    root = make_tree({file: annotation(filename=filename)} | dict.fromkeys(images, ""))
     records, _ = read(root)
     assert list(records) == [expected]
-    assert records[expected].source == annotation
+    assert records[expected].source == file
     assert records[expected].features["image"].file.path == f"{root}/{expected}"
 
 
 def test_what_does_not_pair(make_tree):
     root = make_tree(
         {
-            "Annotations/alone.xml": xml(filename="nowhere.jpg"),
+            "Annotations/alone.xml": annotation(filename="nowhere.jpg"),
             "Annotations/broken.xml": "<annotation>",
             "Annotations/broken_alone.xml": "<annotation>",
-            "Annotations/one.xml": xml(filename="shared.jpg"),
-            "Annotations/two.xml": xml(filename="shared.jpg"),
-            "Annotations/fine.xml": xml(),
+            "Annotations/one.xml": annotation(filename="shared.jpg"),
+            "Annotations/two.xml": annotation(filename="shared.jpg"),
+            "Annotations/fine.xml": annotation(),
             "JPEGImages/broken.jpg": "",
             "JPEGImages/shared.jpg": "",
             "JPEGImages/fine.jpg": "",
@@ -308,7 +206,7 @@ def test_what_does_not_pair(make_tree):
     ],
 )
 def test_splits_by_folder(make_tree, folders, splits):
-    texts = {f"{path}/{n}.xml": xml() for n, path in enumerate(folders)}
+    texts = {f"{path}/{n}.xml": annotation() for n, path in enumerate(folders)}
     images = {f"{path}/{n}.jpg": "" for n, path in enumerate(folders)}
     records, rejected = read(make_tree(texts | images))
     assert [records[f"{path}/{n}.jpg"].split for n, path in enumerate(folders)] == splits
@@ -316,7 +214,9 @@ def test_splits_by_folder(make_tree, folders, splits):
 
 
 def test_an_image_set_that_cannot_be_read(make_tree, tmp_path):
-    root = make_tree({"Annotations/a.xml": xml(), "JPEGImages/a.jpg": "", "ImageSets/val.txt": ""})
+    root = make_tree(
+        {"Annotations/a.xml": annotation(), "JPEGImages/a.jpg": "", "ImageSets/val.txt": ""}
+    )
     (tmp_path / "input/ImageSets/val.txt").write_bytes(b"\xff\xff")
     _, rejected = read(root)
     assert rejected == {"ImageSets/val.txt": ("not UTF-8", True)}
@@ -325,7 +225,7 @@ def test_an_image_set_that_cannot_be_read(make_tree, tmp_path):
 def test_the_transform_reads_a_tree(make_tree, run_transform):
     count = 600  # more than a batch
     root = make_tree(
-        {f"Annotations/{n}.xml": xml(thing(), thing("cat")) for n in range(count)}
+        {f"Annotations/{n}.xml": annotation("dog", "cat") for n in range(count)}
         | {f"JPEGImages/{n}.jpg": "" for n in range(count)}
         | {"README": ""}
     )
@@ -343,7 +243,10 @@ def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
     from beam_pipeline import storage
 
     root = make_tree(
-        {"Annotations/a.xml": xml(filename="b.jpg"), "Annotations/c.xml": xml(filename="b.jpg")}
+        {
+            "Annotations/a.xml": annotation(filename="b.jpg"),
+            "Annotations/c.xml": annotation(filename="b.jpg"),
+        }
         | {"images/a.jpg": "", "images/a.png": "", "images/b.jpg": "", "x.jpg": ""}
     )
     there = list(storage.list_files(root))

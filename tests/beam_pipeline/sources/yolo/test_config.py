@@ -1,0 +1,109 @@
+"""YOLO's description of a data set: class names, splits, and paths of other machines."""
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.yolo.config import class_names
+from beam_pipeline.sources.yolo.read import read_config
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "expected"),
+    [
+        pytest.param(["a", "b"], "2", {0: "a", 1: "b"}, id="list"),
+        pytest.param({"0": "a", "7": "b"}, "", {0: "a", 7: "b"}, id="mapping"),
+        pytest.param(None, "2", {0: "0", 1: "1"}, id="only their count"),
+        pytest.param(None, "", None, id="nothing"),
+    ],
+)
+def test_class_names(names, count, expected):
+    assert class_names(names, count, "data.yaml") == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "count", "message"),
+    [
+        pytest.param(["a", "b"], "3", "nc is 3 but names has 2", id="count"),
+        pytest.param(["a", "a"], "", "'a' twice", id="twice"),
+        pytest.param({"x": "a"}, "", "no class numbers", id="keys"),
+        pytest.param("person", "", "names is 'person'", id="text"),
+    ],
+)
+def test_class_names_that_cannot_be(names, count, message):
+    with pytest.raises(ConfigError, match=message):
+        class_names(names, count, "data.yaml")
+
+
+@pytest.mark.parametrize(
+    ("yaml", "images"),
+    [
+        pytest.param(
+            "train: images/train\nval: images/val\n", ("images/train", "images/val"), id="plain"
+        ),
+        pytest.param(
+            "path: .\ntrain: [images/train]\nval: ./images/val/\ntest:\n",
+            ("images/train", "images/val"),
+            id="path, a list, an empty split",
+        ),
+        pytest.param(
+            "train: ../train/images\nval: ../valid/images\n",
+            ("train/images", "valid/images"),
+            id="Roboflow",
+        ),
+        pytest.param(
+            "path: /home/you/datasets/input\ntrain: images/train\nval: images/val\n",
+            ("images/train", "images/val"),
+            id="path of another machine",
+        ),
+        pytest.param(
+            "train: C:\\data\\input\\images\\train\nval: /else/where/images/val\n",
+            ("images/train", "images/val"),
+            id="splits of another machine",
+        ),
+        pytest.param(
+            "path: sub\ntrain: images/a\nval: images/b\n",
+            ("sub/images/a", "sub/images/b"),
+            id="sub",
+        ),
+    ],
+)
+def test_where_data_yaml_says_that_splits_are(make_tree, yaml, images):
+    root = make_tree({"data.yaml": yaml} | {f"{path}/1.jpg": "" for path in images})
+    config = read_config(root)
+    assert config.splits == {
+        "train": (f"{root}/{images[0]}",),
+        "val": (f"{root}/{images[1]}",),
+    }
+
+
+def test_data_yaml_keeps_classes_as_they_are_written(make_tree):
+    root = make_tree({"coco8-pose.yaml": "names:\n  0: no\n  1: 1.0\nkpt_shape: [17, 3]\n"})
+    config = read_config(root)
+    assert config.names == {0: "no", 1: "1.0"}
+    assert config.keypoint_shape == (17, 3)
+    assert config.splits is None
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        pytest.param(
+            {"data.yaml": "train: images/training\nnames: [a]\n"},
+            r"train: 'images/training' does not exist; tried .*/input/images/training, "
+            r".*/input/training; mend the path",
+            id="no such folder",
+        ),
+        pytest.param(
+            {"data.yaml": "train: images\nval: images\n", "images/1.jpg": ""},
+            "train and val are the same",
+            id="one folder twice",
+        ),
+        pytest.param({"data.yaml": "names: [a\n"}, "is not YAML", id="no YAML"),
+        pytest.param({"data.yaml": "names: [a]\nkpt_shape: 17\n"}, "kpt_shape is '17'", id="shape"),
+        pytest.param({"a.yaml": "names: [a]", "b.yaml": "names: [b]"}, "several", id="which"),
+        pytest.param({"classes.txt": "a\na\n"}, "'a' twice", id="classes.txt"),
+    ],
+)
+def test_a_description_that_cannot_be_used(make_tree, files, message):
+    with pytest.raises(ConfigError, match=message):
+        read_config(make_tree(files))
