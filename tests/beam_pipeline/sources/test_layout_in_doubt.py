@@ -1,0 +1,113 @@
+"""What is said where no layout or several are found, and where the one asked for does not fit."""
+
+import re
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources import layout
+
+XML = "<annotation><filename>a.jpg</filename></annotation>"
+BOX = "0 0.5 0.5 0.2 0.4\n"
+CSV = "image,label\npictures/a.jpg,cat\n"
+CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
+
+
+@pytest.mark.parametrize(
+    ("texts", "below", "message"),
+    [
+        pytest.param({}, "nowhere", "the input '.*nowhere' does not exist", id="no such path"),
+        pytest.param({"a.bin": ""}, "a.bin", r"no suffix of these: looked for \.csv", id="suffix"),
+        pytest.param({"a.jpg": ""}, "*.png", "does not exist", id="a pattern of nothing"),
+        pytest.param(
+            {"a.tar": "", "b.npz": ""}, "*", r"fits 2 files .* not all \.tar", id="mixed pattern"
+        ),
+        pytest.param({"a.jpg": ""}, "*.jpg", "cannot tell the layout", id="a pattern of pictures"),
+        pytest.param(
+            {"a.tar.gz": ""}, "a.tar.gz", "decompressing all before it; decompress it", id="tar.gz"
+        ),
+        pytest.param(
+            {"a.tgz": "", "b.txt": ""}, "", r"a\.tgz: no byte range", id="tgz in a folder"
+        ),
+        pytest.param(
+            {"flowers.tar": "", "flowers/rose/1.jpg": "", "flowers/lily/1.jpg": ""},
+            "",
+            r"2 ways: tar: 1 file \(flowers\.tar\); folders: 1 class folder",
+            id="a tar beside what was in it",
+        ),
+        pytest.param({"a.json": "[]"}, "a.json", "without COCO's keys", id="another JSON"),
+        pytest.param(
+            {"a.bin": "", "b/c.bin": ""},
+            "",
+            r"cannot tell .* holds 1 folder \(b\) and 1 file \(a\.bin\); looked for .*"
+            r"\(voc\).*--layout",
+            id="nothing known",
+        ),
+        pytest.param({"images/1.jpg": "", "masks/1.bin": ""}, "", "cannot tell", id="annotated"),
+        pytest.param({"a.csv": "x,y\n", "b.bin": ""}, "", "cannot tell", id="what is the data"),
+        pytest.param({"train/1.jpg": "", "test/1.jpg": ""}, "", "cannot tell", id="only splits"),
+        pytest.param({"images/1.jpg": "", "labels/1.png": ""}, "", "cannot tell", id="masks"),
+        pytest.param(
+            {"Annotations/a.xml": XML, "labels/a.txt": BOX, "images/a.jpg": ""},
+            "",
+            r"2 ways: voc: 1 XML file in Annotations/; yolo: 1 label file .*--layout",
+            id="two layouts",
+        ),
+        pytest.param(
+            {"a.csv": CSV, "b.csv": CSV}, "", r"2 ways: csv: a\.csv; csv: b\.csv", id="two tables"
+        ),
+    ],
+)
+def test_what_cannot_be_told(make_tree, texts, below, message):
+    root = make_tree(texts)
+    with pytest.raises(ConfigError, match=message):
+        layout.detect(f"{root}/{below}" if below else root)
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "found"),
+    [
+        pytest.param(
+            {"train/1.jpg": "", "test/1.jpg": ""}, "folders", r"(train|test)/1\.jpg", id="folders"
+        ),
+        pytest.param({"a/b/c/d/e/f/1.xml": XML}, "voc", r"a/b/c/d/e/f/1\.xml", id="deep"),
+        pytest.param(
+            {"labels/1.txt": "", "images/1.jpg": ""}, "yolo", r"labels/1\.txt", id="empty"
+        ),
+        pytest.param(
+            {"ids.csv": "id,label\n1,2\n", "a.bin": ""}, "csv", r"ids\.csv", id="no image names"
+        ),
+        pytest.param({"a.json": '{"x": 1}'}, "coco", r"a\.json", id="other keys first"),
+    ],
+)
+def test_what_is_told_need_not_look_typical(make_tree, texts, name, found):
+    root = make_tree(texts)
+    resolved = layout.resolve(root, name)
+    assert (resolved.name, resolved.path) == (name, root)
+    assert re.fullmatch(f"{name}: {found}", resolved.found)
+
+
+@pytest.mark.parametrize("name", ["coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays"])
+def test_class_folders_are_nothing_else(make_tree, name):
+    with pytest.raises(ConfigError):
+        layout.resolve(make_tree(CLASS_FOLDERS), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "message"),
+    [
+        pytest.param(
+            "voc", "", r"--layout voc does not fit .* holds 0 folders and 1 file", id="voc"
+        ),
+        pytest.param("folders", "rows.csv", "wants a folder", id="a file for folders"),
+        pytest.param("yolo", "rows.csv", "wants a folder", id="a file for yolo"),
+        pytest.param("parquet", "", "'parquet' is unknown; choose from folders", id="unknown"),
+        pytest.param("csv", "nowhere.csv", "does not exist", id="no such path"),
+        pytest.param("csv", "*.csv", "--layout csv takes no pattern", id="pattern"),
+        pytest.param("tar", "", "--layout tar does not fit", id="tar"),
+    ],
+)
+def test_what_does_not_fit(make_tree, name, below, message):
+    root = make_tree({"rows.csv": CSV})
+    with pytest.raises(ConfigError, match=message):
+        layout.resolve(f"{root}/{below}", name)

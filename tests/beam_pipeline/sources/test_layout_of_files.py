@@ -1,0 +1,121 @@
+"""The layout of single files and patterns; and how little of a tree is looked at to find one."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.frames import framed
+from beam_pipeline.sources import layout
+from beam_pipeline.sources.tree import Tree
+
+COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
+CSV = "image,label\npictures/a.jpg,cat\n"
+JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("rows.csv", CSV, "csv"),
+        ("rows.TSV", CSV, "csv"),
+        ("rows.jsonl", JSON_LINES, "jsonl"),
+        ("rows.ndjson", JSON_LINES, "jsonl"),
+        ("instances.json", COCO, "coco"),
+        ("coco8.yaml", "names: [a]", "yolo"),
+        ("train-0.tar", "", "tar"),
+        ("mnist.npz", "", "arrays"),
+        ("x.NPY", "", "arrays"),
+    ],
+)
+def test_detect_a_file(make_tree, name, text, expected):
+    path = f"{make_tree({name: text})}/{name}"
+    found = layout.Layout(name=expected, path=path, found=f"{expected}: {name}")
+    assert layout.detect(path) == layout.resolve(path, expected) == found
+
+
+def write_tfrecord(path, compress=bytes):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(compress(framed(b"one record")))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["train.tfrecord", "val.tfrecord"],
+        ["x-train.tfrecord-00000-of-00001", "x-val.tfrecord-00000-of-00001"],
+        ["train-00000-of-00001", "val-00000-of-00001"],
+        ["train/part.bin", "val/part.bin"],
+    ],
+)
+def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
+    for name in names:
+        write_tfrecord(tmp_path / name, compress)
+    found = layout.detect(str(tmp_path))
+    assert (found.name, found.path) == ("tfrecord", str(tmp_path))
+    assert found.found == f"tfrecord: 2 files ({', '.join(names)}) in train, val"
+    assert layout.resolve(str(tmp_path), "tfrecord") == found
+    one = layout.detect(str(tmp_path / names[0]))
+    assert (one.name, one.path) == ("tfrecord", str(tmp_path / names[0]))
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "expected"),
+    [
+        (["train-0.tar", "train-1.tar", "x.txt"], "train-*.tar", "tar"),
+        (["a/x.npy", "b/y.npz"], "**/*.np?", "arrays"),
+        (["a.tfrecord", "b.tfrecord"], "[ab].tfrecord", "tfrecord"),
+    ],
+)
+def test_patterns(tmp_path, names, pattern, expected):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_tfrecord(tmp_path / name)
+    found = layout.detect(f"{tmp_path}/{pattern}")
+    assert (found.name, found.path) == (expected, f"{tmp_path}/{pattern}")
+    assert found.found.startswith(f"{expected}: 2 files (")
+    assert layout.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
+
+
+def test_a_compressed_manifest_is_looked_into(make_tree):
+    root = make_tree({"a.jpg": "", "b.csv": "x\n"})
+    Path(root, "rows.csv.gz").write_bytes(gzip.compress(CSV.encode() * 1000))
+    assert layout.detect(root).found == "csv: rows.csv.gz"
+    assert layout.detect(f"{root}/rows.csv.gz").name == "csv"
+
+
+def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
+    root = make_tree({f"class{n}/{m}/1.jpg": "" for n in range(150) for m in range(3)})
+    listed = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    found = layout.detect(root)
+    assert found.found.startswith("folders: 150 class folders")
+    assert len(listed) == len(set(listed)) < 300
+
+
+def test_a_link_to_itself_is_a_file(make_tree):
+    root = make_tree({"cat/1.jpg": "", "dog/1.jpg": ""})
+    Path(root, "cat/2.jpg").symlink_to("2.jpg")
+    assert layout.detect(root).name == "folders"
+    assert Tree(root).look("cat").files == ("1.jpg", "2.jpg")
+
+
+def test_a_remote_tree_is_listed_once(monkeypatch):
+    from beam_pipeline import storage
+
+    names = ["readme.txt", "VOC/Annotations/a.xml", "VOC/JPEGImages/a.jpg"]
+    files = [storage.StoredFile(path=f"gs://b/{n}", relative=n, size=1) for n in names]
+    listings = []
+    monkeypatch.setattr(storage, "list_files", lambda root: listings.append(root) or iter(files))
+    tree = Tree("gs://b")
+    assert {relative: str(listing) for relative, listing in tree.walk()} == {
+        "": "1 folder (VOC) and 1 file (readme.txt)",
+        "VOC": "2 folders (Annotations, JPEGImages) and 0 files",
+        "VOC/Annotations": "0 folders and 1 file (a.xml)",
+        "VOC/JPEGImages": "0 folders and 1 file (a.jpg)",
+    }
+    assert str(tree.look("nowhere")) == "0 folders and 0 files"
+    assert listings == ["gs://b"]
