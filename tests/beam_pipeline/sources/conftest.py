@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from beam_pipeline.records import Record, Rejected
 
 
 @pytest.fixture
@@ -19,3 +22,16 @@ def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
         return str(root)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Rejected]]]:
+    """What a source yielded: (records by key, rejects by source)."""
+
+    def sort(elements: list[Any]) -> tuple[dict[str, Record], dict[str, Rejected]]:
+        records = {each.key: each for each in elements if isinstance(each, Record)}
+        rejects = {each.source: each for each in elements if isinstance(each, Rejected)}
+        assert len(records) + len(rejects) == len(elements)
+        return records, rejects
+
+    return sort

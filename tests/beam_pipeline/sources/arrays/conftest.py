@@ -1,0 +1,69 @@
+"""Files of arrays, and what the source makes of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beam_pipeline.records import Record, Rejected
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.arrays.read import (
+    declared_columns,
+    distinct_values,
+    find_labels,
+    merge_distinct,
+)
+from beam_pipeline.sources.arrays.rows import pieces_of, read_rows
+
+Found = tuple[dict[str, Record], dict[str, Rejected]]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
+    """Writes arrays by file name, several of them as an .npz; returns the folder."""
+
+    def run(files: Mapping[str, Any]) -> str:
+        root = tmp_path / "in"
+        root.mkdir(exist_ok=True)
+        for name, content in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, bytes):
+                path.write_bytes(content)
+            elif isinstance(content, dict):
+                np.savez(path, **content)
+            else:
+                np.save(path, content, allow_pickle=content.dtype.hasobject)
+        return str(root)
+
+    return run
+
+
+@pytest.fixture
+def read(
+    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found], tmp_path: Path
+) -> Callable[..., Found]:
+    """What `ReadArrays` yields, without Beam: (records by key, rejects by source)."""
+
+    def run(
+        files: Mapping[str, Any],
+        path: str = "",
+        label_column: str = "",
+        ignore_columns: Sequence[str] = (),
+        classes: Sequence[str] = (),
+        schema: Sequence[Feature] = (),
+    ) -> Found:
+        tables, elements = find_tables(f"{write(files)}/{path}", ignore_columns)
+        labels = find_labels(tables, label_column)
+        declared = declared_columns(tables, labels, schema)
+        pieces = [each for table in tables for each in pieces_of(table, str(tmp_path / "scratch"))]
+        looked_at = () if label_column or schema else tuple(labels)
+        distinct = merge_distinct(distinct_values(piece, looked_at) for piece in pieces)
+        for piece in pieces:
+            elements += read_rows(piece, distinct, labels, classes, declared)
+        return by_name(elements)
+
+    return run

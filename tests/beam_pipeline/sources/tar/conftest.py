@@ -1,0 +1,98 @@
+"""Tars of a few members, and what the source makes of them."""
+
+import io
+import itertools
+import json
+import tarfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_pipeline.records import Record, Rejected, file_of
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.input_files import find_files
+from beam_pipeline.sources.tar.read import is_tar, read_tar
+from beam_pipeline.sources.tar.records import record_of_parts
+from beam_pipeline.sources.tar.roles import find_roles, merge_seen, seen_in
+
+Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
+Found = tuple[dict[str, Record], dict[str, Rejected]]
+
+
+def _write_tar(path: Path, members: Members) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as archive:
+        for name, content in members.items() if isinstance(members, Mapping) else members:
+            if not isinstance(content, bytes):
+                content = json.dumps(content).encode()
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_tar() -> Callable[[Path, Members], Path]:
+    """Writes a tar; members are content by name; what is no bytes is written as JSON."""
+    return _write_tar
+
+
+@pytest.fixture(scope="session")
+def content() -> Callable[[Any], bytes]:
+    """The bytes that a value of a record refers to."""
+
+    def of(value: Any) -> bytes:
+        file = file_of(value)
+        with open(file.path, "rb") as handle:
+            return handle.read()[file.offset : file.offset + file.length]
+
+    return of
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
+    """Writes tars, given as members or bytes by path below the input; returns the input."""
+
+    def run(tars: Mapping[str, Any]) -> str:
+        for name, members in tars.items():
+            path = tmp_path / "in" / name
+            if isinstance(members, bytes):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(members)
+            else:
+                _write_tar(path, members)
+        return str(tmp_path / "in")
+
+    return run
+
+
+@pytest.fixture
+def read(
+    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found]
+) -> Callable[..., Found]:
+    """What `ReadTar` yields of such tars, without Beam: (records by key, rejects by source)."""
+
+    def run(
+        tars: Mapping[str, Any],
+        path: str = "",
+        label_column: str = "",
+        ignore_columns: Sequence[str] = (),
+        classes: Sequence[str] = (),
+        schema: Sequence[Feature] = (),
+    ) -> Found:
+        files, _ = find_files(f"{write(tars)}/{path}", is_tar)
+        entries: list[Any] = []
+        elements: list[Any] = []
+        for each in (each for file in files for each in read_tar(file, schema, ignore_columns)):
+            (elements if isinstance(each, Rejected) else entries).append(each)
+        seen = merge_seen(seen_in([part]) for _, _, (_, part), _ in entries)
+        roles = find_roles(seen, list(filter(None, label_column.split(","))), schema)
+        entries.sort(key=lambda entry: entry[:2])
+        for key, group in itertools.groupby(entries, key=lambda entry: entry.key):
+            members = [entry.value for entry in group]
+            elements += record_of_parts(key, members, roles, classes, schema)
+        return by_name(elements)
+
+    return run
