@@ -1,0 +1,141 @@
+"""What cannot be used: a row is rejected by its line, a column or header stops the build."""
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import ClassLabel
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+
+
+def test_rows_that_cannot_be_used_are_rejected_by_line(
+    tmp_path, run_transform, write, records_by_key, rejects
+):
+    path = write(
+        tmp_path / "labels.tsv",
+        b"path\tlabel\tage\n"
+        b"1.jpg\tcat\t1\n"
+        b"2.jpg\tcat\n"
+        b"\tcat\t1\n"
+        b"4.jpg\tcat\t\n"
+        b"5.jpg\t\t5\n"
+        b"6.jpg\tc\xe9\t5\n"
+        b'7.jpg\t"unclosed\n',
+    )
+
+    elements = run_transform(ReadCsv(path))
+
+    assert list(records_by_key(elements)) == ["1.jpg"]
+    found = rejects(elements)
+    assert {source: reason for source, (reason, _) in found.items()} == {
+        "labels.tsv:3": "malformed annotation",
+        "labels.tsv:4": "malformed annotation",
+        "labels.tsv:5": "missing value",
+        "labels.tsv:6": "missing value",
+        "labels.tsv:7": "malformed annotation",
+        "labels.tsv:8": "malformed annotation",
+    }
+    assert found["labels.tsv:3"][1].startswith("2 fields where the header has 3")
+    assert "'age'" in found["labels.tsv:5"][1]
+    assert found["labels.tsv:7"][1].startswith("not UTF-8")
+
+
+def test_jsonl_rows_that_cannot_be_used(
+    tmp_path, run_transform, write, json_lines, records_by_key, rejects, others
+):
+    path = write(
+        tmp_path / "m.jsonl",
+        json_lines({"image": "1.jpg", "label": 3, "n": 1}, {"image": "2.jpg", "label": 3.0})
+        + "\n{\n[1]\n"
+        + json_lines({"label": 1, "n": 1}, {"image": "7.jpg", "label": None, "n": 1}),
+    )
+    elements = run_transform(ReadJsonl(path))
+    assert others(records_by_key(elements)["1.jpg"]) == {"label": ClassLabel("3"), "n": 1}
+    assert {source: reason for source, (reason, _) in rejects(elements).items()} == {
+        "m.jsonl:2": "missing value",
+        "m.jsonl:4": "malformed annotation",
+        "m.jsonl:5": "malformed annotation",
+        "m.jsonl:6": "malformed annotation",
+        "m.jsonl:7": "missing value",
+    }
+
+
+@pytest.mark.parametrize(
+    ("usual", "late", "reason"),
+    [
+        pytest.param(None, {}, "unsupported column", id="object"),
+        pytest.param(1, [1], "unsupported column", id="list among numbers"),
+        pytest.param([1], 1, "unsupported column", id="number among lists"),
+        pytest.param([1], [[1], 2], "malformed annotation", id="ragged"),
+        pytest.param([1], None, "missing value", id="no list"),
+        pytest.param([1], [None], "missing value", id="null in a list"),
+        pytest.param([1], [2**64], "value out of range", id="huge"),
+        pytest.param([1.5], [1e300], "value out of range", id="too large for float32"),
+    ],
+)
+def test_an_odd_value_rejects_its_row_alone(
+    tmp_path, run_transform, write, json_lines, records_by_key, rejects, usual, late, reason
+):
+    good = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
+    rows = json_lines(*good, {"image": "odd.jpg", "v": late})
+    elements = run_transform(ReadJsonl(write(tmp_path / "late.jsonl", rows)))
+    assert len(records_by_key(elements)) == 120
+    found = rejects(elements)["late.jsonl:121"]
+    assert found[0] == reason
+    assert "column 'v'" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param({"x": 1}, r"'v' holds \{'x': 1\}, an object; .*ignore-columns", id="object"),
+        pytest.param([{"x": 1}], "is no list of plain values", id="list of objects"),
+        pytest.param([["a"]], "is no list of plain values", id="nested texts"),
+        pytest.param([1, 2], "'v' holds 3, but lists in other rows", id="list and number"),
+    ],
+)
+def test_unsupported_columns_stop_before_the_job(
+    tmp_path, run_transform, write, json_lines, value, message
+):
+    rows = [{"image": "a.jpg", "v": value}, {"image": "b.jpg"}, {"image": "c.jpg", "v": 3}]
+    path = write(tmp_path / "early.jsonl", json_lines(*rows))
+    with pytest.raises(ConfigError, match=rf"early\.jsonl:[13]: .*{message}"):
+        run_transform(ReadJsonl(path))
+    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 3
+
+
+def test_lists_beside_the_one_box_of_a_row(tmp_path, run_transform, write, json_lines):
+    row = {"image": "a.jpg", "x": 1, "y": 2, "w": 3, "h": 4, "outline": [1, 2, 3]}
+    path = write(tmp_path / "m.jsonl", json_lines(row))
+    with pytest.raises(ConfigError, match=r"'outline' holds lists.*--ignore-columns"):
+        run_transform(ReadJsonl(path))
+
+
+@pytest.mark.parametrize(
+    "header", [pytest.param("1.jpg,cat", id="a path"), pytest.param("5.1,3.5,setosa", id="numbers")]
+)
+def test_a_csv_without_a_header(tmp_path, run_transform, write, header):
+    path = write(tmp_path / "m.csv", f"{header}\n")
+    with pytest.raises(ConfigError, match=r"is no column's name: .*--column-names"):
+        run_transform(ReadCsv(path))
+    names = [*"abc"][: header.count(",") + 1]
+    assert len(run_transform(ReadCsv(path, column_names=names))) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        pytest.param("39, State, 77516, 13", "each is larger .*--column-names", id="UCI's adult"),
+        pytest.param("5,0,0,0", "each is larger .*--column-names", id="MNIST"),
+        pytest.param("a,b,a", "'a' twice: rename one, or.*--column-names", id="twice"),
+        pytest.param("a\rb\rc", "line ends of LF or CRLF", id="old Macintosh"),
+    ],
+)
+def test_a_header_that_cannot_be_one(tmp_path, run_transform, write, header, message):
+    with pytest.raises(ConfigError, match=message):
+        run_transform(ReadCsv(write(tmp_path / "m.csv", f"{header}\n")))
+
+
+def test_numbers_that_name_columns(tmp_path, run_transform, write):
+    path = write(tmp_path / "m.csv", "country,2001,2002\nCuba,1,2\n")
+    (record,) = run_transform(ReadCsv(path))
+    assert record.features == {"country": "Cuba", "2001": 1, "2002": 2}
