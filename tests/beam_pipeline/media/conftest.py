@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beam_pipeline import records
+from beam_pipeline.media.images import ImageFacts, ImageOptions, encode_image, inspect_image
+
 
 def _pixels(size: tuple[int, int]) -> Image.Image:
     """A smooth picture in all colours, so that JPEG changes little."""
@@ -61,6 +64,50 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
         return buffer.getvalue()
 
     return save
+
+
+@pytest.fixture(scope="session")
+def store() -> Callable[..., tuple[ImageFacts, bytes]]:
+    """What the stages do to a picture: inspect it, and later encode it."""
+
+    def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
+        options = options or ImageOptions()
+        facts = inspect_image(data, options)
+        image = records.Image(
+            file=records.FileRef(path="/a"),
+            format=facts.format,
+            width=facts.width,
+            height=facts.height,
+            channels=facts.channels,
+            conversions=facts.conversions,
+        )
+        stored = encode_image(data, image, options)
+        assert encode_image(data, image, options) == stored  # the same bytes each time
+        return facts, stored
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def open_image() -> Callable[[bytes], Image.Image]:
+    """The picture in a file's bytes."""
+
+    def load(data: bytes) -> Image.Image:
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        return image
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def rgb_of() -> Callable[[Image.Image], np.ndarray]:
+    """A picture's colours, in integers that may be subtracted: [height, width, 3]."""
+
+    def array(image: Image.Image) -> np.ndarray:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+    return array
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
