@@ -1,0 +1,120 @@
+"""A value under a declared feature becomes one key, of the type and form declared."""
+
+import numpy as np
+import pytest
+
+from beam_pipeline.encoding import example_values
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Array, Audio, Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.schema.declaration import parse_schema
+
+
+def array(values, **more):
+    values = np.asarray(values)
+    little = values.astype(values.dtype.newbyteorder("<"))
+    return Array(dtype=values.dtype.name, shape=values.shape, data=little.tobytes(), **more)
+
+
+def declared_value(declared, value, payload=None):
+    """The one value of a record whose feature "x" is declared so, by key."""
+    schema = parse_schema([{"name": "x", **declared}])
+    record = Record(key="a", features={} if value is None else {"x": value})
+    return example_values(record, schema, {} if payload is None else {"x": payload})
+
+
+LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "expected"),
+    [
+        pytest.param(LISTED, array([0.5, 2]), [0.5, 2.0], id="float list"),
+        pytest.param(LISTED, array([1, 2]), [1.0, 2.0], id="ints as floats"),
+        pytest.param(
+            {**LISTED, "dtype": "int64"}, array([True, False]), [1, 0], id="bools as ints"
+        ),
+        pytest.param(
+            {**LISTED, "shape": [2, 2]},
+            array([[1.0, 2], [3, 4]]),
+            [1.0, 2.0, 3.0, 4.0],
+            id="C order",
+        ),
+        pytest.param({**LISTED, "shape": []}, 3, [3.0], id="a number as a tensor"),
+        pytest.param({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()], id="texts"),
+        pytest.param(
+            {"kind": "sequence", "dtype": "int64"}, array([3, -1, 2]), [3, -1, 2], id="sequence"
+        ),
+        pytest.param(
+            {"kind": "sequence", "dtype": "int64"}, array(np.zeros(0, "i8")), [], id="empty"
+        ),
+        pytest.param({"kind": "sequence", "dtype": "string"}, (), [], id="no words"),
+        pytest.param(
+            {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+            array([[1, 2], [3, 255]]),
+            [b"\1\2\3\xff"],
+            id="raw",
+        ),
+        pytest.param(
+            {"kind": "tensor", "dtype": "float16", "shape": [1], "encoding": "bytes"},
+            array(np.array([1.0])),
+            [b"\0\x3c"],
+            id="rounded",
+        ),
+        pytest.param({"kind": "bytes"}, b"\xff", [b"\xff"], id="bytes"),
+        pytest.param({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"], id="bytes scalar"),
+        pytest.param(
+            {"kind": "class_label", "key": "label", "bare": True, "classes": ["a", "b"]},
+            ClassLabel("b"),
+            [1],
+            id="bare class",
+        ),
+        pytest.param(
+            {"kind": "boxes", "key": "bbox", "bare": True, "encoding": "flat"},
+            Boxes(coordinates=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy"),
+            [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0],
+            id="flat boxes",
+        ),
+    ],
+)
+def test_one_key(declared, value, expected):
+    values = declared_value(declared, value)
+    assert values == {declared.get("key", "x"): expected}
+    (found,) = values.values()
+    assert [type(each) for each in found] == [type(each) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (
+            "image",
+            Image(
+                file=FileRef(path="/in/a.jpg", sha256="ab12"),
+                format="jpeg",
+                width=30,
+                height=20,
+                channels=3,
+            ),
+        ),
+        ("audio", Audio(file=FileRef(path="/a"), format="wav")),
+    ],
+)
+def test_bare_media_have_one_key(kind, value):
+    declared = {"kind": kind, "key": "x_raw", "bare": True}
+    assert declared_value(declared, value, b"payload") == {"x_raw": [b"payload"]}
+
+
+def test_bare_boxes_have_no_texts():
+    declared = {"kind": "boxes", "key": "x", "bare": True, "classes": ["a", "b"]}
+    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))
+    assert "x/class/label" in declared_value(declared, boxes)
+    assert "x/class/text" not in declared_value(declared, boxes)
+
+
+def test_numbers_that_the_type_cannot_hold():
+    with pytest.raises(RecordError, match=r"value out of range.*'x' holds numbers that no float32"):
+        declared_value(LISTED, array([1e300, 0.0]))
+
+
+def test_infinity_stays():
+    assert declared_value(LISTED, array([np.inf, -np.inf])) == {"x": [np.inf, -np.inf]}
