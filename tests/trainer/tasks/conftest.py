@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.features import features_from_json
+from trainer.tasks import Task, choose_task
+
 Features = dict[str, dict[str, Any]]
 Record = dict[str, Any]
 
@@ -166,3 +169,39 @@ def directory_of(
         return made[name]
 
     return get
+
+
+# Features in one word, for tables of schemas.
+_DECLARED: Features = {
+    "image": {"kind": "image"},
+    "label": {"kind": "class_label", "classes": ["a", "b"]},
+    "labels": {"kind": "class_label", "classes": ["a", "b"], "shape": [None]},
+    "unknown label": {"kind": "class_label"},
+    "audio": {"kind": "audio", "sample_rate": 8000},
+    "audio of any rate": {"kind": "audio"},
+    "ids": {"kind": "sequence", "dtype": "int64"},
+    "series": {"kind": "sequence", "dtype": "float32", "shape": [None, 3]},
+    "words": {"kind": "sequence", "dtype": "string"},
+    "text": {"kind": "text"},
+    "integer": {"kind": "scalar", "dtype": "int64"},
+    "float": {"kind": "scalar", "dtype": "float32"},
+    "name": {"kind": "scalar", "dtype": "string"},
+    "vector": {"kind": "tensor", "dtype": "float32", "shape": [5]},
+    "counts": {"kind": "tensor", "dtype": "int64", "shape": [5]},
+    "grid": {"kind": "tensor", "dtype": "float32", "shape": [8, 8], "encoding": "bytes"},
+    "boxes": {"kind": "boxes"},
+    "blob": {"kind": "bytes"},
+}
+
+
+@pytest.fixture(scope="session")
+def choose() -> Callable[..., tuple[Task, str]]:
+    """choose({feature: kind in one word}, name=, target=, …) -> what `choose_task` returns."""
+
+    def run(
+        declared: dict[str, str], name: str = "auto", target: str | None = None, **options: Any
+    ) -> tuple[Task, str]:
+        features = {feature: _DECLARED[word] for feature, word in declared.items()}
+        return choose_task(name, features_from_json(features), target, **options)
+
+    return run

@@ -1,0 +1,180 @@
+"""Schemas that suit no task, and what was asked for that does not suit the schema."""
+
+import pytest
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.tasks import Settings
+
+
+@pytest.mark.parametrize(
+    ("declared", "options", "error", "message"),
+    [
+        pytest.param(
+            {"image": "image", "boxes": "boxes"},
+            {},
+            ConfigError,
+            r"no task suits .*boxes \(boxes\)",
+            id="nothing to learn",
+        ),
+        pytest.param(
+            {"label": "label"},
+            {"name": "classification"},
+            ConfigError,
+            "kind 'image'",
+            id="no image",
+        ),
+        pytest.param(
+            {"label": "label", "b": "blob"}, {}, ConfigError, r"b \(bytes\)", id="no input"
+        ),
+        pytest.param(
+            {"image": "image", "sex": "label", "age": "label"},
+            {},
+            ConfigError,
+            "name one by --target",
+            id="several labels",
+        ),
+        pytest.param(
+            {"image": "image", "sex": "label", "age": "label"},
+            {"target": "aeg"},
+            UnknownNameError,
+            "did you mean 'age'",
+            id="no such target",
+        ),
+        pytest.param(
+            {"left": "image", "right": "image", "label": "label"},
+            {},
+            ConfigError,
+            "several features of kind 'image'.*by --inputs$",
+            id="several images",
+        ),
+        pytest.param(
+            {"city": "text", "job": "text", "age": "float", "label": "label"},
+            {},
+            ConfigError,
+            "by --inputs, or .* numbers alone by --task tabular_classification",
+            id="a table with words",
+        ),
+        pytest.param(
+            {"image": "image", "label": "label"},
+            {"name": "clasification"},
+            UnknownNameError,
+            "did you mean 'classification'",
+            id="unknown task",
+        ),
+        pytest.param(
+            {"image": "image", "label": "label"},
+            {"name": "audio_classification"},
+            ConfigError,
+            "kind 'audio'",
+            id="no sound for it",
+        ),
+        pytest.param(
+            {"image": "image", "a": "float", "label": "label"},
+            {"name": "audio_classification", "inputs": ["image", "a"]},
+            ConfigError,
+            "kind 'audio', and there is none among the inputs image, a",
+            id="inputs without sound",
+        ),
+        pytest.param(
+            {"image": "image", "a": "float", "label": "label"},
+            {"name": "classification", "inputs": ["image", "a"]},
+            ConfigError,
+            "use --task image_metadata",
+            id="more than a picture",
+        ),
+        pytest.param(
+            {"image": "image", "a": "float", "label": "label"},
+            {"name": "image_metadata"},
+            ConfigError,
+            "--inputs, or use --task classification",
+            id="no vector beside the picture",
+        ),
+        pytest.param(
+            {"a": "float", "y": "float"},
+            {"name": "tabular_classification"},
+            ConfigError,
+            "y .scalar of float32. holds no class.*--task regression",
+            id="a fraction is no class",
+        ),
+        pytest.param(
+            {"a": "float", "y": "counts"},
+            {},
+            ConfigError,
+            "holds no class.*--task regression",
+            id="several whole numbers",
+        ),
+        pytest.param(
+            {"a": "float", "tags": "ids"},
+            {"target": "tags"},
+            ConfigError,
+            r"declare it a class_label, with shape \[null\]",
+            id="a sequence",
+        ),
+        pytest.param(
+            {"a": "float", "t": "text"},
+            {"target": "t", "name": "regression"},
+            ConfigError,
+            "holds no number to learn",
+            id="a text is no number",
+        ),
+        pytest.param(
+            {"a": "float", "label": "label"},
+            {"inputs": ["b"]},
+            UnknownNameError,
+            "'b'.*there are: a, label",
+            id="no such input",
+        ),
+        pytest.param(
+            {"a": "float", "label": "label"},
+            {"inputs": ["a", "label"]},
+            ConfigError,
+            "'label', which is the target",
+            id="the target as input",
+        ),
+        pytest.param(
+            {"a": "float", "label": "label"},
+            {"inputs": ["a", "a"]},
+            ConfigError,
+            "there twice",
+            id="an input twice",
+        ),
+        pytest.param(
+            {"a": "float", "b": "blob", "label": "label"},
+            {"inputs": ["b"]},
+            ConfigError,
+            "no model takes b",
+            id="bytes as input",
+        ),
+        pytest.param(
+            {"a/b": "float", "a b": "float", "label": "label"},
+            {},
+            ConfigError,
+            "both 'a_b' to Keras",
+            id="names too much alike",
+        ),
+        pytest.param(
+            {"a": "float", "t": "text", "label": "label"},
+            {"inputs": ["a"], "sample_weight": "t"},
+            UnknownNameError,
+            "--sample-weight",
+            id="a text as weight",
+        ),
+        pytest.param(
+            {"a": "float", "label": "label"},
+            {"settings": Settings(lengths={"a": 3})},
+            UnknownNameError,
+            "--pad, 'a'",
+            id="a number is not padded",
+        ),
+        pytest.param(
+            {"a": "float", "label": "label"},
+            {"settings": Settings(image_model="MobileNetV2")},
+            ConfigError,
+            "--model MobileNetV2 .* is for pictures",
+            id="a model for pictures",
+        ),
+    ],
+)
+def test_what_does_not_suit(choose, declared, options, error, message):
+    with pytest.raises(error, match=message):
+        choose(declared, **options)
