@@ -180,6 +180,14 @@ def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def dataset(colors: Path) -> Any:
+    """The pictures of `colors`, opened; for tests that only read them."""
+    import trainer
+
+    return trainer.open(colors)
+
+
+@pytest.fixture(scope="session")
 def two_replicas() -> tf.distribute.Strategy:
     """Two logical CPUs."""
     from trainer.strategy import create_strategy, parse_devices

@@ -1,0 +1,101 @@
+"""Boxes in batches: padded to the most of a batch or to a given number, ragged, with keypoints.
+
+A box is (xmin, ymin, xmax, ymax) in fractions of its picture; where a record has fewer boxes than
+the batch has room for, each number of a box, its class and its attributes is -1.
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+
+
+@pytest.fixture(scope="module")
+def boxed(tmp_path_factory, write_dataset, schema, png):
+    """Three pictures with 2, 0 and 1 boxes, in one shard."""
+
+    def record(boxes, labels):
+        """A picture and its boxes, as a build stores them."""
+        columns = [list(map(float, column)) for column in zip(*boxes, strict=True)] or [[]] * 4
+        sides = zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
+        return {
+            "image/encoded": png(np.zeros((10, 12, 3))),
+            **{f"image/object/bbox/{side}": column for side, column in sides},
+            "image/object/class/label": labels,
+            "image/object/difficult": [0] * len(labels),
+            "image/object/area": [5.0] * len(labels),
+        }
+
+    records = [
+        record([(0.1, 0.2, 0.3, 0.4), (0.5, 0.5, 1, 1)], [1, 2]),
+        record([], []),
+        record([(0, 0, 0.5, 0.5)], [2]),
+    ]
+    directory = tmp_path_factory.mktemp("boxed") / "1.0.0"
+    features = [schema["image"], schema["boxes"]]
+    return trainer.open(write_dataset(directory, features, {"train": records}, num_shards=1))
+
+
+def test_padded_boxes(boxed):
+    batch = next(iter(boxed.batches(batch_size=3, image_size=8)))
+
+    assert set(batch) == {"image", "boxes", "box_labels", "box_difficult", "box_area"}
+    assert batch["boxes"].shape == (3, 2, 4)
+    np.testing.assert_allclose(
+        batch["boxes"][2], [(0, 0, 0.5, 0.5), (-1, -1, -1, -1)], rtol=0, atol=1e-6
+    )
+    assert batch["box_labels"].numpy().tolist() == [[0, 1], [-1, -1], [1, -1]]
+    assert batch["box_difficult"].numpy().tolist() == [[0, 0], [-1, -1], [0, -1]]
+    assert batch["box_area"].numpy().tolist() == [[5, 5], [-1, -1], [5, -1]]
+
+
+def test_boxes_padded_to_a_given_number(boxed):
+    batch = next(iter(boxed.batches(batch_size=3, image_size=8, max_boxes=5)))
+
+    assert batch["boxes"].shape == (3, 5, 4)
+    assert batch["box_labels"].shape == (3, 5)
+    assert boxed.batches(batch_size=3, image_size=8, max_boxes=5).element_spec[
+        "boxes"
+    ].shape.as_list() == [None, 5, 4]
+
+
+def test_more_boxes_than_the_given_number_are_an_error(boxed):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"boxes of a record is longer than the 1 that pad .*\[2\]",
+    ):
+        list(boxed.batches(batch_size=3, image_size=8, max_boxes=1))
+
+
+def test_ragged_boxes(boxed):
+    batch = next(iter(boxed.batches(batch_size=3, image_size=8, boxes="ragged")))
+
+    assert isinstance(batch["boxes"], tf.RaggedTensor)
+    assert batch["boxes"].row_lengths().numpy().tolist() == [2, 0, 1]
+    assert batch["box_labels"].to_list() == [[0, 1], [], [1]]
+    assert batch["image"].shape == (3, 8, 8, 3)
+
+
+def test_numpy_boxes_are_never_padded(boxed):
+    records = list(boxed.numpy())
+
+    assert [record["boxes"].shape for record in records] == [(2, 4), (0, 4), (1, 4)]
+
+
+def test_keypoints(tmp_path, write_dataset, schema):
+    boxes = {**schema["boxes"], "attributes": {}, "keypoints": 2}
+    record = {
+        **{f"image/object/bbox/{side}": [0.0, 0.5] for side in ("xmin", "ymin", "xmax", "ymax")},
+        "image/object/class/label": [1, 2],
+        "image/object/keypoint/x": [0.1, 0.2],
+        "image/object/keypoint/y": [0.3, 0.4],
+        "image/object/keypoint/visibility": [2, 1],
+        "image/object/keypoint/num": [2, 0],
+    }
+    directory = write_dataset(tmp_path / "1.0.0", [boxes], {"train": [record]}, num_shards=1)
+
+    keypoints = next(iter(trainer.open(directory).batches()))["box_keypoints"]
+
+    expected = [[[(0.1, 0.3, 2), (0.2, 0.4, 1)], [(-1, -1, -1), (-1, -1, -1)]]]
+    np.testing.assert_allclose(keypoints, expected, rtol=0, atol=1e-6)
