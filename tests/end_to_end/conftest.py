@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from PIL import ExifTags, Image
 
 import beam_pipeline
+import trainer
 
 VOC_OBJECT = """
   <object><name>{name}</name><difficult>{difficult}</difficult>
@@ -124,6 +126,57 @@ def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pip
     )
     info: beam_pipeline.DatasetInfo = beam_pipeline.build(config)
     return info
+
+
+@pytest.fixture(scope="session")
+def two_processes() -> tuple[str, ...]:
+    """Beam's options for a job in two worker processes."""
+    return ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+
+
+@pytest.fixture(scope="session")
+def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
+    """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the data set.
+
+    It is verified, and nothing of the work is left beside it.
+    """
+
+    def build(
+        path: Path, output: Path, beam_options: Sequence[str] = (), **options: Any
+    ) -> beam_pipeline.DatasetInfo:
+        config = beam_pipeline.BuildConfig(
+            input=str(path), output=str(output), name="made", **options
+        )
+        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)))
+        assert beam_pipeline.verify(info) == []
+        assert [path.name for path in Path(info.directory).glob(".*")] == []
+        return info
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def read_by_id() -> Callable[..., dict[int, dict[str, Any]]]:
+    """read_by_id(info, split="train") -> what the trainer reads, by the feature "id"."""
+
+    def read(info: beam_pipeline.DatasetInfo, split: str = "train") -> dict[int, dict[str, Any]]:
+        records = trainer.open(info.directory).numpy(split, image_dtype="uint8")
+        return {int(record["id"]): record for record in records}
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def kinds() -> Callable[[beam_pipeline.DatasetInfo], dict[str, str]]:
+    """Kind, type and shape of each feature by its name, briefly."""
+
+    def of(info: beam_pipeline.DatasetInfo) -> dict[str, str]:
+        return {
+            feature.name: f"{feature.kind} {feature.dtype} {[*feature.shape]}"
+            for feature in info.features
+        }
+
+    return of
 
 
 @pytest.fixture

@@ -1,0 +1,165 @@
+"""A manifest is read, stored and rejected as a declared schema says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import beam_pipeline
+import trainer
+from beam_pipeline import commands
+from beam_pipeline.verification import verify
+
+NUM_ROWS = 7  # as many as there are files of a kind in `media`
+
+SCHEMA: dict[str, Any] = {
+    "id": {"kind": "scalar", "dtype": "int64"},
+    "image": "image",
+    "array": {"kind": "tensor", "dtype": "float32", "shape": [2, 3]},
+    "pixels": {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+    "tokens": {"kind": "sequence", "dtype": "int64"},
+    "age": {"kind": "scalar", "dtype": "float32", "minimum": 0, "maximum": 120},
+    "blob": "bytes",
+    "plate": {"kind": "scalar", "dtype": "string"},
+    "code": {"kind": "scalar", "dtype": "bytes"},
+    "note": "text",
+    "label": {"kind": "class_label", "classes": ["cat", "dog", "owl"]},
+    "tags": {"kind": "class_label", "shape": [None], "classes": ["x", "y"]},
+}
+
+
+def declared_rows() -> list[dict[str, Any]]:
+    return [
+        {
+            "unused": {"an": "object"},
+            "id": str(number),
+            "image": f"pictures/{number}.png",
+            "array": f"arrays/{number}.npy" if number % 2 else "0.5 1 2; 3 4 5",
+            "pixels": f"{number} 80 82 72",
+            "tokens": "[]" if number == 3 else " ".join(map(str, range(number + 1))),
+            "age": f"{number}.5",
+            "blob": f"blobs/{number}.bin",
+            "plate": "007",
+            "code": "ß",
+            "note": 12 if number else "",
+            "label": ["dog", "0", "owl"][number % 3],
+            "tags": ["x|y", "", "y", '["x"]'][number % 4],
+        }
+        for number in range(NUM_ROWS)
+    ]
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layout, suffix):
+    schema = tmp_path / f"schema.{suffix}"
+    listed = [
+        {"name": name, **({"kind": each} if isinstance(each, str) else each)}
+        for name, each in SCHEMA.items()
+    ]
+    schema.write_text(
+        json.dumps(listed) if suffix == "json" else yaml.safe_dump(SCHEMA, sort_keys=False)
+    )
+    path = write_manifest(tmp_path / f"m.{layout}", declared_rows())
+
+    code = commands.main(
+        [
+            *("build", str(path), "--output", str(tmp_path / "out"), "--threads", "1"),
+            *("--schema", str(schema), "--image-root", str(media)),
+        ]
+    )
+    shown = capsys.readouterr()
+    assert code == 0, shown.err
+    info = beam_pipeline.open_dataset(shown.out.strip())
+
+    assert verify(info) == []
+    assert [feature.name for feature in info.features] == [*SCHEMA]
+    dataset = trainer.open(info.directory)
+    records = {int(record["id"]): record for record in dataset.numpy("train", image_dtype="uint8")}
+    assert len(records) == NUM_ROWS
+    for number, record in records.items():
+        array = np.load(media / f"arrays/{number}.npy") if number % 2 else [[0.5, 1, 2], [3, 4, 5]]
+        np.testing.assert_array_equal(record["image"], pixels(media / f"pictures/{number}.png"))
+        np.testing.assert_array_equal(record["array"], array)
+        np.testing.assert_array_equal(record["pixels"], np.uint8([[number, 80], [82, 72]]))
+        assert record["tokens"].tolist() == ([] if number == 3 else [*range(number + 1)])
+        assert record["age"] == number + 0.5
+        assert record["blob"] == (media / f"blobs/{number}.bin").read_bytes()
+        assert record["plate"] == b"007"
+        assert record["code"] == "ß".encode()
+        assert record["note"] == (b"12" if number else b"")
+        assert record["label"] == [1, 0, 2][number % 3]
+        assert record["tags"].tolist() == [[0, 1], [], [1], [0]][number % 4]
+
+
+BAD = [
+    ("id", "1.0", "column 'id' is '1.0', where one int64 number was expected"),
+    ("id", "", "column 'id' is empty, where one int64 number was expected"),
+    ("image", "", "column 'image' is empty, where the path of a file was expected"),
+    ("array", "1 2 3 4 5", "a list of 2×3 float32 numbers was expected (its shape is [5])"),
+    ("array", "wide.npy", "'array' is float32 [3, 2]"),
+    ("pixels", "1 2 3 256", "a list of 2×2 uint8 numbers was expected"),
+    ("tokens", "1 2.5", "column 'tokens' is '1 2.5', where a list of int64 numbers was expected"),
+    ("age", "130", "'age' is 130.0, where float32 from 0 to 120 was expected"),
+    ("age", "old", "column 'age' is 'old', where one float32 number was expected"),
+    ("blob", " ", "column 'blob' is empty, where the path of a file was expected"),
+    ("label", "cow", "column 'label' is 'cow', where a class of cat, dog, owl was expected"),
+    ("label", "3", "column 'label' is '3', where a class of cat, dog, owl was expected"),
+    ("tags", "x|z", "column 'tags' is 'x|z', where a list of classes of x, y was expected"),
+]
+
+
+def test_rows_that_do_not_fit_a_schema_are_rejected(media, tmp_path, capsys, write_manifest):
+    good = {**declared_rows()[1], "unused": ""}
+    np.save(tmp_path / "wide.npy", np.zeros((3, 2), np.float32))
+    rows = [good, *({**good, column: value} for column, value, _ in BAD)]
+    rows = [
+        {
+            **row,
+            "array": str(tmp_path / row["array"] if row["array"] == "wide.npy" else row["array"]),
+        }
+        for row in rows
+    ]
+    path = write_manifest(tmp_path / "m.csv", rows)
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    arguments = [
+        *("build", str(path), "--output", str(tmp_path / "out")),
+        *("--schema", str(schema), "--image-root", str(media), "--threads", "1"),
+    ]
+
+    assert commands.main(arguments) == 3
+    assert commands.main([*arguments, "--max-bad-fraction", "0.95"]) == 0
+    shown = capsys.readouterr()
+
+    info = beam_pipeline.open_dataset(shown.out.strip())
+    lines = (Path(info.directory) / "rejects.jsonl").read_text().splitlines()
+    found = {each["source"]: each for each in map(json.loads, lines)}
+    assert info.num_records("train") == 1
+    assert len(found) == len(BAD)
+    for line, (column, _, detail) in enumerate(BAD, start=3):
+        told = found[f"m.csv:{line}"]
+        assert told["reason"] == "does not fit the schema"
+        assert column in told["detail"]
+        assert detail in told["detail"]
+
+
+def test_a_schema_without_its_column_stops_before_the_job(tmp_path, capsys, write_manifest):
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("agee: {kind: scalar, dtype: int64}")
+    path = write_manifest(tmp_path / "m.csv", [{"age": 1}])
+    assert commands.main(["plan", str(path), "--schema", str(schema)]) == 2
+    assert "feature 'agee'" in (told := capsys.readouterr().err)
+    assert "did you mean 'age'" in told
+
+
+def test_two_features_of_one_key_stop_before_the_job(media, tmp_path, capsys, write_manifest):
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("mask: image\nmask/height: {kind: scalar, dtype: int64}")
+    rows = [{"mask": str(media / "pictures/0.png"), "mask/height": 1}]
+    path = write_manifest(tmp_path / "m.csv", rows)
+    assert commands.main(["plan", str(path), "--schema", str(schema)]) == 2
+    assert "'mask' and 'mask/height' are both stored as 'mask/height'" in capsys.readouterr().err

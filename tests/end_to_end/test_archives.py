@@ -1,0 +1,212 @@
+"""Tars go in, and come out of the trainer as they were written; bad members cost their record."""
+
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from PIL import Image
+
+from beam_pipeline import commands, write
+
+COLORS = ("red", "green", "blue")
+
+
+def picture_of(number: int) -> np.ndarray:
+    return np.random.default_rng(number).integers(0, 256, (9, 12, 3), dtype=np.uint8)
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=array.dtype.hasobject)
+    return buffer.getvalue()
+
+
+def png(pixels: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def encoded(sound: np.ndarray, suffix: str) -> bytes:
+    buffer = io.BytesIO()
+    soundfile.write(buffer, sound, 8000, format=suffix)
+    return buffer.getvalue()
+
+
+def sample_of(number: int) -> dict[str, bytes]:
+    """A picture, its mask, class, texts and numbers."""
+    picture = picture_of(number)
+    facts = {
+        "id": number,
+        "score": number / 4,
+        "tags": ["a", "ä"][: number % 3],
+        "vector": [number, 0.5, -1],
+        "license": None if number % 2 else "free",
+    }
+    return {
+        "png": png(picture),
+        "seg.png": png(picture[:, :, 0] // 2),
+        "cls": b"%d\n" % (number % 3),
+        "txt": f"Bild „{number}“".encode(),
+        "emb.npy": npy(picture[:2, :3, 0] / 7),
+        "bin": bytes(range(number)),
+        "json": json.dumps(facts).encode(),
+    }
+
+
+def write_tar(path: Path, samples: dict[str, dict[str, bytes]], form=tarfile.PAX_FORMAT) -> Path:
+    """Samples are contents by extension, by name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w", format=form) as archive:
+        for name, members in samples.items():
+            for extension, content in members.items():
+                info = tarfile.TarInfo(f"{name}.{extension}")
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> Path:
+    """Three tars of pictures: 20 records to train with in two of them, 5 to test with."""
+    root = tmp_path_factory.mktemp("tars") / "shards"
+    for name, numbers, form in (
+        ("train-000000", range(10), tarfile.PAX_FORMAT),
+        ("train-000001", range(10, 20), tarfile.USTAR_FORMAT),
+        ("test-000000", range(20, 25), tarfile.GNU_FORMAT),
+    ):
+        samples = {f"{number:06d}": sample_of(number) for number in numbers}
+        write_tar(root / f"{name}.tar", samples, form)
+    return root
+
+
+def test_a_tar_of_pictures(shards, tmp_path, build_verified, read_by_id, kinds):
+    info = build_verified(shards, tmp_path, classes=COLORS)
+    assert kinds(info) == {
+        "image": "image uint8 [9, 12, 3]",
+        "label": "class_label int64 []",
+        "bin": "bytes string []",
+        "emb": "tensor float64 [2, 3]",
+        "id": "scalar int64 []",
+        "license": "text string []",
+        "score": "scalar float32 []",
+        "seg": "image uint8 [9, 12, 3]",
+        "tags": "sequence string [None]",
+        "txt": "text string []",
+        "vector": "tensor float32 [3]",
+    }
+    assert info.classes == COLORS
+    for split, numbers in (("train", range(20)), ("test", range(20, 25))):
+        records = read_by_id(info, split)
+        assert records.keys() == {*numbers}
+        for number, record in records.items():
+            picture = picture_of(number)
+            np.testing.assert_array_equal(record["image"], picture)
+            np.testing.assert_array_equal(record["seg"][:, :, 0], picture[:, :, 0] // 2)
+            np.testing.assert_array_equal(record["emb"], picture[:2, :3, 0] / 7)
+            np.testing.assert_array_equal(record["vector"], np.float32([number, 0.5, -1]))
+            assert record["label"] == number % 3
+            assert record["txt"].decode() == f"Bild „{number}“"
+            assert record["bin"] == bytes(range(number))
+            assert record["score"] == number / 4
+            assert [tag.decode() for tag in record["tags"]] == ["a", "ä"][: number % 3]
+            assert record["license"] == (b"" if number % 2 else b"free")
+
+
+def test_the_same_bytes_from_another_place_and_in_worker_processes(
+    shards, tmp_path, digests, two_processes, build_verified
+):
+    expected = digests(build_verified(shards, tmp_path / "1", num_shards={"train": 3}).directory)
+    shutil.copytree(shards, tmp_path / "elsewhere/shards")
+    for number, (path, options) in enumerate(
+        [(tmp_path / "elsewhere/shards", ()), (shards, two_processes)], start=2
+    ):
+        info = build_verified(path, tmp_path / str(number), options, num_shards={"train": 3})
+        assert digests(info.directory) == expected
+
+
+def test_a_pattern_names_some_of_the_tars(shards, tmp_path, build_verified):
+    info = build_verified(shards / "train-*.tar", tmp_path)
+    assert {split: info.num_records(split) for split in info.splits} == {"train": 20}
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac"])
+def test_a_tar_of_sounds(tmp_path, build_verified, read_by_id, suffix):
+    sounds = {
+        number: np.random.default_rng(number).integers(-9000, 9000, (80 + number, 1 + number % 2))
+        for number in range(6)
+    }
+    samples = {
+        f"speaker {number % 2}/{number}": {
+            suffix: encoded(sound.astype(np.int16), suffix),
+            "json": json.dumps({"id": number, "digit": number % 3}).encode(),
+        }
+        for number, sound in sounds.items()
+    }
+    write_tar(tmp_path / "digits.tar", samples)
+    info = build_verified(tmp_path / "digits.tar", tmp_path / "out", label_column="digit")
+    records = read_by_id(info, "train")
+    assert records.keys() == sounds.keys()
+    for number, record in records.items():
+        np.testing.assert_array_equal(record["audio"], np.float32(sounds[number]) / 32768)
+        assert info.classes[record["label"]] == str(number % 3)
+
+
+def test_bad_members_cost_their_record_and_are_counted(
+    shards, tmp_path, build_verified, read_by_id
+):
+    """What goes in is what comes out and what is rejected, by name."""
+    root = shutil.copytree(shards, tmp_path / "shards")
+    data = (root / "train-000001.tar").read_bytes()
+    (root / "train-000001.tar").write_bytes(data[: len(data) // 2])
+    extra = {
+        "a": sample_of(30) | {"png": b"\x89PNG\r\n\x1a\nbroken"},
+        "b": sample_of(31) | {"emb.npy": npy(np.array([{}]))},
+        "c": sample_of(32) | {"pyd": b""},
+        "../d": sample_of(33),
+        "e": sample_of(34),
+    }
+    write_tar(root / "train-000002.tar", extra)
+    info = build_verified(root, tmp_path / "out", max_bad_fraction=0.9)
+    rejects = [
+        json.loads(line)
+        for line in (Path(info.directory) / "rejects.jsonl").read_text().splitlines()
+    ]
+    reasons = {reject["source"]: reject["reason"] for reject in rejects}
+    assert reasons["train-000001.tar"] == "truncated file"
+    assert {reasons[f"train-000002.tar/{name}"] for name in "abc"} == {
+        "truncated image",
+        "pickled array",
+        "pickled member",
+    }
+    outside = [reject for reject in rejects if "/../d." in reject["source"]]
+    assert len(outside) == len(sample_of(33))
+    assert set(read_by_id(info, "train")) >= {*range(10), 34}
+    assert not set(read_by_id(info, "train")) & {30, 31, 32, 33}
+    assert read_by_id(info, "test").keys() == {*range(20, 25)}
+
+
+@pytest.mark.parametrize("change", ["rewritten", "cut"])
+def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys, change):
+    root = shutil.copytree(shards, tmp_path / "shards")
+    victim = root / "train-000000.tar"
+    data = victim.read_bytes()
+    original = write.in_order
+
+    def change_then_order(*arguments):
+        half = data[: len(data) // 2]
+        victim.write_bytes(half if change == "cut" else half + bytes(len(data) - len(half)))
+        return original(*arguments)
+
+    monkeypatch.setattr(write, "in_order", change_then_order)
+    code = commands.main(["build", str(root), "--output", str(tmp_path / "out"), "--threads", "1"])
+    told = capsys.readouterr().err
+    assert code == 1
+    assert str(victim) in told
+    assert "run the build again when nothing writes to its input" in told
+    assert not list((tmp_path / "out").rglob("metadata.json"))

@@ -1,0 +1,158 @@
+"""Arrays go in, and come out of the trainer row by row; what was unpacked does not stay."""
+
+import tempfile
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import beam_pipeline
+import trainer
+from beam_pipeline import commands, write
+
+X = np.random.default_rng(0).integers(0, 256, (70, 28, 28), dtype=np.uint8)
+Y = np.arange(70) % 10
+
+
+def splits_of(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    return {"x_train": x[:50], "y_train": y[:50], "x_test": x[50:], "y_test": y[50:]}
+
+
+def check_digits(info: beam_pipeline.DatasetInfo) -> None:
+    """Each record is one row, in whatever order."""
+    expected = {"train": Counter(), "test": Counter()}
+    for number in range(70):
+        expected["train" if number < 50 else "test"][X[number].tobytes(), Y[number].item()] += 1
+    found = {
+        split: Counter(
+            (record["x"].tobytes(), record["label"].item())
+            for record in trainer.open(info.directory).numpy(split)
+        )
+        for split in info.splits
+    }
+    assert found == expected
+
+
+def test_an_npz_as_keras_has_mnist(tmp_path, digests, two_processes, build_verified, kinds):
+    """Compressed, stored, in another order or on more processes: the same data set."""
+    saved = {
+        "compressed": (np.savez_compressed, X, Y),
+        "stored": (np.savez, X, Y),
+        "fortran": (np.savez_compressed, np.asfortranarray(X), Y.astype(">i8")),
+    }
+    found = []
+    for name, (save, x, y) in saved.items():
+        (tmp_path / name).mkdir()
+        save(tmp_path / name / "mnist.npz", **splits_of(x, y))
+        info = build_verified(tmp_path / name / "mnist.npz", tmp_path / name / "out")
+        found.append(digests(info.directory))
+    assert kinds(info) == {"label": "class_label int64 []", "x": "tensor uint8 [28, 28]"}
+    check_digits(info)
+    path = tmp_path / "compressed/mnist.npz"
+    found.append(digests(build_verified(path, tmp_path / "more", two_processes).directory))
+    assert found[1:] == found[:1] * 3
+
+
+def test_several_npz_and_several_npy_are_one_data_set(tmp_path, build_verified):
+    for name, rows in (("train-0", slice(20)), ("train-1", slice(20, 50)), ("test", slice(50, 70))):
+        np.savez(tmp_path / f"{name}.npz", x=X[rows], y=Y[rows])
+    check_digits(build_verified(tmp_path, tmp_path / "out/npz", layout="arrays"))
+
+    columns = tmp_path / "columns"
+    columns.mkdir()
+    for name, values in splits_of(X, Y).items():
+        np.save(columns / f"{name}.npy", values)
+    check_digits(build_verified(columns, tmp_path / "out/npy"))
+
+
+def test_columns_of_every_type(tmp_path, build_verified, read_by_id, kinds):
+    numbers = np.arange(40)
+    columns = {
+        "id": numbers,
+        "wide": np.random.default_rng(0).normal(size=(40, 100)),
+        "half": (numbers[:, None] / [3, 4]).astype(np.float16),
+        "steps": np.tile(numbers, (3, 1)).T.astype(">u2"),
+        "flags": (numbers[:, None] % [2, 3]) == 0,
+        "target": numbers / 7,
+        "unsigned": numbers.astype(np.uint64),
+        "name": np.array([f"Zeile {number}" for number in numbers]),
+    }
+    np.savez_compressed(tmp_path / "table.npz", **columns)
+    info = build_verified(tmp_path / "table.npz", tmp_path / "out")
+    assert kinds(info) == {
+        "flags": "tensor int64 [2]",
+        "half": "tensor float16 [2]",
+        "id": "scalar int64 []",
+        "name": "text string []",
+        "steps": "tensor int64 [3]",
+        "target": "scalar float32 []",
+        "unsigned": "scalar int64 []",
+        "wide": "tensor float64 [100]",
+    }
+    records = read_by_id(info, "train")
+    assert len(records) == 40
+    for number, record in records.items():
+        for name in ("wide", "half", "steps", "flags"):
+            np.testing.assert_array_equal(record[name], columns[name][number])
+        assert record["target"] == np.float32(number / 7)
+        assert record["unsigned"] == number
+        assert record["name"].decode() == f"Zeile {number}"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
+    """Until then it lies beside the shards, where other workers find it."""
+    np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
+    seen = []
+    original = write.in_order
+
+    def look_then_order(*arguments):
+        seen.extend((tmp_path / "out/mnist/1.0.0").glob(".building-*/unpacked/*"))
+        if fails:
+            raise KeyError("cut off")
+        return original(*arguments)
+
+    monkeypatch.setattr(write, "in_order", look_then_order)
+    arguments = ["build", str(tmp_path / "mnist.npz"), "--output", str(tmp_path / "out")]
+    if fails:
+        with pytest.raises(Exception, match="cut off"):
+            commands.main(arguments)
+    else:
+        assert commands.main(arguments) == 0
+    sizes = Counter(len(array.tobytes()) for array in splits_of(X, Y).values())
+    assert len({*seen}) == sizes.total()
+    assert not [path for path in seen if path.exists()]
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "code", "told"),
+    [
+        pytest.param(
+            {"a.tar.gz": b"\x1f\x8b"}, ["a.tar.gz"], 2, "decompress it (gunzip", id="tar.gz"
+        ),
+        pytest.param({"a.tar": b"\x1f\x8b" * 600}, ["a.tar"], 3, "1 of 1", id="a tar that is gzip"),
+        pytest.param({"a.npz": {"x": np.array([{}])}}, ["a.npz"], 3, "1 of 1", id="pickled array"),
+        pytest.param({"a.npz": {"x": X, "y": Y[:9]}}, ["a.npz"], 2, "(x 70, y 9)", id="first axes"),
+        pytest.param({}, ["*.tar"], 2, "does not exist", id="a pattern of nothing"),
+    ],
+)
+def test_what_the_commands_say(tmp_path, capsys, files, arguments, code, told):
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            (tmp_path / name).write_bytes(content)
+        else:
+            np.savez(tmp_path / name, **content)
+    paths = [str(tmp_path / each) for each in arguments]
+    assert commands.main(["plan", *paths]) == code
+    assert told in capsys.readouterr().err
+
+
+def test_plan_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
+    assert commands.main(["plan", str(tmp_path / "mnist.npz")]) == 0
+    said = capsys.readouterr()
+    assert "found arrays: mnist.npz" in said.err
+    assert "feature x: tensor uint8 [28, 28] as bytes, 0 to 255" in said.out
+    assert list((tmp_path / "temporary").iterdir()) == []
