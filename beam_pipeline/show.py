@@ -99,7 +99,8 @@ def _label(feature: Feature, example: Mapping[str, Any]) -> str:
     if not feature.bare:
         texts = example[f"{feature.key.removesuffix('/label')}/text"]
         return ", ".join(text.decode() for text in texts)
-    numbers = (number - feature.label_offset for number in example[feature.key] if number >= 0)
+    stored = example.get(feature.key, [])
+    numbers = (number - feature.label_offset for number in stored if number >= 0)
     return ", ".join(feature.classes[number] for number in numbers)
 
 

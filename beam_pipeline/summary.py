@@ -85,6 +85,7 @@ def _feature(feature: Feature, seen: Observed) -> str:
             facts += [_count_classes(feature.classes)]
             if feature.shape == (None,):
                 facts += [f"{each} a record" for each in _lengths(seen.lengths, "class")]
+            facts += ["none in some records"] if feature.default is not None else []
         case "text":
             facts += _lengths(seen.lengths, "character")
         case "sequence":

@@ -156,6 +156,7 @@ def _feature(entry: Any) -> Feature:
         label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
         attributes=MappingProxyType(dict(entry.get("attributes") or {})),
         keypoints=entry.get("keypoints") or 0,
+        default=entry.get("default"),
     )
 
 

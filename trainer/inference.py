@@ -3,6 +3,7 @@
 `beam_pipeline` infers the schema of such files by the same rules.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -35,7 +36,7 @@ def infer(sample: Sample) -> Mapping[str, Feature]:
 def inferred_feature(key: str, seen: Observed, num_records: int) -> Feature:
     """The feature of a key that was `seen` in some of `num_records` records.
 
-    A record without the key counts as an empty list.
+    A record without the key counts as an empty list, but a class label may be missing.
 
     Raises:
         ConfigError: It holds lists of two kinds.
@@ -45,6 +46,10 @@ def inferred_feature(key: str, seen: Observed, num_records: int) -> Feature:
     if kind == "float32" and "box" in _last_part(key) and seen.fours:
         return _bare(key, "sequence", "float32", (None, 4))
     dtype = "string" if kind == "bytes" else kind
+    if kind == "int64" and seen.shortest == seen.longest == 1:
+        feature = number_feature(key, kind, seen)
+        if feature.kind == "class_label":
+            return dataclasses.replace(feature, default=None if shortest else -1)
     if shortest != seen.longest or not seen.longest:
         return _bare(key, "sequence", dtype, (None,))
     if seen.longest > 1:

@@ -111,6 +111,7 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
     shape = _shape(name, kind, entry)
     _check_classes(name, entry.get("classes"))
     _check_range(name, entry)
+    _check_default(name, kind, shape, entry.get("default"))
     if kind == "tensor" and entry.get("encoding", "") == "bytes":
         dtype = numpy.dtype(dtype).name
     return Feature.from_json(
@@ -149,6 +150,14 @@ def _check_range(name: str, entry: Mapping[str, Any]) -> None:
     if limits != sorted(limits):
         raise ConfigError(
             f"feature {name!r} has the minimum {limits[0]} above its maximum {limits[1]}; turn them"
+        )
+
+
+def _check_default(name: str, kind: str, shape: Sequence[int | None], default: Any) -> None:
+    if default is not None and (default != -1 or kind != "class_label" or shape):
+        raise ConfigError(
+            f"feature {name!r} of kind {kind!r} has the default {default!r}; only the class label "
+            "of a record has one, -1 for none: leave it out"
         )
 
 

@@ -23,7 +23,7 @@ STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
 # Zero says something here.
-_NUMBERS = frozenset({"minimum", "maximum"})
+_NUMBERS = frozenset({"minimum", "maximum", "default"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,7 @@ class Feature:
         label_offset: What is added to a class's number where it is stored.
         attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
         keypoints: Of boxes: points a box, 0 for none.
+        default: -1 where a record may lack its class label; others have no default.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Feature:
     label_offset: int = 0
     attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
+    default: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The feature as metadata.json holds it; what is empty is left out."""

@@ -24,11 +24,13 @@ class Wanted(NamedTuple):
         kind: "int64", "float32" or "bytes".
         length: Values; None for any number: then the key may be missing.
         rows: What the number of values is a multiple of.
+        may_lack: Whether the key may be missing where the length is fixed.
     """
 
     kind: str
     length: int | None = 1
     rows: int = 1
+    may_lack: bool = False
 
     def __str__(self) -> str:
         if self.length is not None:
@@ -83,7 +85,8 @@ def _of_key(feature: Feature) -> Wanted:
         case "boxes":
             return Wanted("float32", length=None, rows=4)
         case "class_label":
-            return Wanted("int64", length=None if feature.shape else 1)
+            may_lack = feature.bare and feature.default is not None
+            return Wanted("int64", length=None if feature.shape else 1, may_lack=may_lack)
         case "scalar":
             return Wanted(kind)
     return Wanted("bytes")
@@ -110,6 +113,8 @@ def _size(shape: Iterable[int | None]) -> int:
 
 
 def _list_problem(key: str, want: Wanted, lists: Lists) -> str:
+    if want.may_lack and key not in lists:
+        return ""
     kind, values = lists.get(key, ("", ()))
     length = len(values)
     if kind in ("", want.kind):

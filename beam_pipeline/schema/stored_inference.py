@@ -30,7 +30,7 @@ def infer_feature(
 ) -> Feature:
     """The feature of a key whose lists were `seen` in some of `num_records` Examples.
 
-    A record without the key counts as an empty list.
+    A record without the key counts as an empty list, but a class label may be missing.
 
     Args:
         declared: The names of its classes, if it has any, where a user declares them.
@@ -48,16 +48,19 @@ def infer_feature(
     if kind == "float32" and "box" in last_part(name) and seen.lists.fours:
         return feature(kind="sequence", dtype="float32", shape=(None, 4))
     dtype = "string" if kind == "bytes" else kind
+    names = tuple(declared) if kind == "int64" else ()
+    if seen.lists.lengths == (1, 1) and (names or _are_classes(name, kind, seen)):
+        classes = _class_names(name, seen, names)
+        default = None if shortest else -1
+        return feature(
+            kind="class_label", dtype="int64", shape=(), classes=classes, default=default
+        )
     if shortest != longest or not longest:
         return feature(kind="sequence", dtype=dtype, shape=(None,))
     if longest > 1:
         return feature(kind="tensor", dtype=dtype, shape=(longest,))
     if kind == "bytes":
         return _single_bytes(name, seen)
-    names = tuple(declared) if kind == "int64" else ()
-    if names or _are_classes(name, kind, seen):
-        classes = _class_names(name, seen, names)
-        return feature(kind="class_label", dtype="int64", shape=(), classes=classes)
     return feature(kind="scalar", dtype=dtype, shape=())
 
 

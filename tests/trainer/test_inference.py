@@ -114,6 +114,22 @@ def test_infer(key, records, kind, dtype, shape):
 
 
 @pytest.mark.parametrize(
+    ("records", "kind", "default"),
+    [
+        pytest.param([0, 1], "class_label", None, id="all have one"),
+        pytest.param([0, MISSING], "class_label", -1, id="one lacks it"),
+        pytest.param([0, []], "sequence", None, id="one has none"),
+        pytest.param([[0, 1], MISSING], "sequence", None, id="one has two"),
+        pytest.param([10_000, MISSING], "sequence", None, id="no classes"),
+    ],
+)
+def test_a_class_label_may_be_missing(records, kind, default):
+    feature = inferred("label", *records)
+
+    assert (feature.kind, feature.default) == (kind, default)
+
+
+@pytest.mark.parametrize(
     ("values", "expected"),
     [
         ([JPEG, JPEG], "jpeg"),

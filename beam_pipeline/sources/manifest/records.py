@@ -126,7 +126,8 @@ def record_from_rows(
     may_lack_labels = first.manifest.relative in columns.unlabelled
     for feature, column in columns.declared:
         value = first.values.get(column)
-        if may_lack_labels and feature.kind == "class_label" and not is_stated(value):
+        may_lack = may_lack_labels or feature.default is not None
+        if may_lack and feature.kind == "class_label" and not is_stated(value):
             continue
         if any(row.values.get(column) != value for row in rows[1:]):
             raise RecordError(MALFORMED, f"rows of one picture differ in the column {column!r}")

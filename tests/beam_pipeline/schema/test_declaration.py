@@ -96,6 +96,9 @@ def test_columns_of_numbers_have_names():
         ({"a": {"kind": "class_label", "classes": "cat"}}, "has the classes 'cat'; list"),
         ({"a": {"kind": "class_label", "classes": ["b", "b"]}}, "has the class 'b' twice"),
         ({"a": {"kind": "class_label", "classes": [False]}}, "YAML makes of yes, no.*in quotes"),
+        ({"a": {"kind": "class_label", "default": 0}}, "has the default 0; only the class label"),
+        ({"a": {"kind": "class_label", "shape": [None], "default": -1}}, "has the default -1"),
+        ({"a": {"kind": "scalar", "dtype": "int64", "default": -1}}, "'scalar' has the default -1"),
         ({"a": {"kind": "scalar", "dtype": "int64", "minimum": "low"}}, r"\['low'\]; give numbers"),
         (
             {"a": {"kind": "scalar", "dtype": "int64", "minimum": 2, "maximum": 1}},

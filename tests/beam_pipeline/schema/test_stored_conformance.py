@@ -1,5 +1,7 @@
 """Whether an Example holds what a schema says: key, what is there, what was expected."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,11 @@ def test_a_missing_key():
         "key 'x' is missing, where an int64 list of 1 was expected"
     ]
     assert problems(ROWS, {"y": [1]}) == [], "an empty list is often left out"
+    unlabelled = dataclasses.replace(LABEL, default=-1)
+    assert problems(unlabelled, {"y": [1]}) == []
+    assert problems(unlabelled, {"x": [1, 1]}) == [
+        "key 'x' holds an int64 list of 2, where an int64 list of 1 was expected"
+    ]
 
 
 @pytest.mark.parametrize(

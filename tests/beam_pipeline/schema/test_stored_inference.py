@@ -121,6 +121,21 @@ def test_infer(key, lists, expected):
     assert described(inferred(key, *lists)) == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "lists", "expected", "default"),
+    [
+        pytest.param("class", ([2], [0]), "class_label int64", None, id="all have one"),
+        pytest.param("class", ([2], _ABSENT), "class_label int64", -1, id="one lacks it"),
+        pytest.param("class", ([2], []), "sequence int64 None", None, id="one has an empty list"),
+        pytest.param("class", ([2, 1], _ABSENT), "sequence int64 None", None, id="one has two"),
+        pytest.param("class", ([70_000], _ABSENT), "sequence int64 None", None, id="no classes"),
+    ],
+)
+def test_a_class_label_may_be_missing(key, lists, expected, default):
+    feature = inferred(key, *lists)
+    assert (described(feature), feature.default) == (expected, default)
+
+
 def test_classes_go_up_to_the_largest_number():
     assert inferred("label", [2], [0], [-1]).classes == ("0", "1", "2")
 

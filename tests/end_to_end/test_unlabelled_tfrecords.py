@@ -1,0 +1,151 @@
+"""TFRecords of a competition: those to predict have no label, the others have one."""
+
+import json
+import shutil
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import beam_pipeline
+import trainer
+from beam_pipeline import commands
+from trainer.__main__ import main as train
+
+NUM_CLASSES = 3
+COUNTS = {"train": 24, "val": 6, "test": 9}
+
+
+def flower(split, number):
+    """As its organisers wrote it: (id, class) and a picture whose colour tells the class."""
+    kind = number % NUM_CLASSES
+    pixels = np.full((16, 16, 3), 40, np.uint8)
+    pixels[..., kind] = 200 + number
+    features = {
+        "id": tf.train.Feature(bytes_list=tf.train.BytesList(value=[f"{split}{number}".encode()])),
+        "image": tf.train.Feature(
+            bytes_list=tf.train.BytesList(value=[tf.io.encode_jpeg(pixels).numpy()])
+        ),
+    }
+    if split != "test":
+        features["class"] = tf.train.Feature(int64_list=tf.train.Int64List(value=[kind]))
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+@pytest.fixture(scope="module")
+def flowers(tmp_path_factory):
+    root = tmp_path_factory.mktemp("in") / "flowers"
+    for split, count in COUNTS.items():
+        (root / split).mkdir(parents=True)
+        for shard in range(2):
+            with tf.io.TFRecordWriter(str(root / split / f"{shard:02d}-16x16.tfrec")) as writer:
+                for number in range(shard, count, 2):
+                    writer.write(flower(split, number))
+    return root
+
+
+def expected(split):
+    return Counter(
+        (f"{split}{number}".encode(), -1 if split == "test" else number % NUM_CLASSES)
+        for number in range(COUNTS[split])
+    )
+
+
+def labels(dataset, split):
+    return Counter((record["id"], int(record["class"])) for record in dataset.numpy(split))
+
+
+def test_built_trained_and_evaluated(flowers, tmp_path, capsys):
+    assert commands.main(["plan", str(flowers)]) == 0
+    assert "feature class: class_label, 3 classes, none in some records" in capsys.readouterr().out
+    assert commands.main(["build", str(flowers), "--output", str(tmp_path)]) == 0
+    directory = capsys.readouterr().out.strip()
+
+    info = beam_pipeline.open_dataset(directory)
+    assert beam_pipeline.verify(info) == []
+    opened = trainer.open(directory)
+    for split in COUNTS:
+        assert labels(opened, split) == expected(split)
+    assert commands.main(["show", directory, "--images", str(tmp_path / "drawn")]) == 0
+    capsys.readouterr()
+
+    shared = ["--data", directory, "--quiet"]
+    run = str(tmp_path / "run")
+    small = ["--batch-size", "8", "--image-size", "16", "--epochs", "1"]
+    assert train(["train", *shared, "--output", run, *small]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]).keys() >= {"val_accuracy"}
+    assert train(["evaluate", *shared, "--run", run, "--split", "test"]) == 3
+    assert "class of a record is not one of the 3 classes (-1: it has none)" in (
+        capsys.readouterr().err
+    )
+
+
+def test_adopted_or_opened_as_they_lie(flowers, tmp_path):
+    bare = trainer.open(str(flowers / "*" / "*.tfrec"))
+    root = shutil.copytree(flowers, tmp_path / "flowers")
+    info = beam_pipeline.adopt(str(root))
+
+    assert beam_pipeline.verify(info) == []
+    adopted = trainer.open(root)
+    for split in COUNTS:
+        assert labels(adopted, split) == labels(bare, split) == expected(split)
+    assert adopted.features["class"].default == bare.features["class"].default == -1
+
+
+def test_the_schema_of_the_built_declares_the_same(flowers, tmp_path):
+    def build(name, **options):
+        return beam_pipeline.build(
+            beam_pipeline.BuildConfig(
+                input=str(flowers), output=str(tmp_path), name=name, **options
+            )
+        )
+
+    inferred = build("inferred")
+    metadata = f"{inferred.directory}/metadata.json"
+    declared = build("declared", schema=beam_pipeline.read_schema(metadata))
+    assert declared.features == inferred.features
+    assert {split: len(list(shards)) for split, shards in declared.splits.items()} == {
+        split: len(list(shards)) for split, shards in inferred.splits.items()
+    }
+
+
+def test_tfds_reads_lists_of_none_or_one(flowers, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tfds = pytest.importorskip("tensorflow_datasets")
+        info = beam_pipeline.build(
+            beam_pipeline.BuildConfig(input=str(flowers), output=str(tmp_path))
+        )
+        builder = tfds.builder_from_directory(info.directory)
+        for split, count in COUNTS.items():
+            read = list(tfds.as_numpy(builder.as_dataset(split=split)))
+            assert len(read) == count
+            found = Counter((each["id"], *each["class"].tolist()) for each in read)
+            wanted = Counter(
+                (name, *([] if label < 0 else [label]))
+                for name, label in expected(split).elements()
+            )
+            assert found == wanted
+
+
+def test_a_manifest_may_lack_labels_where_its_schema_says_so(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n1.5,a\n2.5,\n3.5,b\n")
+    schema = {
+        "x": {"kind": "scalar", "dtype": "float32"},
+        "label": {"kind": "class_label", "default": -1},
+    }
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(tmp_path / "t.csv"),
+            output=str(tmp_path / "out"),
+            schema=beam_pipeline.parse_schema(schema),
+        )
+    )
+    records = trainer.open(info.directory).numpy()
+    assert {float(record["x"]): int(record["label"]) for record in records} == {
+        1.5: 0,
+        2.5: -1,
+        3.5: 1,
+    }
