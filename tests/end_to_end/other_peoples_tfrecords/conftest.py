@@ -1,0 +1,216 @@
+"""TFRecord files as TensorFlow and its tutorials write them, and what data sets hold of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import beam_pipeline
+
+NUM_RECORDS, NUM_FILES = 21, 3
+
+
+def _feature(values: Any) -> tf.train.Feature:
+    """A tf.train.Feature of a value, or of a list of them."""
+    listed = np.ravel(values).tolist() if isinstance(values, np.ndarray) else values
+    listed = listed if isinstance(listed, list) else [listed]
+    if listed and isinstance(listed[0], bytes):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=listed))
+    if isinstance(values, np.ndarray) or (listed and isinstance(listed[0], float)):
+        return tf.train.Feature(float_list=tf.train.FloatList(value=listed))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=listed))
+
+
+def _example(**values: Any) -> bytes:
+    features = {key: _feature(value) for key, value in values.items()}
+    message = tf.train.Example(features=tf.train.Features(feature=features))
+    return bytes(message.SerializeToString())
+
+
+def _random(number: int) -> np.random.Generator:
+    return np.random.default_rng(number)
+
+
+def _jpeg(number: int) -> bytes:
+    pixels = _random(number).integers(0, 256, (12, 16, 3), np.uint8)
+    return bytes(tf.io.encode_jpeg(pixels).numpy())
+
+
+def _wav(number: int) -> bytes:
+    samples = _random(number).uniform(-1, 1, (100 + number, 1))
+    return bytes(tf.audio.encode_wav(np.float32(samples), 8000).numpy())
+
+
+# A record by its number, as tutorials write them; and what each key is taken for.
+SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = {
+    "image": (
+        lambda n: {"image": _jpeg(n), "label": n % 3},
+        {"image": "image", "label": "class_label"},
+    ),
+    "image and metadata": (
+        lambda n: {"image": _jpeg(n), "metadata": _random(n).normal(size=5), "label": n % 3},
+        {"image": "image", "label": "class_label", "metadata": "tensor [5]"},
+    ),
+    "sequence": (
+        lambda n: {"sequence": list(range(1, 2 + n % 7)), "label": n % 3},
+        {"label": "class_label", "sequence": "sequence [None]"},
+    ),
+    "padded sequence": (
+        lambda n: {"sequence": [*range(n % 7), *[0] * (7 - n % 7)], "label": n % 3},
+        {"label": "class_label", "sequence": "tensor [7]"},
+    ),
+    "audio": (
+        lambda n: {"audio": _wav(n), "speaker_id": n % 5, "timestamp": 0.5 + n},
+        {"audio": "audio", "speaker_id": "scalar", "timestamp": "scalar"},
+    ),
+    "boxes": (
+        lambda n: {
+            "image_raw": _jpeg(n),
+            "labels": [1] * (n % 3),
+            "bounding_boxes": _random(n).uniform(size=(n % 3, 4)),
+        },
+        {
+            "bounding_boxes": "sequence [None, 4]",
+            "image_raw": "image",
+            "labels": "sequence [None]",
+        },
+    ),
+    "raw image": (
+        lambda n: {
+            "image": np.float32(_random(n).uniform(size=(64, 64))).tobytes(),
+            "label": n % 3,
+        },
+        {"image": "tensor [64, 64] bytes", "label": "class_label"},
+    ),
+    "several files": (
+        lambda n: {
+            "image_raw": _jpeg(n),
+            "label": n % 3,
+            "height": 12,
+            "width": 16,
+            "caption": f"Bild {n}: häßlich".encode(),
+        },
+        {
+            "caption": "text",
+            "height": "scalar",
+            "image_raw": "image",
+            "label": "class_label",
+            "width": "scalar",
+        },
+    ),
+    "arrays": (
+        lambda n: {
+            "pixels": _random(n).integers(0, 256, (28, 28), np.uint8).tobytes(),
+            "volume": _random(n).normal(size=(5, 7)).tobytes(),
+            "vector": _random(n).normal(size=9),
+            "y": 0.5 * n,
+        },
+        {
+            "pixels": "tensor [28, 28] bytes",
+            "vector": "tensor [9]",
+            "volume": "bytes",
+            "y": "scalar",
+        },
+    ),
+}
+
+
+@pytest.fixture(params=SCHEMAS)
+def schema(request: pytest.FixtureRequest) -> str:
+    """The name of each kind of record in turn, for `examples` and `expected_kinds`."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def expected_kinds() -> dict[str, dict[str, str]]:
+    """By the name of a kind of record: what each of its keys is taken for, as `taken_for` says."""
+    return {name: kinds for name, (_, kinds) in SCHEMAS.items()}
+
+
+@pytest.fixture(scope="session")
+def examples() -> Callable[[str], list[bytes]]:
+    """By the name of a kind of record: 21 Examples of it, serialized."""
+
+    def of(name: str) -> list[bytes]:
+        record, _ = SCHEMAS[name]
+        return [_example(**record(number)) for number in range(NUM_RECORDS)]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def example() -> Callable[..., bytes]:
+    """example(key=value or values, …) -> the bytes of an Example, as TensorFlow makes it."""
+    return _example
+
+
+@pytest.fixture(scope="session")
+def jpeg() -> Callable[[int], bytes]:
+    """A picture of 16 x 12 pixels, another one for every number."""
+    return _jpeg
+
+
+@pytest.fixture(scope="session")
+def write() -> Callable[..., Path]:
+    """Writes payloads to files, three unless told, as TensorFlow does; returns the folder."""
+
+    def run(
+        folder: Path,
+        payloads: list[bytes],
+        compression: str = "",
+        name: str = "data_{}.tfrecord",
+        files: int = NUM_FILES,
+    ) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(files):
+            path = folder / name.format(number)
+            with tf.io.TFRecordWriter(str(path), compression) as writer:
+                for payload in payloads[number::files]:
+                    writer.write(payload)
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def stored() -> Callable[..., list[bytes]]:
+    """stored(info, split=None) -> the Examples of a data set, as TensorFlow reads them."""
+
+    def read(info: beam_pipeline.DatasetInfo, split: str | None = None) -> list[bytes]:
+        compression = "GZIP" if info.compressed else ""
+        return [
+            payload
+            for name, shards in info.splits.items()
+            for shard in shards
+            for payload in tf.data.TFRecordDataset(
+                f"{info.directory}/{shard.file}", compression
+            ).as_numpy_iterator()
+            if split in (None, name)
+        ]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def taken_for() -> Callable[[Iterable[beam_pipeline.Feature]], dict[str, str]]:
+    """Kind, shape and encoding of each feature by its name, briefly."""
+
+    def of(features: Iterable[beam_pipeline.Feature]) -> dict[str, str]:
+        return {
+            each.name: " ".join(
+                str(part)
+                for part in (
+                    each.kind,
+                    each.kind in ("tensor", "sequence") and [*each.shape],
+                    each.encoding,
+                )
+                if part
+            )
+            for each in features
+        }
+
+    return of

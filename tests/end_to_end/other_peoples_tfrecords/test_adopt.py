@@ -1,0 +1,104 @@
+"""Other people's TFRecords are adopted where they lie; the trainer opens and splits them alike."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import beam_pipeline
+import trainer
+from beam_pipeline import commands
+from beam_pipeline.adoption import adopt
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.sources.tfrecord.files import find_record_files
+
+
+def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write):
+    folder = write(tmp_path / "in", examples(schema))
+    info = adopt(str(folder))
+    bare = trainer.open(str(folder / "*.tfrecord"))
+    fields = ("name", "kind", "dtype", "shape", "key", "format", "encoding", "bare")
+
+    assert [[getattr(each, field) for field in fields] for each in info.features] == [
+        [getattr(each, field) for field in fields] for each in bare.features.values()
+    ]
+    described = trainer.open(folder)
+    for one, other in zip(described.numpy("train"), bare.numpy("train"), strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_show_draws_what_others_stored(tmp_path, capsys, example, jpeg, write):
+    box = [0.1, 0.2, 0.8, 0.9]
+    payloads = [example(image=jpeg(0), label=1, boxes=np.array(box * count)) for count in (0, 1)]
+    folder = write(tmp_path / "in", payloads, files=1)
+    schema = parse_schema({"image": "image", "label": "class_label", "boxes": "boxes"})
+    adopt(str(folder), schema=schema)
+    shown = tmp_path / "shown"
+
+    assert commands.main(["show", str(folder), "--images", str(shown)]) == 0
+    assert "boxes  [0.1, 0.2, 0.8, 0.9]" in capsys.readouterr().out
+    without, with_box = (
+        tf.io.decode_jpeg((shown / f"train-0000{number}-record.jpg").read_bytes()).numpy()
+        for number in (0, 1)
+    )
+    assert (without != with_box).any()
+
+
+def test_shards_in_folders_are_adopted_and_opened(tmp_path, examples, write):
+    payloads = examples("image")
+    write(tmp_path / "pets/train", payloads[:14])
+    write(tmp_path / "pets/valid", payloads[14:])
+    info = adopt(str(tmp_path / "pets"))
+
+    assert beam_pipeline.verify(info) == []
+    opened = trainer.open(tmp_path / "pets")
+    assert {split: opened.num_records(split) for split in opened.splits} == {
+        "train": 14,
+        "valid": 7,
+    }
+    labels = [record["label"] for record in opened.numpy("valid")]
+    assert sorted(labels) == sorted(number % 3 for number in range(14, 21))
+
+
+def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
+    folder = write(tmp_path / "in", examples("image"), "GZIP")
+    adopt(str(folder))
+    moved = shutil.move(folder, tmp_path / "elsewhere")
+
+    info = beam_pipeline.open_dataset(str(moved))
+    assert beam_pipeline.verify(info) == []
+    with pytest.raises(ConfigError, match="pass --overwrite"):
+        adopt(str(moved))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["nsynth-train.tfrecord", "nsynth-valid.tfrecord"],
+        ["coco_train.record-00000-of-00001", "coco_val.record-00000-of-00001"],
+        ["jpeg/train/00-8.tfrec", "jpeg/test/00-8.tfrec"],
+        ["pets-train.tfrecord-00000-of-00001", "pets-more.tfrecord-00000-of-00001"],
+        ["my-pets-train.tfrecord-00000-of-00001", "my-pets-more.tfrecord-00000-of-00001"],
+        ["train2017_0.tfrecord", "Test images.tfrecord"],
+        ["train00.tfrecord", "validate00.tfrecord"],
+        ["trainer.tfrecord", "contest.tfrecord"],
+    ],
+)
+def test_builder_and_trainer_agree_on_the_splits_of_names(tmp_path, example, names):
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:
+            writer.write(example(number=1))
+    found, _ = find_record_files(str(tmp_path))
+    opened = trainer.open([tmp_path / name for name in names]).splits
+
+    assert {file.relative: file.split or "train" for file in found} == {
+        str(Path(file).relative_to(tmp_path)): split.name
+        for split in opened.values()
+        for file in split.files
+    }

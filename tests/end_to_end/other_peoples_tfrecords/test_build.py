@@ -1,0 +1,172 @@
+"""Data sets built from other people's TFRecords: their Examples are the same bytes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from beam_pipeline import commands
+from beam_pipeline.errors import DataError
+from beam_pipeline.schema.declaration import parse_schema
+
+
+def test_every_example_is_written_as_it_is(
+    tmp_path, schema, examples, expected_kinds, write, build_verified, stored, taken_for
+):
+    payloads = examples(schema)
+    write(tmp_path / "in", payloads[:12])
+    write(tmp_path / "in", payloads[12:], "GZIP", name="more_{}.tfrecord.gz")
+    info = build_verified(tmp_path / "in", tmp_path, num_shards=2)
+
+    assert len(info.splits["train"]) == 2
+    assert Counter(stored(info)) == Counter(payloads)
+    assert taken_for(info.features) == expected_kinds[schema]
+    assert all(each.bare for each in info.features)
+
+
+def test_two_processes_give_the_same_bytes(
+    tmp_path, digests, examples, write, two_processes, build_verified
+):
+    folder = write(tmp_path / "in", examples("several files"), "GZIP")
+    one = build_verified(folder, tmp_path / "one", split={"train": 0.7, "test": 0.3})
+    other = build_verified(
+        folder, tmp_path / "other", two_processes, split={"train": 0.7, "test": 0.3}
+    )
+
+    assert digests(Path(one.directory)) == digests(Path(other.directory))
+
+
+def test_splits_by_the_names_of_files(tmp_path, examples, write, build_verified, stored):
+    payloads = examples("sequence")
+    write(tmp_path / "in", payloads[:14], name="train-0000{}-of-00002", files=2)
+    write(tmp_path / "in", payloads[14:], name="test_{}.tfrecord", files=1)
+    info = build_verified(tmp_path / "in", tmp_path)
+
+    assert Counter(stored(info, "train")) == Counter(payloads[:14])
+    assert Counter(stored(info, "test")) == Counter(payloads[14:])
+
+
+def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_verified):
+    folder = write(tmp_path / "in", examples("audio"))
+    info = build_verified(folder, tmp_path, group_by="speaker_id", split={"a": 0.5, "b": 0.5})
+
+    speakers = {
+        split: {each["speaker_id"].item() for each in trainer.open(info.directory).numpy(split)}
+        for split in info.splits
+    }
+    assert speakers["a"] | speakers["b"] == set(range(5))
+    assert not speakers["a"] & speakers["b"]
+
+
+def test_equal_pictures_are_duplicates(tmp_path, example, jpeg, write, build_verified, stored):
+    payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
+    info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
+
+    told = info.metadata["duplicates"]
+    assert (told["groups"], told["records"], told["conflicting"]) == (2, 4, 2)
+    assert told["examples"][0]["labels"] in (["0", "1"], ["2", "3"])
+    assert len(stored(info)) == 2
+
+
+def test_a_declared_schema(tmp_path, examples, write, build_verified):
+    folder = write(tmp_path / "in", examples("boxes"))
+    schema = parse_schema(
+        {
+            "image": {"kind": "image", "key": "image_raw"},
+            "boxes": {"kind": "boxes", "key": "bounding_boxes"},
+        }
+    )
+    info = build_verified(folder, tmp_path, schema=schema)
+
+    assert [(each.name, each.key, each.encoding) for each in info.features] == [
+        ("image", "image_raw", ""),
+        ("boxes", "bounding_boxes", "flat"),
+    ]
+    record = next(iter(trainer.open(info.directory).numpy("train", image_dtype="uint8")))
+    assert record["image"].shape == (12, 16, 3)
+    assert record["boxes"].shape[1] == 4
+
+
+def test_what_does_not_fit_a_declared_schema_is_rejected(
+    tmp_path, example, write, build_verified, stored
+):
+    payloads = [example(age=number) for number in (17, 200, 40)] + [example(age=0.5), example(x=1)]
+    folder = write(tmp_path / "in", payloads, files=1)
+    schema = parse_schema(
+        {"age": {"kind": "scalar", "dtype": "int64", "minimum": 0, "maximum": 120}}
+    )
+    info = build_verified(folder, tmp_path, schema=schema, max_bad_fraction=0.7)
+
+    assert Counter(stored(info)) == Counter([payloads[0], payloads[2]])
+    lines = Path(info.directory, "rejects.jsonl").read_text().splitlines()
+    assert [(reject["source"], reject["detail"]) for reject in map(json.loads, lines)] == [
+        ("data_0.tfrecord:1", "key 'age' holds 200, where 0 to 120 was expected"),
+        (
+            "data_0.tfrecord:3",
+            "key 'age' holds a float list of 1, where an int64 list of 1 was expected",
+        ),
+        ("data_0.tfrecord:4", "key 'age' is missing, where an int64 list of 1 was expected"),
+    ]
+
+
+def test_class_names(tmp_path, examples, write, build_verified):
+    folder = write(tmp_path / "in", examples("image"))
+    info = build_verified(folder, tmp_path, classes=("cat", "dog", "bird"))
+    assert info.classes == ("cat", "dog", "bird")
+
+    with pytest.raises(DataError, match="class 2, but 2 classes are declared"):
+        build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
+
+
+def test_pictures_that_others_would_convert_are_kept(
+    tmp_path, example, jpeg, write, build_verified, stored
+):
+    tall = tf.io.encode_jpeg(np.zeros((8, 4, 3), np.uint8)).numpy()
+    exif = (
+        b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+    )
+    payloads = [example(image=tall[:2] + exif + tall[2:]), example(image=jpeg(1))]
+    info = build_verified(write(tmp_path / "in", payloads), tmp_path)
+
+    assert Counter(stored(info)) == Counter(payloads)
+    assert info.metadata["changes"] == {"image kept: orientation": 1}
+
+
+def test_conversions_are_refused(tmp_path, capsys, examples, write):
+    folder = write(tmp_path / "in", examples("image"))
+    code = commands.main(["plan", str(folder), "--image-size", "8"])
+
+    assert code == 2
+    assert "build from the raw files" in capsys.readouterr().err
+
+
+def test_plan_says_what_raw_bytes_were_taken_for(tmp_path, capsys, examples, write):
+    folder = write(tmp_path / "in", examples("raw image"))
+
+    assert commands.main(["plan", str(folder)]) == 0
+    told = capsys.readouterr()
+    assert "found tfrecord: 3 files" in told.err
+    assert "image: 16,384 raw bytes a record are taken for float32 [64, 64]" in told.out
+    assert commands.main(["build", str(folder), "--output", str(tmp_path), "--name", "raw"]) == 0
+    assert "are taken for float32 [64, 64]" in capsys.readouterr().err
+
+
+def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
+    info = build_verified(labelled.directory, tmp_path)
+
+    assert Counter(stored(info)) == Counter(stored(labelled))
+    assert {split: info.num_records(split) for split in info.splits} == {
+        split: labelled.num_records(split) for split in labelled.splits
+    }
+    names = {each.name: each.kind for each in info.features}
+    assert names["image/encoded"] == "image"
+    assert names["image/class/label"] == "class_label"
+
+    again = build_verified(labelled.directory, tmp_path / "again", schema=labelled.features)
+    assert again.features == labelled.features
+    assert again.classes == ("cat", "dog")
+    assert Counter(stored(again)) == Counter(stored(labelled))

@@ -1,0 +1,104 @@
+"""Damage in other people's TFRecords costs a record or the rest of a file, and is told of."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import beam_pipeline
+from beam_pipeline import frames
+from beam_pipeline.errors import DataError
+
+
+def flipped(data, byte):
+    return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
+
+
+SEQUENCE_EXAMPLE = tf.train.SequenceExample(
+    feature_lists=tf.train.FeatureLists(
+        feature_list={
+            "words": tf.train.FeatureList(
+                feature=[tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))]
+            )
+        }
+    )
+).SerializeToString()
+
+
+@pytest.fixture
+def damages(example, jpeg) -> dict[str, tuple[Any, str, str, int]]:
+    """The damage, the record and reason of its reject, and how many of 7 records are left."""
+    return {
+        "payload": (lambda data: flipped(data, 100), ":0", "damaged record", 6),
+        "cut_off": (lambda data: data[:-9], "", "truncated file", 6),
+        "garbage": (lambda data: data + b"some garbage", "", "damaged file", 7),
+        "another_kind": (
+            lambda data: data + frames.framed(example(image=jpeg(0), label=0.5)),
+            ":7",
+            "type conflict",
+            7,
+        ),
+        "sequence_example": (
+            lambda data: data + frames.framed(SEQUENCE_EXAMPLE),
+            ":7",
+            "not an Example",
+            7,
+        ),
+        "half_a_picture": (
+            lambda data: data + frames.framed(example(image=jpeg(0)[:-200], label=1)),
+            ":7",
+            "truncated image",
+            7,
+        ),
+        "no_picture": (
+            lambda data: data + frames.framed(example(image=b"a text", label=1)),
+            ":7",
+            "not an image",
+            7,
+        ),
+        "empty": (lambda data: b"", "", "no records", 0),
+        "text": (lambda data: b"this is text", "", "not a TFRecord file", 0),
+        "length": (lambda data: flipped(data, 3), "", "not a TFRecord file", 0),
+        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", "truncated file", 7),
+    }
+
+
+def test_damage_is_rejected_by_file_and_record(
+    tmp_path, expected_kinds, example, jpeg, write, build_verified, stored, taken_for, damages
+):
+    payloads = [example(image=jpeg(number), label=number % 3) for number in range(7)]
+    for name, (damage, *_) in damages.items():
+        write(tmp_path / "in", payloads, name=f"{name}.tfrecord", files=1)
+        path = tmp_path / f"in/{name}.tfrecord"
+        path.write_bytes(damage(path.read_bytes()))
+    config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path), name="a")
+    with pytest.raises(DataError, match="10 of 64 records are bad"):
+        beam_pipeline.build(config)
+    info = build_verified(tmp_path / "in", tmp_path, max_bad_fraction=0.2)
+
+    written = Counter(stored(info))
+    assert written.keys() == set(payloads), "all of them whole"
+    assert written.total() == sum(left for *_, left in damages.values())
+    assert taken_for(info.features) == expected_kinds["image"]
+    lines = Path(info.directory, "rejects.jsonl").read_text("utf-8").splitlines()
+    rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
+    assert rejects == {
+        f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damages.items()
+    }
+
+
+def test_a_length_in_the_middle(tmp_path, examples, write, build_verified, stored):
+    payloads = examples("sequence")
+    folder = write(tmp_path / "in", payloads, files=1)
+    path = folder / "data_0.tfrecord"
+    path.write_bytes(flipped(path.read_bytes(), sum(len(each) + 16 for each in payloads[:9])))
+    with pytest.raises(DataError, match="1 of 10 records are bad"):
+        build_verified(folder, tmp_path)
+    info = build_verified(folder, tmp_path, max_bad_fraction=0.2)
+
+    assert Counter(stored(info)) == Counter(payloads[:9])
+    assert "record 9, at byte" in Path(info.directory, "rejects.jsonl").read_text()
