@@ -127,6 +127,7 @@ class Dataset:
         sample_weight: str | None = None,
         image_size: ImageSize | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
+        audio_mono: bool = False,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
         padding_value: batching.Padding | Mapping[str, batching.Padding] | None = None,
@@ -168,6 +169,7 @@ class Dataset:
             image_size: A side, or (height, width), in pixels, that images are resized to
                 without regard to aspect. Without it, only images of a declared size batch.
             image_dtype: "uint8" keeps 0..255.
+            audio_mono: Average channels, to [b, n, 1]; else mono beside stereo is filled up, too.
             pad: The length n by output: `{"sequence": 128}`; of boxes also their labels' and
                 attributes'. A longer record is an error.
             truncate: Cut records that are longer than `pad` or `max_boxes` says instead.
@@ -209,7 +211,9 @@ class Dataset:
             _check_equal_sizes(selected)
         if seed is None:
             seed = secrets.randbits(32)
-        decoding = parsing.Decoding(image_size=size, image_dtype=image_dtype)
+        decoding = parsing.Decoding(
+            image_size=size, image_dtype=image_dtype, audio_mono=audio_mono
+        )
         outputs = parsing.outputs(selected, decoding)
         needed = first_record or repeat is not True
         num_records = self.num_records(chosen.name) if needed else chosen.num_records

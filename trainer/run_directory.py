@@ -112,9 +112,17 @@ class RunDirectory:
         return rows[:epochs_done]
 
     def save_model(self, model: keras.Model, file: Path) -> None:
-        """Saves the model without its optimizer, which only resuming needs."""
+        """Saves the model without what only training needs, also one that `fit` has compiled.
+
+        The optimizer is in the checkpoints, and the loss is code of this package, which
+        `keras.models.load_model` would ask for.
+        """
         partial = file.with_name(f"partial-{file.name}")  # Keras goes by the suffix
-        model.save(partial, include_optimizer=False)
+        compiled, model.compiled = model.compiled, False
+        try:
+            model.save(partial)
+        finally:
+            model.compiled = compiled
         partial.replace(file)
 
 

@@ -20,7 +20,8 @@ _CONSTANT_WORDS = np.frombuffer(b"RIFFWAVEfmt \x10\0\0\0data", "<i4")
 class Audio:
     """A sound (WAV, FLAC, OGG, and what else libsndfile reads), decoded.
 
-    Output: float32 [samples, channels] in -1..1, at the sample rate that it was stored with.
+    Output: float32 [samples, channels] in -1..1, at the sample rate that it was stored with;
+    one channel, the mean of all, where that is asked for.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -29,19 +30,17 @@ class Audio:
         return {feature.key: tf.io.FixedLenFeature([], tf.string, feature.default)}
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        del decoding
         return [
             Output(
                 name=feature.name,
                 feature=feature,
                 dtype=tf.float32,
-                shape=feature.shape,
+                shape=(feature.shape[0], 1) if decoding.audio_mono else feature.shape,
                 padding=0.0,
             )
         ]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         encoded = parsed[feature.key]
         by_library = functools.partial(_decode_by_library, feature.name)
         samples = tf.cond(
@@ -49,7 +48,10 @@ class Audio:
             lambda: tf.audio.decode_wav(encoded).audio,
             lambda: tf.numpy_function(by_library, [encoded], tf.float32, stateful=False),
         )
-        return {feature.name: tf.ensure_shape(samples, feature.shape)}
+        samples = tf.ensure_shape(samples, feature.shape)
+        if decoding.audio_mono:
+            samples = tf.reduce_mean(samples, axis=-1, keepdims=True)
+        return {feature.name: samples}
 
 
 def is_plain_wav(encoded: Any) -> Any:

@@ -21,16 +21,18 @@ STORED_DTYPES: Mapping[str, tf.DType] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How images come out.
+    """How images and sounds come out.
 
     Attributes:
         image_size: (height, width) in pixels that images are resized to (bilinear, no
             regard to aspect); None keeps their own.
         image_dtype: "float32" in 0..1, or "uint8".
+        audio_mono: Whether the channels of sounds are averaged.
     """
 
     image_size: tuple[int, int] | None = None
     image_dtype: str = "float32"
+    audio_mono: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ def _decoding(task: Task) -> dict[str, Any]:
     return {
         "image_size": sizes[0] if sizes else None,
         "image_dtype": "uint8",  # a quarter of the bytes on their way to the device
+        "audio_mono": True,  # before shorter records, and those of fewer channels, are filled up
         "pad": lengths,
         "truncate": bool(lengths),
         "padding_value": {each.name: each.padding for each in inputs if each.padding is not None},

@@ -144,6 +144,17 @@ def test_channels_that_differ_are_filled_up_too(tmp_path):
     assert not batch["audio"].numpy()[1, :, 1].any()
 
 
+def test_averaged_channels_are_filled_up_at_the_end_alone(tmp_path):
+    encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("FLAC", "PCM_16", SAMPLES[:4, :1])]
+
+    (batch,) = _opened(tmp_path / "a", encoded).batches(batch_size=2, audio_mono=True)
+
+    assert batch["audio"].shape == (2, 4, 1)
+    stereo, mono = batch["audio"].numpy()[..., 0] * 32768
+    np.testing.assert_allclose(stereo, [*SAMPLES[:3].mean(axis=1), 0])
+    np.testing.assert_array_equal(mono, SAMPLES[:4, 0])
+
+
 def test_sounds_all_of_one_length_batch_as_they_are(tmp_path):
     encoded = [_encoded("FLAC", "PCM_16")] * 2
     dataset = _opened(tmp_path / "a", encoded, shape=[101, 2])

@@ -89,9 +89,9 @@ def test_the_kind_of_input_that_a_feature_is(declared, expected):
         ),
         pytest.param(
             Audio(name="x", sample_rate=8000),
-            [[[0.5, 0.0], [1.0, 0.5]]],
-            [[0.25, 0.75]],
-            id="channels are averaged",
+            [[[0.5], [1.0]]],
+            [[0.5, 1.0]],
+            id="a sound of the one channel that the pipeline made",
         ),
     ],
 )

@@ -14,6 +14,7 @@ from trainer.evaluation import evaluator
 from trainer.features import features_from_json
 from trainer.optimizers import create_optimizer
 from trainer.progress import Progress
+from trainer.run_directory import RunDirectory
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import evaluation_batches, learned, training_batches
 from trainer.tasks.record import check_same_records, task_from_json, task_to_json
@@ -137,10 +138,10 @@ def test_loops_and_replicas_agree(kind, trained, loop, replicas):
 # Of the others the quick tests of the commands load models.
 @kinds(KINDS, quick=("audio", "sequence", "series", "table", "regression", "names"))
 def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
-    plan, _, evaluation = trained(kind, "custom", 1)
-    plan.model.save(tmp_path / "model.keras", include_optimizer=False)
+    plan, _, evaluation = trained(kind, "fit", 1)
+    RunDirectory(tmp_path).save_model(plan.model, tmp_path / "model.keras")
 
-    model = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    model = keras.models.load_model(tmp_path / "model.keras")
     task = task_from_json(json.loads(json.dumps(task_to_json(plan.task))))
 
     dataset = dataset_of(kind)

@@ -61,7 +61,7 @@ class Audio(Input):
         return feature.sample_rate in (0, self.sample_rate)  # 0: nobody said
 
     def prepare(self, values: Any) -> Any:
-        return tf.reduce_mean(values, axis=-1)
+        return tf.squeeze(values, axis=-1)
 
     def encode(self, x: Any) -> Any:
         return sequence_models.encode(*log_mel(x, self.sample_rate))
