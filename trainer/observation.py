@@ -16,11 +16,12 @@ AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
 RAW_LAYOUTS = tuple(
     (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
 )
+# The control characters of ASCII, but those that texts are laid out with: \t \n \v \f \r.
+_CONTROLS = bytes([*range(9), *range(14, 32), 127])
 # Floats that somebody computed are in between; other bytes read as floats seldom are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
 
 _KINDS = {"int64_list": "int64", "float_list": "float32", "bytes_list": "bytes"}
-_WHITE_SPACE = str.maketrans("", "", "\n\r\t")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -135,11 +136,16 @@ def form_of(value: bytes) -> str:
         return "jpeg"
     if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
         return "bmp"
+    return "text" if _is_text(value) else "raw"
+
+
+def _is_text(value: bytes) -> bool:
+    """Whether it is UTF-8 without control characters, as raw numbers seldom are."""
     try:
-        text = value.decode()
+        value.decode()
     except UnicodeDecodeError:
-        return "raw"
-    return "text" if text.translate(_WHITE_SPACE).isprintable() else "raw"
+        return False
+    return value.translate(None, _CONTROLS) == value
 
 
 def is_plausible(value: bytes, dtype: str, channels: int) -> bool:

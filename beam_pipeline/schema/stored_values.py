@@ -24,6 +24,8 @@ MAX_CLASS = 9_999
 
 # A longer text is told by its length alone.
 _SHORT_CHARACTERS = 100
+# The control characters of ASCII, but those that texts are laid out with: \t \n \v \f \r.
+_CONTROLS = bytes([*range(9), *range(14, 32), 127])
 # Floats that somebody computed are in between; bytes of another type read as floats seldom are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
 
@@ -96,15 +98,16 @@ def form_of(value: bytes) -> str:
         return "jpeg"
     if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
         return "bmp"
+    return "text" if _is_text(value) else "raw"
+
+
+def _is_text(value: bytes) -> bool:
+    """Whether it is UTF-8 without control characters, as raw numbers seldom are."""
     try:
-        text = value.decode()
+        value.decode()
     except UnicodeDecodeError:
-        return "raw"
-    printable = text.isprintable() or text.translate(_WHITE_SPACE).isprintable()
-    return "text" if printable else "raw"
-
-
-_WHITE_SPACE = str.maketrans("", "", "\n\r\t")
+        return False
+    return value.translate(None, _CONTROLS) == value
 
 
 def plausible_floats(value: bytes) -> tuple[str, ...]:

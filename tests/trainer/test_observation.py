@@ -60,7 +60,14 @@ def test_lists_are_summed_up_by_key():
         pytest.param(b"OggS\0", "ogg", id="OGG"),
         pytest.param("Öl,\n\r\tfür 3 €".encode(), "text", id="UTF-8"),
         pytest.param("Öl".encode("latin-1"), "raw", id="another encoding"),
-        pytest.param(b"zero\0", "raw", id="not printable"),
+        pytest.param("5\u00a0€\u3000\u2028".encode(), "text", id="spaces of other widths"),
+        pytest.param("\ufeffco\u00adop\u200d\u200c".encode(), "text", id="characters of no width"),
+        pytest.param("that\u0096s it\u0085".encode(), "text", id="C1, as in old web pages"),
+        pytest.param("\U0001fae9 \U000e0100 \ue000".encode(), "text", id="newer than Python knows"),
+        pytest.param(b"one\fpage\v\n", "text", id="white space of printers"),
+        *(pytest.param(bytes([65, n]), "raw", id=f"byte {n}") for n in (*range(9), *range(14, 32))),
+        pytest.param(b"A\x7f", "raw", id="DEL"),
+        pytest.param(b"\xed\xa0\x80 \xc0\x80", "raw", id="UTF-8 that no standard allows"),
     ],
 )
 def test_form_of(value, form):
