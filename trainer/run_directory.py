@@ -118,11 +118,12 @@ class RunDirectory:
         `keras.models.load_model` would ask for.
         """
         partial = file.with_name(f"partial-{file.name}")  # Keras goes by the suffix
-        compiled, model.compiled = model.compiled, False
+        compiled, optimizer = model.compiled, getattr(model, "optimizer", None)
+        model.compiled, model.optimizer = False, None
         try:
             model.save(partial)
         finally:
-            model.compiled = compiled
+            model.compiled, model.optimizer = compiled, optimizer
         partial.replace(file)
 
 

@@ -1,6 +1,7 @@
 """Every kind of learning: loops and replicas agree, and what was trained is saved whole."""
 
 import json
+import zipfile
 
 import keras
 import numpy as np
@@ -141,7 +142,10 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     plan, _, evaluation = trained(kind, "fit", 1)
     RunDirectory(tmp_path).save_model(plan.model, tmp_path / "model.keras")
 
+    assert plan.model.compiled
     model = keras.models.load_model(tmp_path / "model.keras")
+    with zipfile.ZipFile(tmp_path / "model.keras") as archive:
+        assert b"optimizer" not in archive.read("model.weights.h5")
     task = task_from_json(json.loads(json.dumps(task_to_json(plan.task))))
 
     dataset = dataset_of(kind)
