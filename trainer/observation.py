@@ -20,6 +20,8 @@ RAW_LAYOUTS = tuple(
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
 # Floats that somebody computed are in between; other bytes read as floats seldom are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
+# The one NaN, but for its sign, that NumPy and processors write, by bytes a value.
+_NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 _KINDS = {"int64_list": "int64", "float_list": "float32", "bytes_list": "bytes"}
 
@@ -157,7 +159,9 @@ def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
         return True
     with np.errstate(invalid="ignore"):  # comparing signalling NaNs
         sizes = np.abs(np.frombuffer(value, np.dtype(dtype).newbyteorder("<")))
-        return bool(((sizes == 0) | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
+        width = sizes.itemsize
+        nan = sizes.view(f"<u{width}") == _NAN_BITS[width]
+        return bool(((sizes == 0) | nan | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
 
 
 def square_side(num_bytes: int, dtype: str, channels: int) -> int:

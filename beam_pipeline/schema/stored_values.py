@@ -28,6 +28,8 @@ _SHORT_CHARACTERS = 100
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
 # Floats that somebody computed are in between; bytes of another type read as floats seldom are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
+# The one NaN, but for its sign, that NumPy and processors write, by bytes a value.
+_NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -113,7 +115,7 @@ def _is_text(value: bytes) -> bool:
 def plausible_floats(value: bytes) -> tuple[str, ...]:
     """The types of float as which all of `value` makes sense, where it may be a square of them.
 
-    That is: every value is 0, or finite and neither tiny nor huge.
+    That is: every value is 0, the NaN that is computed, or finite and neither tiny nor huge.
     """
     return tuple(
         dtype
@@ -125,7 +127,9 @@ def plausible_floats(value: bytes) -> tuple[str, ...]:
 
 def _are_plausible(numbers: Any) -> bool:
     sizes = numpy.abs(numbers)
-    return bool(((sizes == 0) | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
+    width = sizes.itemsize
+    nan = sizes.view(f"<u{width}") == _NAN_BITS[width]
+    return bool(((sizes == 0) | nan | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
 
 
 def is_square(num_bytes: int, bytes_a_pixel: int) -> bool:

@@ -75,6 +75,8 @@ def test_form_of(value, form):
 
 
 HUGE = np.array([[1e11, 1], [1, 1]], "<f4")
+NAN_WITH_MESSAGE = np.array([[0x7FC00001, 0]] * 2, "<u4")
+NAN_THAT_SIGNALS = np.array([[0x7F800001, 0]] * 2, "<u4")
 TINY = np.array([[1e-11, 1], [1, 1]], "<f4")
 
 
@@ -87,7 +89,10 @@ TINY = np.array([[1e-11, 1], [1, 1]], "<f4")
         pytest.param(np.ones((2, 3), "<f4"), "float32", 1, False, id="no square"),
         pytest.param(np.ones((1, 1), "<f4"), "float32", 1, False, id="one pixel"),
         pytest.param(np.ones((3, 3), "<f4"), "float32", 3, False, id="of one channel"),
-        pytest.param(np.full((2, 2), np.nan, "<f4"), "float32", 1, False, id="not a number"),
+        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f4"), "float32", 1, True, id="NaN"),
+        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f8"), "float64", 1, True, id="NaN, f8"),
+        pytest.param(NAN_WITH_MESSAGE, "float32", 1, False, id="NaN with a message"),
+        pytest.param(NAN_THAT_SIGNALS, "float32", 1, False, id="NaN that signals"),
         pytest.param(np.full((2, 2), np.inf, "<f4"), "float32", 1, False, id="infinite"),
         pytest.param(HUGE, "float32", 1, False, id="huge"),
         pytest.param(TINY, "float32", 1, False, id="tiny"),

@@ -107,8 +107,14 @@ def described(feature):
         pytest.param(
             "a",
             (raw((4, 4), "<f4"), raw((4, 4), "<f4", np.nan)),
+            "tensor float32 4 4 bytes",
+            id="f4, NaN in one",
+        ),
+        pytest.param(
+            "a",
+            (raw((4, 4), "<f4"), raw((4, 4), "<u4", 0x7FC00001)),
             "tensor uint8 8 8 bytes",
-            id="NaN is no f4",
+            id="no NaN that is computed is no f4",
         ),
         pytest.param(
             "a", (raw((4, 4), "<f4"), raw((5, 5), "<f4")), "bytes string", id="of two sizes"
