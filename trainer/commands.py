@@ -59,6 +59,9 @@ def train(config: TrainConfig) -> Row:
     else:
         task, config = _choose(config, dataset, progress)
         task = learned(task, dataset, train_split, progress.say)
+        for each in task.inputs.values():
+            for remark in each.remarks(own_model=model_fn is not None):
+                progress.say(remark)
         if len(task.classes) == 1:
             progress.say(f"{task.target} has one class alone: there is nothing to tell apart")
 

@@ -211,9 +211,7 @@ class Dataset:
             _check_equal_sizes(selected)
         if seed is None:
             seed = secrets.randbits(32)
-        decoding = parsing.Decoding(
-            image_size=size, image_dtype=image_dtype, audio_mono=audio_mono
-        )
+        decoding = parsing.Decoding(image_size=size, image_dtype=image_dtype, audio_mono=audio_mono)
         outputs = parsing.outputs(selected, decoding)
         needed = first_record or repeat is not True
         num_records = self.num_records(chosen.name) if needed else chosen.num_records

@@ -87,4 +87,4 @@ def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
 
     assert train([*train_it, "--epochs", "1", "--output", str(tmp_path / "run")]) == 0
     assert train(["evaluate", *run, "--run", str(tmp_path / "run"), "--split", "test"]) == 3
-    assert "price of a record is no number" in capsys.readouterr().err
+    assert "price of a record is not finite" in capsys.readouterr().err

@@ -12,6 +12,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 # Beyond this a number is hardly a class, and the model's last layer would not fit.
 MAX_CLASSES = 10_000
+EPSILON = 2.0**-23  # float32's
+_LARGEST = float(np.finfo(np.float32).max)
+# Numbers that differ by no more than so many steps of float32 are hardly told apart.
+_STEPS = 16
 # The mean of equal numbers may be this far from them, relatively.
 _ROUNDING = 1e-12
 
@@ -40,10 +44,19 @@ class Moments:
         name: Of the feature.
         size: Columns.
         may_lack: Whether NaN says that a number is missing, and has no part in mean and variance.
+        remedy: What to do about a feature with numbers that are none.
     """
 
-    def __init__(self, name: str, size: int, *, may_lack: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        *,
+        may_lack: bool = False,
+        remedy: str = "leave the feature out by --inputs",
+    ) -> None:
         self._name = name
+        self._remedy = remedy
         self._may_lack = may_lack
         self._rows = 0
         self._counts = np.zeros(size, np.int64)
@@ -54,15 +67,16 @@ class Moments:
         """Looks at numbers of any shape whose elements are whole rows of `size`.
 
         Raises:
-            ConfigError: One is infinite, or NaN and may not be.
+            ConfigError: One is infinite in float32, or NaN and may not be.
         """
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
         known = np.broadcast_to(~np.isnan(rows) if self._may_lack else True, rows.shape)
-        if not np.isfinite(rows).all(where=known):
-            bad = rows[known & ~np.isfinite(rows)][0]
+        usable = np.abs(rows) <= _LARGEST  # NaN is not
+        if not usable.all(where=known):
+            bad = rows[known & ~usable][0]
             raise ConfigError(
-                f"a record's {self._name!r} is {bad}, which no model learns from; leave such "
-                "records out of the dataset, or the feature out by --inputs"
+                f"a record's {self._name!r} is {bad}, which no model learns from in float32; leave "
+                f"such records out of the dataset, or {self._remedy}"
             )
         new = known.sum(axis=0)
         counts = self._counts + new
@@ -77,15 +91,37 @@ class Moments:
 
     @property
     def mean(self) -> tuple[float, ...]:
-        """By column."""
+        """By column.
+
+        Raises:
+            ConfigError: A column has no number at all, in some records.
+        """
+        if self._rows and not self._counts.all():
+            column = f" (column {int(np.argmin(self._counts))})" if len(self._counts) > 1 else ""
+            raise ConfigError(
+                f"{self._name!r}{column} is missing (NaN) in every record of the train split; "
+                f"{self._remedy}"
+            )
         return tuple(self._mean.tolist())
 
     @property
     def variance(self) -> tuple[float, ...]:
         """By column; 1 where all values are one, which dividing by it leaves at 0."""
-        variance = self._squares / np.maximum(self._counts, 1)
-        varies = variance > (_ROUNDING * self._mean) ** 2
-        return tuple(np.where(varies, variance, 1.0).tolist())
+        return tuple(np.where(self._vary, self._variance, 1.0).tolist())
+
+    @property
+    def are_blurred(self) -> bool:
+        """Whether a column varies by less than float32 can tell."""
+        step = EPSILON * np.abs(self._mean)
+        return bool((self._vary & (self._variance < (_STEPS * step) ** 2)).any())
+
+    @property
+    def _variance(self) -> Any:
+        return self._squares / np.maximum(self._counts, 1)
+
+    @property
+    def _vary(self) -> Any:
+        return self._variance > (_ROUNDING * self._mean) ** 2
 
     @property
     def missing(self) -> tuple[int, ...]:

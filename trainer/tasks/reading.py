@@ -37,9 +37,6 @@ def learned(task: Task, dataset: Dataset, split: str, say: Callable[[str], None]
             is_ragged = isinstance(values, tf.RaggedTensor)
             statistic.add((values.flat_values if is_ragged else values).numpy())
     known = {name: learner.finish() for name, learner in of_inputs.items()}
-    for each in known.values():
-        if each.remark:
-            say(each.remark)
     goal = task.goal if of_goal is None else of_goal.finish()
     return dataclasses.replace(task, inputs={**task.inputs, **known}, goal=goal)
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainer.tasks.checks import positive
 from trainer.tasks.inputs import Input
 from trainer.tasks.targets import PerExample, Target
 
@@ -63,7 +64,8 @@ class Task:
         steps = {name: each.host_step() for name, each in self.inputs.items()}
         checked = self.goal.host_step()
 
-        def step(inputs: Any, target: Any, *weight: Any) -> tuple[Any, ...]:
+        def step(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
+            weight = [positive(self.sample_weight, each) for each in weights]
             if len(steps) == 1:
                 (only,) = steps.values()
                 return only(inputs), checked(target), *weight

@@ -245,10 +245,59 @@ def test_the_mean_stands_for_what_is_missing_and_the_model_is_told():
 
     assert vector.missing == (0, 2)
     assert (vector.mean, vector.variance) == ((3, 7), (8 / 3, 1))
-    assert "v is missing (NaN) in 2 records or less" in vector.remark
+    (said,) = vector.remarks(own_model=False)
+    assert said.startswith("v is missing (NaN) in 2 records or less, where the mean stands for it")
+    (said,) = vector.remarks(own_model=True)
+    assert said.endswith("which the model of --model-fn has to make something of")
     # Both columns of v, age, and whether the second of v is missing, which is known to occur.
     np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
-    assert age.remark == ""
+    assert [*age.remarks(own_model=False)] == []
+
+
+def test_numbers_that_float32_cannot_tell_apart_are_said():
+    second = np.array([1_700_000_000, 1_700_000_020])
+
+    (said,) = learned(Numbers(name="time", size=1), second).remarks(own_model=False)
+
+    assert "time holds numbers so large and so alike that float32 cannot" in said
+    for fine in (second - 1_700_000_000, second[:1], np.array([2020.0, 2023.0])):
+        assert [*learned(Numbers(name="x", size=1), fine).remarks(own_model=False)] == []
+
+
+@pytest.mark.parametrize(
+    ("each", "values", "wrong"),
+    [
+        pytest.param(Numbers(name="x", size=1), [1.0, np.inf], "inf", id="a number"),
+        pytest.param(Numbers(name="x", size=1), [1.0, 1e39], "inf", id="beyond float32"),
+        pytest.param(Series(name="x", size=1), [[1.0, np.nan]], "nan", id="a series"),
+        pytest.param(Array(name="x", sizes=(1, 2, 1)), [[[1.0, -np.inf]]], "-inf", id="an array"),
+    ],
+)
+def test_numbers_that_are_none_are_an_error(each, values, wrong):
+    batches = tf.data.Dataset.from_tensors(np.array(values)).map(each.host_step())
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=rf"x of a record is not finite .*\[{wrong}\]"
+    ):
+        next(iter(batches))
+
+
+def test_missing_numbers_and_raw_pixels_pass_as_they_are():
+    gaps = next(
+        iter(tf.data.Dataset.from_tensors([np.nan, 1.0]).map(Numbers(name="x", size=1).host_step()))
+    )
+    np.testing.assert_array_equal(gaps, [np.nan, 1])
+    pixels = np.zeros((1, 2, 2), np.uint8)
+    assert Array(name="x", sizes=(2, 2, 1)).host_step()(tf.constant(pixels)).dtype == tf.uint8
+
+
+def test_ids_that_training_did_not_know():
+    ids = Ids(name="x", num_ids=6)
+    largest = 2**63 - 1
+
+    made = ids.prepare(tf.constant([[largest, 6, 5, -1, -largest]], tf.int64))
+
+    assert made.numpy().tolist() == [[7, 7, 6, 0, 0]]
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])

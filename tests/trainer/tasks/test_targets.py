@@ -40,9 +40,11 @@ def test_what_is_learned(target, stored, expected):
         pytest.param(LABEL, [0, 1, 0, 1, 2], "is not one of the 2 classes", "2", id="too large"),
         pytest.param(NAME, ["b", "c"], "is not one of the 2 classes", "c", id="unknown name"),
         pytest.param(TAGS, [[0, 3]], "a number that is not one of the 3", "3", id="several"),
-        pytest.param(PRICE, [[1.0, np.nan]], "price of a record is no number", "nan", id="missing"),
         pytest.param(
-            PRICE, [[1.0, np.inf]], "price of a record is no number", "inf", id="infinite"
+            PRICE, [[1.0, np.nan]], "price of a record is not finite", "nan", id="missing"
+        ),
+        pytest.param(
+            PRICE, [[1.0, np.inf]], "price of a record is not finite", "inf", id="infinite"
         ),
     ],
 )

@@ -1,12 +1,14 @@
 """Arrays of two or three axes, taken as pictures of any numbers."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks import image_models
+from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, learned
 from trainer.tasks.inputs.numbers import standardized
 from trainer.tasks.learners import Learner, Moments
@@ -45,6 +47,9 @@ class Array(Input):
             moments,
             lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
         )
+
+    def host_step(self) -> Callable[[Any], Any]:
+        return lambda values: finite(self.name, values)
 
     def prepare(self, values: Any) -> Any:
         return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])

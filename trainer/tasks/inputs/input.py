@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from trainer.features import Feature
@@ -82,10 +82,14 @@ class Input(abc.ABC):
         """What looks at the train split before training; None where nothing is to learn."""
         return None
 
-    @property
-    def remark(self) -> str:
-        """What the user should know of what was learned; "" for nothing."""
-        return ""
+    def remarks(self, *, own_model: bool) -> Iterable[str]:
+        """What the user should know of what was learned.
+
+        Args:
+            own_model: Whether the model is the user's own function's.
+        """
+        del own_model
+        return ()
 
     def host_step(self) -> Callable[[Any], Any]:
         """The function that batches go through in the input pipeline, on the CPU."""

@@ -6,17 +6,19 @@ A number that is missing (NaN) becomes the mean; where the train split misses so
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
 import tensorflow as tf
 
 from trainer.features import Feature
+from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.learners import Learner, Moments
+from trainer.tasks.learners import EPSILON, Learner, Moments
 
-_EPSILON = 2.0**-23  # float32's
+# The least that a column is divided by: the inverse must be a number of float32.
+_LEAST = 2.0**-120
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Numbers(Input):
         mean: By column, over the train split.
         variance: By column.
         missing: Records of the train split without the number, by column.
+        is_blurred: Whether float32 cannot tell the numbers of a column apart.
     """
 
     kind: ClassVar[str] = "numbers"
@@ -38,6 +41,7 @@ class Numbers(Input):
     mean: tuple[float, ...] = learned()
     variance: tuple[float, ...] = learned()
     missing: tuple[int, ...] = learned()
+    is_blurred: bool = learned(False)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -52,19 +56,31 @@ class Numbers(Input):
         return Learner(
             moments,
             lambda: dataclasses.replace(
-                self, mean=moments.mean, variance=moments.variance, missing=moments.missing
+                self,
+                mean=moments.mean,
+                variance=moments.variance,
+                missing=moments.missing,
+                is_blurred=moments.are_blurred,
             ),
         )
 
-    @property
-    def remark(self) -> str:
-        if not any(self.missing):
-            return ""
-        records = f"{max(self.missing):,} records" + (" or less" if self.size > 1 else "")
-        return (
-            f"{self.name} is missing (NaN) in {records}: the mean stands for it, and the model is "
-            "told which"
-        )
+    def remarks(self, *, own_model: bool) -> Iterator[str]:
+        if any(self.missing):
+            records = f"{max(self.missing):,} records" + (" or less" if self.size > 1 else "")
+            what = (
+                "which the model of --model-fn has to make something of"
+                if own_model
+                else "where the mean stands for it, and the model is told so"
+            )
+            yield f"{self.name} is missing (NaN) in {records}, {what}"
+        if self.is_blurred:
+            yield (
+                f"{self.name} holds numbers so large and so alike that float32 cannot tell them "
+                "apart; store how far they are from a start nearby, or leave it out by --inputs"
+            )
+
+    def host_step(self) -> Callable[[Any], Any]:
+        return lambda values: finite(self.name, values, may_lack=True)
 
     def prepare(self, values: Any) -> Any:
         return tf.reshape(tf.cast(values, tf.float32), [-1, self.size])
@@ -96,7 +112,7 @@ def standardized(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
     every deviation for at least 1e-7, and none whose square is beyond float32.
     """
     deviations = [
-        max(math.sqrt(square), _EPSILON * abs(about))
+        max(math.sqrt(square), EPSILON * abs(about), _LEAST)
         for about, square in zip(mean, variance, strict=True)
     ]
     x = keras.layers.Rescaling(1.0, offset=[-each for each in mean], dtype="float32")(x)

@@ -2,12 +2,14 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks import sequence_models
+from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, learned
 from trainer.tasks.inputs.numbers import standardized
 from trainer.tasks.learners import Largest, Learner, Moments
@@ -74,7 +76,7 @@ class Ids(Input):
         return Learner(largest, lambda: dataclasses.replace(self, num_ids=largest.value + 1))
 
     def prepare(self, values: Any) -> Any:
-        return tf.clip_by_value(tf.cast(values, tf.int64) + 1, 0, self.num_tokens - 1)
+        return tf.clip_by_value(tf.cast(values, tf.int64), -1, self.num_ids) + 1
 
     def encode(self, x: Any) -> Any:
         return sequence_models.encode_tokens(x, self.num_tokens)
@@ -136,6 +138,9 @@ class Series(Input):
             moments,
             lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
         )
+
+    def host_step(self) -> Callable[[Any], Any]:
+        return lambda values: finite(self.name, values)
 
     def prepare(self, values: Any) -> Any:
         batch, length = tf.shape(values)[0], tf.shape(values)[1]

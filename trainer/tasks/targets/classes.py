@@ -9,9 +9,10 @@ import keras
 import tensorflow as tf
 
 from trainer.features import Feature
+from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import learned
 from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
-from trainer.tasks.targets.target import PerExample, Target, logits, none_of
+from trainer.tasks.targets.target import PerExample, Target, logits
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -79,7 +80,7 @@ class OneClass(Target):
         number = self._number()
         message = (
             f"{self.name} of a record is not one of the {len(self.classes)} classes (-1: it has "
-            "none); leave such records out of the dataset. There is:"
+            "none); leave such records out of the dataset."
         )
 
         def checked(stored: Any) -> Any:  # a GPU would turn wrong ones into NaN without a word
@@ -139,7 +140,7 @@ class ManyClasses(Target):
         """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record has a number that is not one of the {len(self.classes)} "
-            "classes; leave such records out of the dataset. There is:"
+            "classes; leave such records out of the dataset."
         )
 
         def many_hot(numbers: Any) -> Any:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import keras
-import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks.learners import Learner
@@ -67,8 +66,3 @@ class Target(abc.ABC):
 def logits(x: Any, num_outputs: int) -> Any:
     """A linear layer, in float32 under any policy."""
     return keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)
-
-
-def none_of(wrong: Any, message: str) -> Any:
-    """The check, of a `host_step`, that there are none of `wrong`, which `message` is about."""
-    return tf.debugging.Assert(tf.size(wrong) == 0, [message, wrong])

@@ -1,0 +1,33 @@
+"""What cannot be learned from fails in the input pipeline, with its feature and value."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.tasks.checks import finite, positive
+
+
+def in_pipeline(check, values):
+    batches = tf.data.Dataset.from_tensors(tf.constant(values)).map(lambda batch: check("x", batch))
+    return next(iter(batches)).numpy()
+
+
+@pytest.mark.parametrize("weights", [[0.0, 1.0, 2.5], [0.0, 0.0]])
+def test_weights(weights):
+    np.testing.assert_array_equal(in_pipeline(positive, weights), np.array(weights, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"), [(-1.0, "-1"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")]
+)
+def test_what_is_no_weight(weight, told):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=rf"x of a record is no weight; .*\[{told}\]"
+    ):
+        in_pipeline(positive, [1.0, weight])
+
+
+def test_numbers_beyond_float32_are_told_as_it_has_them():
+    np.testing.assert_array_equal(in_pipeline(finite, [1.5, 2.0]), [1.5, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"x of a record is not .*\[inf\]"):
+        in_pipeline(finite, np.array([1.0, 1e39]))
