@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
-from trainer.tasks.targets import ManyClasses, Numbers, OneClass, Target
+from trainer.tasks.targets import ManyClasses, MultiHot, Numbers, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
@@ -76,6 +76,8 @@ def _classes(feature: Feature) -> type[OneClass | ManyClasses] | None:
             return ManyClasses if axes else OneClass
         case "text" | "scalar", 0:
             return None if feature.dtype.startswith("float") else OneClass
+        case "tensor", 1:
+            return None if feature.dtype in _STRINGS else MultiHot
     return None
 
 

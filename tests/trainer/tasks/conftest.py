@@ -134,6 +134,14 @@ _KINDS: dict[str, tuple[Features, Features, Callable[[np.random.Generator, int],
             "label": [0] * (vector[1] > 0) + [1] * label,
         },
     ),
+    "multi hot": (
+        {"vector": VECTOR},
+        {"label": {"kind": "tensor", "dtype": "int64", "shape": [2]}},
+        lambda rng, label: {
+            "vector": (vector := _vector(rng, label)),
+            "label": [int(vector[1] > 0), label],
+        },
+    ),
     "names": (
         {"vector": VECTOR},
         {"target": {"kind": "text"}},

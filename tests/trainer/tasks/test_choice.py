@@ -84,6 +84,13 @@ from trainer.tasks import TASKS
             id="several labels",
         ),
         pytest.param(
+            {"a": "float", "y": "counts"},
+            "tabular_classification",
+            ["a"],
+            "multi_hot",
+            id="0 or 1 for each class",
+        ),
+        pytest.param(
             {"a": "float", "target": "name"}, "tabular_classification", ["a"], "class", id="names"
         ),
     ],

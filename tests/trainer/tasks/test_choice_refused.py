@@ -97,13 +97,6 @@ from trainer.tasks import Settings
             id="a fraction is no class",
         ),
         pytest.param(
-            {"a": "float", "y": "counts"},
-            {},
-            ConfigError,
-            "holds no class.*--task regression",
-            id="several whole numbers",
-        ),
-        pytest.param(
             {"a": "float", "tags": "ids"},
             {"target": "tags"},
             ConfigError,

@@ -26,7 +26,7 @@ BATCH = 8
 SETTINGS = Settings(image_size=(12, 12))
 KINDS = (
     *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
-    *("regression", "two numbers", "several labels", "names"),
+    *("regression", "two numbers", "several labels", "multi hot", "names"),
 )
 
 

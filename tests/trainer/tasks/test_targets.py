@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.targets import ManyClasses, Numbers, OneClass
+from trainer.tasks.targets import ManyClasses, MultiHot, Numbers, OneClass
 
 LABEL = OneClass(name="label", classes=("a", "b"))
 NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
 TAGS = ManyClasses(name="tags", classes=("a", "b", "c"))
+HOT = MultiHot(name="hot", classes=("0", "1", "2"))
 PRICE = Numbers(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.0))
 
 
@@ -25,6 +26,8 @@ def in_pipeline(target, values):
         pytest.param(NAME, ["b", "ä"], [1, 0], id="names"),
         pytest.param(TAGS, [[2, 0, 2], [-1, -1, -1]], [[1, 0, 1], [0, 0, 0]], id="several"),
         pytest.param(TAGS, np.zeros([2, 0], np.int64), [[0, 0, 0]] * 2, id="none at all"),
+        pytest.param(HOT, [[0, 1, 1], [0, 0, 0]], [[0, 1, 1], [0, 0, 0]], id="0 or 1 for each"),
+        pytest.param(HOT, [[0.0, 1.0, 0.0]], [[0, 1, 0]], id="0.0 or 1.0 for each"),
         pytest.param(Numbers(name="x"), [3, 4], [[3], [4]], id="scalars"),
         pytest.param(PRICE, [[3.0, 4.0]], [[3, 4]], id="vectors"),
     ],
@@ -40,6 +43,7 @@ def test_what_is_learned(target, stored, expected):
         pytest.param(LABEL, [0, 1, 0, 1, 2], "is not one of the 2 classes", "2", id="too large"),
         pytest.param(NAME, ["b", "c"], "is not one of the 2 classes", "c", id="unknown name"),
         pytest.param(TAGS, [[0, 3]], "a number that is not one of the 3", "3", id="several"),
+        pytest.param(HOT, [[0, 1, 2]], "hot of a record is not 0 or 1", "2", id="no 0 or 1"),
         pytest.param(
             PRICE, [[1.0, np.nan]], "price of a record is not finite", "nan", id="missing"
         ),

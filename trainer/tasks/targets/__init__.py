@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainer.tasks.targets.classes import ManyClasses, OneClass
+from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.numbers import Numbers
 from trainer.tasks.targets.target import PerExample, Target
 
-__all__ = ["TARGETS", "ManyClasses", "Numbers", "OneClass", "PerExample", "Target"]
+__all__ = ["TARGETS", "ManyClasses", "MultiHot", "Numbers", "OneClass", "PerExample", "Target"]
 
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
-    {each.kind: each for each in (ManyClasses, Numbers, OneClass)}
+    {each.kind: each for each in (ManyClasses, MultiHot, Numbers, OneClass)}
 )

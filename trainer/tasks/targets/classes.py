@@ -160,5 +160,32 @@ class ManyClasses(Target):
         return logits(x, self.num_outputs)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MultiHot(ManyClasses):
+    """The same, stored as a 0 or 1 for each class."""
+
+    kind: ClassVar[str] = "multi_hot"
+
+    @classmethod
+    def from_feature(cls, feature: Feature) -> Self:
+        (size,) = feature.shape
+        assert size is not None
+        return cls(name=feature.name, classes=_numbered(size - 1))
+
+    def host_step(self) -> Callable[[Any], Any]:
+        """To float32 [b, classes] of 0 and 1."""
+        message = (
+            f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; learn "
+            "it as numbers by --task regression, or name another by --target."
+        )
+
+        def checked(stored: Any) -> Any:
+            wrong = tf.boolean_mask(stored, (stored != 0) & (stored != 1))
+            with tf.control_dependencies([none_of(wrong, message)]):
+                return tf.cast(stored, tf.float32)
+
+        return checked
+
+
 def _numbered(largest: int) -> tuple[str, ...]:
     return tuple(map(str, range(largest + 1)))
