@@ -46,6 +46,7 @@ LAYERS = {
         input_pipeline
         dataset
         files
+        bare_files
         opening strategy optimizers tasks
         training
         evaluation keras_fit checkpoint

@@ -16,7 +16,7 @@ from trainer.errors import ConfigError, TrainerError
 from trainer.evaluation import evaluator
 from trainer.explaining import explained
 from trainer.features import Feature
-from trainer.opening import open as open_dataset
+from trainer.opening import open_again
 from trainer.optimizers import create_optimizer
 from trainer.progress import Progress
 from trainer.recording import Recorder
@@ -24,7 +24,12 @@ from trainer.run_directory import Row, RunDirectory
 from trainer.strategy import check_global_batch, create_strategy, parse_devices
 from trainer.tasks import Settings, Task, choose_task, models
 from trainer.tasks.reading import evaluation_batches, learned, training_batches
-from trainer.tasks.record import check_same_records, task_from_json, task_to_json
+from trainer.tasks.record import (
+    check_same_records,
+    recorded_features,
+    task_from_json,
+    task_to_json,
+)
 from trainer.training import Plan
 
 _LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
@@ -47,14 +52,15 @@ def train(config: TrainConfig) -> Row:
     strategy = create_strategy(parse_devices(config.devices))
     check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
 
-    dataset = open_dataset(config.data)
+    recorded = run.read_task() if previous else {}
+    dataset = open_again(config.data, recorded_features(recorded))
     train_split = _train_split(dataset, config.train_split)
     validation_split = _validation_split(dataset, config.validation_split, progress)
     steps_per_epoch = _steps_per_epoch(config, dataset.num_records(train_split), progress)
     data = _describe_data(dataset, train_split)
     if previous:
         check_same_data(data, previous["data"], config.output)
-        task = task_from_json(run.read_task())
+        task = task_from_json(recorded)
         check_same_records(task, dataset.features, _settings(config.to_json()))
     else:
         task, config = _choose(config, dataset, progress)
@@ -94,7 +100,7 @@ def train(config: TrainConfig) -> Row:
             "classes": list(task.classes),
             "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
         },
-        task_to_json(task),
+        task_to_json(task, dataset.features),
     )
     checkpoints = Checkpoints(str(run.checkpoints), model, optimizer)
     epochs_done = checkpoints.restore() if previous else 0
@@ -159,8 +165,9 @@ def evaluate(
     strategy = create_strategy(parse_devices(devices))
     global_batch = batch_size or int(trained["options"]["batch_size"])
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
-    dataset = open_dataset(data)
-    task = task_from_json(run.read_task())
+    recorded = run.read_task()
+    task = task_from_json(recorded)
+    dataset = open_again(data, recorded_features(recorded, task.features))
     check_same_records(task, dataset.features, _settings(trained["options"]))
     default = "test" if "test" in dataset.splits else None
     chosen = dataset.split(split or default).name

@@ -181,6 +181,20 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
     raise ConfigError(f"{kind} feature {name!r} has {said}; state {wanted}")
 
 
+def feature_to_json(feature: Feature) -> dict[str, Any]:
+    """What `features_from_json` makes `feature` of; fields that are empty are left out."""
+    values = {each.name: getattr(feature, each.name) for each in dataclasses.fields(feature)}
+    values |= {
+        "shape": list(feature.shape),
+        "classes": list(feature.classes),
+        "attributes": dict(feature.attributes),
+    }
+    always = {"name", "shape", "label_offset"}
+    if feature.default is not None:
+        always.add("default")
+    return {name: value for name, value in values.items() if value or name in always}
+
+
 def with_keys_of(
     features: Mapping[str, Feature], record_keys: Collection[str]
 ) -> Mapping[str, Feature]:

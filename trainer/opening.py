@@ -1,7 +1,7 @@
 """Finds a dataset: a directory with metadata.json, its parents, or bare TFRecord files."""
 
+import functools
 import json
-import logging
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,27 +9,17 @@ from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
 
+from trainer.bare_files import BY_ARGUMENT, BY_OPTION, declared, inferred, known, open_files
 from trainer.dataset import Dataset, Split
-from trainer.declaration import Declaration, declared_features, names_of_specs
+from trainer.declaration import Declaration
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from trainer.features import features_from_json
-from trainer.files import (
-    compression_of,
-    first_records,
-    matching_files,
-    mixed_up,
-    names_below,
-    splits_of_files,
-)
-from trainer.inference import guesses, infer
-from trainer.observation import observe
+from trainer.features import Feature, features_from_json
+from trainer.files import compression_of
 
 _METADATA = "metadata.json"
 _FORMAT_VERSION = 1
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
-_LOG = logging.getLogger("trainer")
 
 
 def open(
@@ -62,20 +52,50 @@ def open(
             or a file is damaged.
     """
     if isinstance(path, str | os.PathLike):
-        location = os.fspath(path)
-        if tf.io.gfile.isdir(location):
-            return _open_directory(location, features)
-        return _open_files(location, [location], features)
-    patterns = [os.fspath(item) for item in path]
-    return _open_files(", ".join(patterns), patterns, features)
+        patterns = [os.fspath(path)]
+        if tf.io.gfile.isdir(patterns[0]):
+            if features is not None:
+                raise _of_bare_files(BY_ARGUMENT, patterns[0])
+            return _open_directory(patterns[0])
+    else:
+        patterns = [os.fspath(item) for item in path]
+    named = ", ".join(patterns)
+    if features is None:
+        schema_of = functools.partial(inferred, named, declared_by=BY_ARGUMENT)
+    else:
+        schema_of = functools.partial(declared, features, declared_by=BY_ARGUMENT)
+    return open_files(named, patterns, schema_of)
 
 
-def _open_directory(path: str, features: Declaration | None) -> Dataset:
-    if features is not None:
-        raise ConfigError(
-            f"features= is for bare TFRecord files, and {path} is a directory; leave it out, "
-            f"or open the files: {os.path.join(path, '*.tfrecord*')}"
-        )
+def open_again(data: str, features: Mapping[str, Feature]) -> Dataset:
+    """Opens what a command's --data names.
+
+    Args:
+        data: A directory, as `open` takes it, with metadata of its own; or a path or glob of
+            bare files.
+        features: Of what the model was trained on, by which bare files are read; none where
+            no run has recorded them, and they are inferred.
+
+    Raises:
+        TrainerError: As `open` does; or bare files do not hold `features`.
+    """
+    if tf.io.gfile.isdir(data):
+        return _open_directory(data)
+    if features:
+        schema_of = functools.partial(known, features)
+    else:
+        schema_of = functools.partial(inferred, data, declared_by=BY_OPTION)
+    return open_files(data, [data], schema_of)
+
+
+def _of_bare_files(declared_by: str, path: str) -> ConfigError:
+    return ConfigError(
+        f"{declared_by} is for bare TFRecord files, and {path} is a directory; leave it out, "
+        f"or open the files: {os.path.join(path, '*.tfrecord*')}"
+    )
+
+
+def _open_directory(path: str) -> Dataset:
     directory = find_dataset(path)
     file = os.path.join(directory, _METADATA)
     with tf.io.gfile.GFile(file) as handle:
@@ -83,7 +103,7 @@ def _open_directory(path: str, features: Declaration | None) -> Dataset:
     try:
         metadata = json.loads(text)
         version = metadata["format_version"]
-        declared, listed = metadata["features"], metadata["splits"]
+        features, listed = metadata["features"], metadata["splits"]
     except (ValueError, KeyError, TypeError) as error:
         raise DatasetDamagedError(
             f"{file} is not a dataset's metadata ({error!r}); build the dataset again"
@@ -95,7 +115,7 @@ def _open_directory(path: str, features: Declaration | None) -> Dataset:
         )
     return Dataset(
         path=directory,
-        features=features_from_json(declared),
+        features=features_from_json(features),
         splits=MappingProxyType(_splits_of_metadata(directory, listed)),
         fingerprint=metadata.get("fingerprint", ""),
     )
@@ -183,40 +203,3 @@ def _is_finished(path: str) -> bool:
 def _folders(path: str) -> list[str]:
     names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
     return sorted(name for name in names if tf.io.gfile.isdir(os.path.join(path, name)))
-
-
-def _open_files(path: str, patterns: Sequence[str], declared: Declaration | None) -> Dataset:
-    files = matching_files(patterns)
-    names = names_below(files, patterns)
-    try:
-        sample = observe(first_records(files))
-    except DecodeError as error:
-        raise NotADatasetError(
-            f"{path} holds records that are no tf.train.Example ({error}); convert them"
-        ) from error
-    if declared is None:
-        if not sample.observed:
-            raise NotADatasetError(
-                f"{path} has no record with any value, so what its records hold cannot be told; "
-                'declare it: features={"image": {"kind": "image"}, …}'
-            )
-        features = infer(sample)
-        notes = guesses(features, sample)
-        remedy = (
-            "as its features were inferred from the first records, declare that key by features="
-        )
-    else:
-        features = declared_features(declared, sample)
-        guessed = names_of_specs(declared)
-        notes = guesses({name: features[name] for name in guessed}, sample)
-        remedy = "declare that key otherwise by features="
-    notes = [*mixed_up(names), *notes]
-    for note in notes:
-        _LOG.warning(note)
-    return Dataset(
-        path=path,
-        features=features,
-        splits=MappingProxyType(splits_of_files(files, names)),
-        notes=tuple(notes),
-        remedy=remedy,
-    )

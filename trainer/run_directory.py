@@ -18,7 +18,7 @@ class RunDirectory:
     """The paths in RUN, and how they are written: each file is whole, or not there.
 
     config.json    every option, and what identifies the data
-    task.json      the task, with all that was learned of the train split before training
+    task.json      the task, what was learned of the train split before training, the features
     history.csv    a row an epoch: epoch (from 1), loss, the metrics, val_…
     checkpoints/   the last few, to resume from
     logs/          TensorBoard's

@@ -1,9 +1,11 @@
 """Declarations of features, and what is said of wrong ones."""
 
+import json
+
 import pytest
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import class_names, features_from_json, with_keys_of
+from trainer.features import class_names, feature_to_json, features_from_json, with_keys_of
 
 
 def test_a_declaration_by_name_is_filled_up():
@@ -19,6 +21,32 @@ def test_a_declaration_by_name_is_filled_up():
     assert (features["image"].dtype, features["image"].shape) == ("uint8", (28, 28, 1))
     assert features["age"].key == "age"
     assert (features["boxes"].shape, features["boxes"].label_offset) == ((None, 4), 1)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param({"kind": "image", "key": "image/encoded", "format": "png"}, id="image"),
+        pytest.param({"kind": "class_label", "default": -1, "bare": True}, id="label"),
+        pytest.param({"kind": "class_label", "classes": ["a"], "label_offset": 1}, id="classes"),
+        pytest.param({"kind": "scalar", "dtype": "float32", "default": 0}, id="default of 0"),
+        pytest.param({"kind": "sequence", "dtype": "int64", "shape": [None, 4]}, id="rows"),
+        pytest.param(
+            {"kind": "tensor", "dtype": "uint8", "shape": [], "encoding": "bytes"}, id="raw"
+        ),
+        pytest.param({"kind": "audio", "shape": [None, 2], "sample_rate": 8000}, id="audio"),
+        pytest.param(
+            {"kind": "boxes", "label_offset": 0, "attributes": {"area": "float32"}, "keypoints": 3},
+            id="boxes",
+        ),
+    ],
+)
+def test_features_are_read_as_written(declared):
+    features = features_from_json({"x": declared})
+
+    written = json.loads(json.dumps([feature_to_json(each) for each in features.values()]))
+
+    assert features_from_json(written) == features
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,34 @@
 """A task as JSON: what evaluation, and a resumed run, need of one that was trained."""
 
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import Feature
-from trainer.tasks.inputs import INPUTS, Settings, input_type
+from trainer.features import Feature, feature_to_json, features_from_json
+from trainer.tasks.inputs import INPUTS, Input, Settings, input_type
+from trainer.tasks.inputs.array import Array
+from trainer.tasks.inputs.audio import Audio
+from trainer.tasks.inputs.category import Category
+from trainer.tasks.inputs.image import Image
+from trainer.tasks.inputs.numbers import Numbers as InputNumbers
+from trainer.tasks.inputs.sequences import Ids, Series
+from trainer.tasks.inputs.words import Words
 from trainer.tasks.target_choice import choose_target, described
-from trainer.tasks.targets import TARGETS, Numbers
+from trainer.tasks.targets import TARGETS, ManyClasses, Numbers, OneClass, Target
 from trainer.tasks.task import Task
 
 
-def task_to_json(task: Task) -> dict[str, Any]:
-    """All of a task, what it has learned of the train split included."""
+def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
+    """All of a task, what it has learned of the train split included.
+
+    Args:
+        task: To be recorded.
+        features: Of the data that it is trained on; those that it uses are recorded, too.
+    """
+    used = [*task.features, *([] if task.sample_weight is None else [task.sample_weight])]
     return {
         "name": task.name,
         "inputs": {
@@ -22,6 +37,7 @@ def task_to_json(task: Task) -> dict[str, Any]:
         },
         "target": {"kind": task.goal.kind, **dataclasses.asdict(task.goal)},  # type: ignore[call-overload]
         "sample_weight": task.sample_weight,
+        "features": [feature_to_json(features[name]) for name in used],
     }
 
 
@@ -35,6 +51,21 @@ def task_from_json(record: Mapping[str, Any]) -> Task:
         },
         goal=TARGETS[record["target"]["kind"]](**_values(record["target"])),
         sample_weight=record["sample_weight"],
+    )
+
+
+def recorded_features(
+    record: Mapping[str, Any], names: Collection[str] | None = None
+) -> Mapping[str, Feature]:
+    """The features of which `task_to_json` made `record`; none in one of before they were kept.
+
+    Args:
+        record: What `task_to_json` made.
+        names: Of those that are wanted; None for all.
+    """
+    features = features_from_json(record.get("features", ()))
+    return MappingProxyType(
+        {name: each for name, each in features.items() if names is None or name in names}
     )
 
 
@@ -59,18 +90,48 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
             raise UnknownNameError("feature, as the model takes it,", each.name, features)
         feature = features[each.name]
         if input_type(feature) is not type(each) or not each.takes(feature, settings):
+            rate = f", {feature.sample_rate} samples a second" if feature.sample_rate else ""
             raise ConfigError(
-                f"{described(feature)} has shape {list(feature.shape)}, and the model was trained "
-                f"on {each}; give data of the same features"
+                f"{described(feature)} has shape {list(feature.shape)}{rate}, and the model was "
+                f"trained on {in_words(each)}; give data of the same features"
             )
     goal = choose_target(features, task.target, isinstance(task.goal, Numbers))
     if goal != task.goal:
         raise ConfigError(
-            f"the target {described(features[task.target])} is not what the model was trained on, "
-            f"{task.goal}; give data of the same features"
+            f"the target {described(features[task.target])} is {in_words(goal)}, and the model was "
+            f"trained on {in_words(task.goal)}; give data of the same features"
         )
     if goal.classes and goal.classes != task.classes:
+        pairs = enumerate(itertools.zip_longest(goal.classes, task.classes))
+        number, (found, known) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         raise ConfigError(
-            f"the data has the classes {', '.join(goal.classes)}, and the model knows "
-            f"{', '.join(task.classes)}; give data of the same classes"
+            f"the data has {len(goal.classes)} classes and the model {len(task.classes)}, of which "
+            f"number {number} is {found!r} in the data and {known!r} to the model; give data of "
+            "the same classes"
         )
+
+
+def in_words(each: Input | Target) -> str:
+    """What an input or a target is, without what was learned: `an array of 8 x 8 x 1`."""
+    match each:
+        case Array(sizes=sizes):
+            return f"an array of {' x '.join(map(str, sizes))}"
+        case Audio(sample_rate=rate):
+            return f"sound of {rate} samples a second"
+        case Category():
+            return "a class label"
+        case Image(channels=channels):
+            return f"pictures of {channels} channel(s)"
+        case Ids():
+            return "a sequence of int64, of any length"
+        case Series(size=size):
+            return f"a sequence of numbers, {size} a row, of any length"
+        case Words(is_text=is_text):
+            return "a text" if is_text else "a sequence of strings, of any length"
+        case OneClass(is_text=is_text):
+            return f"one class a record, by {'name' if is_text else 'number'}"
+        case ManyClasses():
+            return "any number of classes a record"
+        case InputNumbers(size=size) | Numbers(size=size):
+            return f"{size} number(s) a record"
+    return each.kind

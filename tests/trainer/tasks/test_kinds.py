@@ -18,7 +18,12 @@ from trainer.progress import Progress
 from trainer.run_directory import RunDirectory
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import evaluation_batches, learned, training_batches
-from trainer.tasks.record import check_same_records, task_from_json, task_to_json
+from trainer.tasks.record import (
+    check_same_records,
+    recorded_features,
+    task_from_json,
+    task_to_json,
+)
 from trainer.training import Plan
 
 LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
@@ -146,12 +151,16 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     model = keras.models.load_model(tmp_path / "model.keras")
     with zipfile.ZipFile(tmp_path / "model.keras") as archive:
         assert b"optimizer" not in archive.read("model.weights.h5")
-    task = task_from_json(json.loads(json.dumps(task_to_json(plan.task))))
-
     dataset = dataset_of(kind)
+    record = json.loads(json.dumps(task_to_json(plan.task, dataset.features)))
+    task = task_from_json(record)
+
     assert task == plan.task
     assert evaluated(plan, dataset, model, task) == pytest.approx(evaluation, rel=1e-5, abs=1e-6)
     check_same_records(task, dataset.features, SETTINGS)
+    assert recorded_features(record) == {
+        name: dataset.features[name] for name in recorded_features(record)
+    }
 
 
 @kinds(KINDS, quick=("audio", "table"))
@@ -210,7 +219,7 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
     [
         pytest.param("audio", {"audio": None}, "feature, as the model takes it", id="missing"),
         pytest.param(
-            "audio", {"audio": {"sample_rate": 16000}}, "trained on Audio.*8000", id="sample rate"
+            "audio", {"audio": {"sample_rate": 16000}}, "trained on sound of 8000", id="sample rate"
         ),
         pytest.param("audio", {"audio": {"kind": "bytes"}}, "audio .bytes.", id="kind"),
         pytest.param("table", {"vector": {"shape": [4]}}, r"shape \[4\]", id="size"),
@@ -234,3 +243,25 @@ def test_what_nobody_said_of_other_records_may_be_so(task_of):
     declared = {"audio": {"kind": "audio"}, "label": {"kind": "class_label"}}
 
     check_same_records(task_of("audio"), features_from_json(declared), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "instead", "message"),
+    [
+        pytest.param("text", "caption", {"kind": "bytes"}, "trained on a text", id="vocabulary"),
+        pytest.param(
+            "names",
+            "target",
+            {"kind": "scalar", "dtype": "int64"},
+            "one class a record, by number, and .* trained on one class a record, by name",
+            id="classes",
+        ),
+    ],
+)
+def test_what_was_learned_is_not_told(kind, name, instead, message, task_of, dataset_of):
+    features = {**dataset_of(kind).features, **features_from_json({name: instead})}
+
+    with pytest.raises(ConfigError, match=message) as raised:
+        check_same_records(task_of(kind), features, SETTINGS)
+
+    assert "(" not in str(raised.value).partition(" trained on ")[2]
