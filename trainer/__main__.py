@@ -236,6 +236,12 @@ def _add_data(parser: argparse._ActionsContainer) -> None:
         metavar="DATASET",
         help="dataset directory, or its parent (newest version), or a glob of TFRecord files",
     )
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="what bare TFRecord files hold: JSON in the form of metadata.json's features "
+        "(default: what the run was trained on, else inferred from the first records)",
+    )
 
 
 def _add_devices(parser: argparse._ActionsContainer) -> None:

@@ -88,7 +88,10 @@ def inferred(path: str, sample: Sample, *, declared_by: str) -> Schema:
             f"{path} has no record with any value, so what its records hold cannot be told; "
             f'declare it by {declared_by}: {{"image": {{"kind": "image"}}, …}}'
         )
-    features = infer(sample)
+    try:
+        features = infer(sample)
+    except ConfigError as error:
+        raise ConfigError(_worded(str(error), declared_by)) from error
     return Schema(
         features=features,
         notes=_guesses(features, sample, declared_by),
@@ -146,9 +149,13 @@ def _as_stored(feature: Feature, sample: Sample) -> Feature:
 
 
 def _guesses(features: Mapping[str, Feature], sample: Sample, declared_by: str) -> list[str]:
-    """What was guessed, with the remedy that this caller has."""
-    of_argument, own = f"declare it: {BY_ARGUMENT}", f"declare it by {declared_by}: "
-    notes = guesses(features, sample)
+    return [_worded(note, declared_by) for note in guesses(features, sample)]
+
+
+def _worded(text: str, declared_by: str) -> str:
+    """What `inference` says for callers of `trainer.open`, with the remedy that this caller has."""
     if declared_by == BY_ARGUMENT:
-        return notes
-    return [note.replace(of_argument, own) for note in notes]
+        return text
+    return text.replace(f"declare it: {BY_ARGUMENT}", f"declare it by {declared_by}: ").replace(
+        f"{BY_ARGUMENT}{{…}}", declared_by
+    )

@@ -16,7 +16,7 @@ from trainer.errors import ConfigError, TrainerError
 from trainer.evaluation import evaluator
 from trainer.explaining import explained
 from trainer.features import Feature
-from trainer.opening import open_again
+from trainer.opening import open_data
 from trainer.optimizers import create_optimizer
 from trainer.progress import Progress
 from trainer.recording import Recorder
@@ -53,7 +53,7 @@ def train(config: TrainConfig) -> Row:
     check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
 
     recorded = run.read_task() if previous else {}
-    dataset = open_again(config.data, recorded_features(recorded))
+    dataset = open_data(config.data, config.schema, recorded_features(recorded))
     train_split = _train_split(dataset, config.train_split)
     validation_split = _validation_split(dataset, config.validation_split, progress)
     steps_per_epoch = _steps_per_epoch(config, dataset.num_records(train_split), progress)
@@ -133,6 +133,7 @@ def evaluate(
     *,
     data: str,
     run_path: str,
+    schema: str | None,
     split: str | None,
     which: str,
     batch_size: int | None,
@@ -144,6 +145,7 @@ def evaluate(
     Args:
         data: What `trainer.open` opens.
         run_path: What `train` made.
+        schema: A file that declares what bare files hold; None for what was trained on.
         split: None for "test", or the only one.
         which: "final" or "best": the model at the end, or of the best epoch.
         batch_size: Of the global batch; None for the training's.
@@ -167,7 +169,7 @@ def evaluate(
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     recorded = run.read_task()
     task = task_from_json(recorded)
-    dataset = open_again(data, recorded_features(recorded, task.features))
+    dataset = open_data(data, schema, recorded_features(recorded, task.features))
     check_same_records(task, dataset.features, _settings(trained["options"]))
     default = "test" if "test" in dataset.splits else None
     chosen = dataset.split(split or default).name

@@ -35,6 +35,7 @@ _FREE_ON_RESUME = frozenset(
         "overwrite",
         "quiet",
         "data",
+        "schema",  # without it a resumed run keeps its features
     }
 )
 
@@ -46,6 +47,7 @@ class TrainConfig:
     Attributes:
         data: What `trainer.open` opens.
         output: RUN, a local directory.
+        schema: A file that declares what bare files hold; None infers it.
         task: A task's name, or "auto".
         target: The feature to learn; None where there is one.
         inputs: The features to learn from; None for what the task takes.
@@ -78,6 +80,7 @@ class TrainConfig:
 
     data: str
     output: str
+    schema: str | None = None
     task: str = "auto"
     target: str | None = None
     inputs: tuple[str, ...] | None = None

@@ -1,6 +1,7 @@
 """Features that a caller declares for bare files: metadata.json's form, or `tf.io` specs."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -20,10 +21,44 @@ Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Fea
 
 _KINDS = {tf.int64: "int64", tf.float32: "float32", tf.string: "bytes"}
 _DTYPES = {tf.int64: "int64", tf.float32: "float32", tf.string: "string"}
+_SCHEMA_FORM = '{"label": {"kind": "class_label"}, …}, in the form of metadata.json\'s features'
 _SPECS = (
     "tf.io.FixedLenFeature, VarLenFeature, RaggedFeature without partitions, and "
     "FixedLenSequenceFeature with allow_missing=True"
 )
+
+
+def read_schema(path: str) -> Mapping[str, Feature]:
+    """The features that a JSON file declares, by name and in its order.
+
+    Args:
+        path: A file, local or gs://, that holds metadata.json's `features`: a list of
+            `{"name", "kind", …}`, or a mapping from name to `{"kind", …}`; or the whole
+            metadata.json.
+
+    Raises:
+        ConfigError: It cannot be read, is no JSON, or declares no features.
+    """
+    try:
+        with tf.io.gfile.GFile(path) as handle:
+            declared = json.loads(handle.read())
+    except (tf.errors.OpError, ValueError) as error:
+        reason = error.message if isinstance(error, tf.errors.OpError) else error
+        raise ConfigError(
+            f"--schema {path} cannot be read as JSON: {reason}; give a file of {_SCHEMA_FORM}"
+        ) from error
+    inner = declared.get("features") if isinstance(declared, Mapping) else None
+    # A feature may be called features, too.
+    if isinstance(inner, list | Mapping) and not (
+        isinstance(inner, Mapping) and isinstance(inner.get("kind"), str)
+    ):
+        declared = inner
+    if not declared or not isinstance(declared, list | Mapping):
+        raise ConfigError(f"--schema {path} declares no features; give {_SCHEMA_FORM}")
+    try:
+        return features_from_json(declared)
+    except ConfigError as error:
+        raise ConfigError(f"in --schema {path}, {error}") from error
 
 
 def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:

@@ -7,8 +7,8 @@ import tensorflow as tf
 from trainer.errors import DatasetDamagedError, TrainerError
 
 _REMEDY = (
-    "declare that key by features=, or run `python -m beam_pipeline verify` on a dataset that was "
-    "built"
+    "declare that key of bare files by --schema, or run `python -m beam_pipeline verify` on a "
+    "dataset that was built"
 )
 # What tf.io.parse_example says of one record and of a batch.
 _MISFITS = (
@@ -35,7 +35,8 @@ def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
 
     Args:
         error: What a `tf.data.Dataset` raised.
-        remedy: What to do about a record that does not fit the features.
+        remedy: What to do about a record that does not fit the features; by default what the
+            commands offer.
     """
     message = error.message
     for pattern, problem in _MISFITS:

@@ -1,7 +1,8 @@
 """What a record holds: the features of metadata.json, or declared by the caller."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import numbers
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -41,6 +42,37 @@ _STANDARD_KEYS = {
     "audio": ("{name}/encoded", "audio/encoded"),
     "class_label": ("{name}/label", "image/class/label"),
     "boxes": ("{name}/object", "image/object"),
+}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _fits(value: Any, dtype: str) -> bool:
+    if dtype == "int64":
+        return _is_whole(value)
+    return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
+
+
+# What JSON can get wrong: whether a field's value fits, and what is wanted.
+_JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
+    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_whole, "a whole number")),
+    "shape": (
+        lambda value: _is_list(value) and all(each is None or _is_whole(each) for each in value),
+        "a list of whole numbers, null where a size varies",
+    ),
+    "classes": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
+    "attributes": (lambda value: isinstance(value, Mapping), "a mapping from name to dtype"),
 }
 
 
@@ -102,7 +134,10 @@ def features_from_json(
     """
     entries: list[Mapping[str, Any]]
     if isinstance(declared, Mapping):
-        entries = [{**entry, "name": name} for name, entry in declared.items()]
+        entries = [
+            {**entry, "name": name} if isinstance(entry, Mapping) else entry
+            for name, entry in declared.items()
+        ]
     else:
         entries = list(declared)
     features: dict[str, Feature] = {}
@@ -128,6 +163,9 @@ def _feature(entry: Any) -> Feature:
             f"feature {dict(entry)!r} has no {'name' if name is None else 'kind'}; "
             'declare it as {"name": "label", "kind": "class_label", …}'
         )
+    for field, (fits, wanted) in _JSON_TYPES.items():
+        if entry.get(field) is not None and not fits(entry[field]):
+            raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {wanted}")
     if kind not in KINDS:
         raise UnknownNameError(f"feature kind (of {name!r})", kind, KINDS)
     dtype = entry.get("dtype") or _DEFAULT_DTYPES.get(kind)
@@ -135,6 +173,11 @@ def _feature(entry: Any) -> Feature:
         raise ConfigError(
             f'feature {name!r} of kind {kind!r} has no dtype; add "dtype": "int64", '
             '"float32" or "bytes"'
+        )
+    default = entry.get("default")
+    if not _is_list(default) and default is not None and not _fits(default, dtype):
+        raise ConfigError(
+            f"feature {name!r} of {dtype} has default {default!r}; give one of {dtype}"
         )
     encoding = entry.get("encoding") or ""
     known = _ENCODINGS.get(kind, ("",))
@@ -156,7 +199,7 @@ def _feature(entry: Any) -> Feature:
         label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
         attributes=MappingProxyType(dict(entry.get("attributes") or {})),
         keypoints=entry.get("keypoints") or 0,
-        default=entry.get("default"),
+        default=default,
     )
 
 

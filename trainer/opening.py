@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from trainer.bare_files import BY_ARGUMENT, BY_OPTION, declared, inferred, known, open_files
 from trainer.dataset import Dataset, Split
-from trainer.declaration import Declaration
+from trainer.declaration import Declaration, read_schema
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from trainer.features import Feature, features_from_json
 from trainer.files import compression_of
@@ -67,22 +67,29 @@ def open(
     return open_files(named, patterns, schema_of)
 
 
-def open_again(data: str, features: Mapping[str, Feature]) -> Dataset:
+def open_data(
+    data: str, schema: str | None = None, trained_on: Mapping[str, Feature] | None = None
+) -> Dataset:
     """Opens what a command's --data names.
 
     Args:
         data: A directory, as `open` takes it, with metadata of its own; or a path or glob of
             bare files.
-        features: Of what the model was trained on, by which bare files are read; none where
-            no run has recorded them, and they are inferred.
+        schema: The file of --schema, which declares what bare files hold.
+        trained_on: Features of a run's training data, by which bare files are read without
+            `schema`; without either they are inferred.
 
     Raises:
-        TrainerError: As `open` does; or bare files do not hold `features`.
+        TrainerError: As `open` does; or bare files do not hold `trained_on`.
     """
     if tf.io.gfile.isdir(data):
+        if schema is not None:
+            raise _of_bare_files("--schema", data)
         return _open_directory(data)
-    if features:
-        schema_of = functools.partial(known, features)
+    if schema is not None:
+        schema_of = functools.partial(declared, read_schema(schema), declared_by=BY_OPTION)
+    elif trained_on:
+        schema_of = functools.partial(known, trained_on)
     else:
         schema_of = functools.partial(inferred, data, declared_by=BY_OPTION)
     return open_files(data, [data], schema_of)
@@ -182,8 +189,8 @@ def find_dataset(path: str) -> str:
     raise NotADatasetError(
         f"{path} is not a finished dataset: there is no {_METADATA} in it, nor in a version "
         "(1.0.0) below it. Its build was interrupted, or never was one: run "
-        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob "
-        "with features=…"
+        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
+        f"{os.path.join(path, '*.tfrecord*')}"
     )
 
 

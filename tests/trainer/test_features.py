@@ -82,6 +82,23 @@ def test_dtypes_and_shapes(declared, dtype, shape):
         pytest.param([{"kind": "image"}], ConfigError, "has no name", id="no name"),
         pytest.param([("x", "int64")], ConfigError, "declares no feature", id="no mapping"),
         pytest.param({"image": {}}, ConfigError, "has no kind", id="no kind"),
+        pytest.param({"x": 5}, ConfigError, "5 declares no feature", id="a number"),
+        pytest.param({"x": {"kind": ["text"]}}, ConfigError, "give a string", id="kinds"),
+        pytest.param(
+            {"x": {"kind": "image", "shape": 5}}, ConfigError, "shape 5; give a list", id="no list"
+        ),
+        pytest.param(
+            {"x": {"kind": "class_label", "classes": "ab"}}, ConfigError, "of strings", id="classes"
+        ),
+        pytest.param(
+            {"x": {"kind": "audio", "sample_rate": "8k"}}, ConfigError, "whole number", id="rate"
+        ),
+        pytest.param(
+            {"x": {"kind": "scalar", "dtype": "int64", "default": 0.5}},
+            ConfigError,
+            "default 0.5; give one of int64",
+            id="default",
+        ),
         pytest.param(
             {"x": {"kind": "imagee"}}, UnknownNameError, "did you mean 'image'", id="unknown kind"
         ),

@@ -123,3 +123,116 @@ def test_records_of_another_kind_are_refused(records, message, command, tmp_path
     assert code == 2
     assert message in err
     assert "That is what the model was trained on: give data of the same features" in err
+
+
+DECLARED = {
+    "sequence": {"kind": "sequence", "dtype": "int64"},
+    "label": {"kind": "class_label", "classes": ["even", "odd"]},
+}
+AS_LIST = [{"name": name, **each} for name, each in DECLARED.items()]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(DECLARED, id="by name"),
+        pytest.param(AS_LIST, id="a list"),
+        pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
+        pytest.param({"features": DECLARED}, id="metadata.json by name"),
+    ],
+)
+def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write_records):
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    write_records(tmp_path / "a.tfrecord", sequences([5] * 16))
+    declared = ["--schema", str(tmp_path / "schema.json")]
+
+    code, _, err = command("train", "a.tfrecord", *declared)
+
+    assert code == 0, err
+    assert "from sequence (sequence of int64) to label (class_label) of 2 classes" in err
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["classes"] == ["even", "odd"]
+    assert command("train", "a.tfrecord", "--resume", "--epochs", "2")[0] == 0
+    assert command("evaluate", "a.tfrecord", *declared)[0] == 0
+
+
+def test_evaluation_may_declare_another_key(command, tmp_path, write_records):
+    records = sequences([1, 8, 2, 5] * 4)
+    write_records(tmp_path / "train.tfrecord", records)
+    renamed = [{"ids": each["sequence"], "label": each["label"]} for each in records]
+    write_records(tmp_path / "test.tfrecord", renamed)
+    assert command("train", "train.tfrecord")[0] == 0
+    ids = {"kind": "sequence", "dtype": "int64", "key": "ids"}
+    schema = {"sequence": ids, "label": {"kind": "class_label"}}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+
+    assert command("evaluate", "test.tfrecord")[0] == 2
+    assert command("evaluate", "test.tfrecord", "--schema", str(tmp_path / "schema.json"))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(None, "cannot be read as JSON", id="no file"),
+        pytest.param("label: class_label", "cannot be read as JSON: Expecting", id="YAML"),
+        pytest.param("[]", "declares no features", id="nothing"),
+        pytest.param("5", "declares no features", id="a number"),
+        pytest.param('{"label": 5}', "5 declares no feature", id="no declaration"),
+        pytest.param('{"label": {"kind": "clas_label"}}', "did you mean 'class_label'", id="kind"),
+        pytest.param('{"lable": {"kind": "class_label"}}', "did you mean 'label'", id="no key"),
+        pytest.param(
+            '{"sequence": {"kind": "sequence", "dtype": "float32"}}', "holds int64", id="type"
+        ),
+    ],
+)
+def test_a_schema_that_cannot_be_used(text, message, command, tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", sequences([5] * 4))
+    if text is not None:
+        (tmp_path / "schema.json").write_text(text)
+
+    code, _, err = command("train", "a.tfrecord", "--schema", str(tmp_path / "schema.json"))
+
+    assert code == 2
+    assert message in err
+
+
+def test_a_directory_has_a_schema_of_its_own(command, directory_of):
+    data = directory_of("sequence")
+
+    code, _, err = command("train", data, "--schema", "schema.json")
+
+    assert code == 2
+    assert f"--schema is for bare TFRecord files, and {data} is a directory; leave it out" in err
+
+
+def raw_squares(sizes):
+    return [{"image": bytes(4 * size * size), "label": 0} for size in sizes]
+
+
+def test_what_was_guessed_is_declared_by_a_schema(command, tmp_path, write_records, caplog):
+    write_records(tmp_path / "a.tfrecord", raw_squares([8] * 8))
+
+    code, _, err = command("train", "a.tfrecord")
+
+    assert code == 0, err
+    (note,) = caplog.messages
+    assert 'if they are not, declare it by --schema FILE: {"image": {"kind": "tensor"' in note
+    assert "features=" not in note
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        pytest.param([{"x": 1, "label": 0}, {"x": 0.5, "label": 0}], 2, id="lists of two kinds"),
+        pytest.param([{}], 2, id="no values"),
+        pytest.param([{"x": [1], "label": 0}] * 300 + [{"x": [1, 2], "label": 0}], 3, id="later"),
+    ],
+)
+def test_remedies_are_those_of_a_command(records, code, command, tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", records)
+
+    found, _, err = command("train", "a.tfrecord", "--steps-per-epoch", "40")
+
+    assert found == code
+    assert "--schema" in err
+    assert "features=" not in err
