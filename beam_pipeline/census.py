@@ -12,7 +12,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError
 from beam_pipeline.records import DeclaredClasses, Record, Rejected, reading_order
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.observation import Observed, observe_record
 from beam_pipeline.sharding import SplitPlan
 
@@ -183,6 +183,8 @@ def make_plan(census: Census, config: BuildConfig) -> Plan:
             if config.schema
             else infer(census.observed, num_records=census.num_records, declared=declared)
         )
+        if config.tokenizer:
+            schema = with_sequences_of_tokens(schema)
     except BeamTFRecordsError as problem:
         return Plan(census=census, splits={}, schema=(), problem=problem)
     return Plan(census=census, splits=splits, schema=schema, problem=None)

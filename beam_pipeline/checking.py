@@ -98,7 +98,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
     if rules.tokenizer:
         num_bytes += _add_tokens(features, rules.tokenizer)
     if rules.schema:
-        features = conforming(features, rules.schema)
+        features = conforming(features, rules.schema, may_be_nan=rules.may_be_nan)
     if num_bytes > MAX_RECORD_BYTES:
         raise RecordError(
             "record too large",

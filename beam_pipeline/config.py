@@ -192,6 +192,7 @@ class BuildConfig:
             box_policy=self.box_policy,
             tokenizer=self.tokenizer,
             schema=self.schema,
+            may_be_nan=self.missing_numbers == "nan",
         )
 
     def content(self) -> dict[str, Any]:

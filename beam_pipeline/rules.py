@@ -18,6 +18,7 @@ class Rules:
         box_policy: What becomes of boxes that reach outside the picture.
         tokenizer: Path of the tokenizer that texts go through; "" for none.
         schema: What a user declared of the records; empty where nothing is.
+        may_be_nan: Whether NaN stands for numbers that are missing.
     """
 
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
@@ -25,3 +26,4 @@ class Rules:
     box_policy: Policy = "clip"
     tokenizer: str = ""
     schema: tuple[Feature, ...] = ()
+    may_be_nan: bool = False

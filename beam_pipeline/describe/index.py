@@ -77,7 +77,7 @@ class Rows:
                 prefix = _prefix(feature)
                 row |= {f"{prefix}{name}": fact for name, fact in _facts(feature, value).items()}
             elif column := self._column_of.get(feature.name):
-                row[column] = None if isinstance(value, Stored) else value
+                row[column] = _own(feature, value)
             else:
                 labels += _labels(feature, value)
         row["labels"] = labels
@@ -93,6 +93,15 @@ class Rows:
         if not compressed:
             spans = zip(self._columns["offset"], self._columns["length"], strict=True)
             yield ".idx", "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+
+
+def _own(feature: Feature, value: Value | None) -> Value | None:
+    """A scalar or text as its column holds it; None for what others stored as a list."""
+    if isinstance(value, Stored):
+        return None
+    if isinstance(value, int) and feature.dtype == "float32":
+        return float(value)  # pyarrow refuses an int that float32 rounds
+    return value
 
 
 def _facts(feature: Feature, value: Value | None) -> dict[str, Any]:

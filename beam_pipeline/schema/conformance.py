@@ -24,12 +24,15 @@ _TOLD_CLASSES = 5
 _TOLD_CHARACTERS = 80
 
 
-def conforming(features: Mapping[str, Value], schema: Iterable[Feature]) -> dict[str, Value]:
+def conforming(
+    features: Mapping[str, Value], schema: Iterable[Feature], *, may_be_nan: bool = False
+) -> dict[str, Value]:
     """The values that `schema` declares, once they were held against it.
 
     Args:
         features: Inspected values by name; what is not declared is left out.
         schema: A user's.
+        may_be_nan: Whether NaN stands for a scalar that is missing, whatever its range.
 
     Raises:
         RecordError: "does not fit the schema"; the detail names feature, value, and what was
@@ -42,12 +45,18 @@ def conforming(features: Mapping[str, Value], schema: Iterable[Feature]) -> dict
             fitting[feature.name] = value
         elif feature.kind in _MAY_LACK:
             continue
+        if may_be_nan and isinstance(value, float) and math.isnan(value) and _is_float(feature):
+            continue
         if value is None or not _fits(feature, value):
             raise RecordError(
                 "does not fit the schema",
                 f"{feature.name!r} is {_told(value)}, where {_expected(feature)} was expected",
             )
     return fitting
+
+
+def _is_float(feature: Feature) -> bool:
+    return (feature.kind, feature.dtype) == ("scalar", "float32")
 
 
 def _fits(feature: Feature, value: Value) -> bool:

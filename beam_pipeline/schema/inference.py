@@ -40,6 +40,18 @@ def infer(
     )
 
 
+def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
+    """`schema` with a tokenizer's tokens as sequences, also where all are equally many."""
+    features = tuple(schema)
+    tokens = {f"{feature.name}/tokens" for feature in features if feature.kind == "text"}
+    return tuple(
+        dataclasses.replace(feature, kind="sequence", dtype="int64", shape=(None,), encoding="")
+        if feature.name in tokens and feature.kind == "tensor"
+        else feature
+        for feature in features
+    )
+
+
 def complete(
     schema: Iterable[Feature],
     observed: Mapping[str, Observed],
@@ -190,7 +202,9 @@ def _array(name: str, seen: Observed) -> Feature:
             f"({'; '.join(sizes)}; {sorted(seen.ranks)} axes); make them alike"
         )
     fixed = tuple(size for size in shape if size is not None)
-    if len(fixed) < len(shape):
+    if fixed[:1] == (0,):  # of lists that are all empty, the next may be longer
+        shape = (None, *fixed[1:])
+    if None in shape:
         return Feature(name=name, kind="sequence", dtype=_listed(dtype), shape=shape, key=name)
     raw = dtype not in STORED_INTEGERS and dtype != "float32"
     if raw or math.prod(fixed) > _MAX_LISTED_VALUES:

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from trainer.errors import DatasetDamagedError
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +100,19 @@ def test_keypoints(tmp_path, write_dataset, schema):
 
     expected = [[[(0.1, 0.3, 2), (0.2, 0.4, 1)], [(-1, -1, -1), (-1, -1, -1)]]]
     np.testing.assert_allclose(keypoints, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [[], [1], [1, 2, 1]])
+def test_classes_that_are_not_one_for_each_box_are_an_error(
+    tmp_path, write_dataset, schema, labels
+):
+    record = {f"image/object/bbox/{side}": [0.0, 0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
+    boxes = {**schema["boxes"], "attributes": {}}
+    directory = write_dataset(
+        tmp_path / "1.0.0", [boxes], {"train": [record | {"image/object/class/label": labels}]}
+    )
+
+    with pytest.raises(
+        DatasetDamagedError, match=f"for each box; has: {len(labels)}"
+    ):
+        list(trainer.open(directory).numpy())

@@ -6,7 +6,14 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from trainer.features import Feature
-from trainer.parsing.reader import STORED_DTYPES, Decoding, Output, Tensors, list_of
+from trainer.parsing.reader import (
+    STORED_DTYPES,
+    Decoding,
+    Output,
+    Tensors,
+    check_lengths,
+    list_of,
+)
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -71,7 +78,10 @@ class Boxes:
         outputs = {feature.name: tf.stack(sides, axis=-1)}
         if feature.classes:
             stored = parsed[f"{feature.key}/class/label"]
-            outputs[f"{prefix}_labels"] = stored - feature.label_offset
+            message = f"{feature.key}/class/label of a record has not one class for each box; has:"
+            one_each = tf.size(stored) == tf.size(sides[0])
+            with tf.control_dependencies([check_lengths(tf.size(stored), one_each, message)]):
+                outputs[f"{prefix}_labels"] = stored - feature.label_offset
         for attribute in feature.attributes:
             outputs[f"{prefix}_{attribute}"] = parsed[f"{feature.key}/{attribute}"]
         if feature.keypoints:

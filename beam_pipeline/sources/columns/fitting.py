@@ -125,7 +125,10 @@ def _parsed(texts: list[str], dtype: str) -> list[Any]:
     joined = "".join(texts)
     if "_" in joined or not joined.isascii():
         raise ValueError
-    return list(map(float if dtype.startswith("float") else int, texts))
+    numbers: list[Any] = list(map(float if dtype.startswith("float") else int, texts))
+    if math.inf in map(abs, numbers) and "inf" not in joined.lower():
+        raise ValueError  # 1e400
+    return numbers
 
 
 def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:

@@ -17,7 +17,7 @@ from beam_pipeline.sources.columns.lists import flatten, listed_texts, number_ar
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
 _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
@@ -192,7 +192,12 @@ def convert(
     """
     if kind is int or kind is float:
         try:
-            return kind(value)  # nearly always
+            number = kind(value)  # nearly always
+            if not math.isinf(number) or not _overflows(value):
+                return number
+            raise RecordError(
+                "value out of range", f"column {name!r} is {value}, which no float32 can hold"
+            )
         except (TypeError, ValueError):
             if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
                 return kind(truth)
@@ -221,6 +226,11 @@ def convert(
             "them alike, or leave it out with --ignore-columns",
         )
     return (kind or str)(value)
+
+
+def _overflows(value: Any) -> bool:
+    """Whether a number is infinite though it is not written so: 1e400."""
+    return isinstance(value, str) and "inf" not in value.lower()
 
 
 def _listed(value: Any, kind: ListOf) -> Value:

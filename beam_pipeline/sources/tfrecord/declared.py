@@ -70,7 +70,9 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
         if (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in keys:
             found = dataclasses.replace(feature, key=key)
             beside = wanted(found).keys() - {key}
-            bare = feature.kind != "boxes" and not (beside and beside <= set(keys))
+            bare = not (beside and beside <= set(keys))
+            if feature.kind == "boxes":
+                bare = f"{key}/class/label" in keys and f"{key}/class/text" not in keys
             return dataclasses.replace(found, bare=feature.bare or bare)
     if feature.kind == "sequence":  # which the first records may lack
         return dataclasses.replace(feature, bare=True)

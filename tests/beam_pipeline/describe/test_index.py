@@ -173,3 +173,11 @@ def test_what_others_stored():
     assert found["text"] == ["short", None]
     assert found["age"] == [3, 4]
     assert found["n_length"] == [3, 1]
+
+
+def test_whole_numbers_among_fractions_are_rounded_as_the_records_are():
+    table, _ = index_of(
+        Record(key="1", features={"x": 16_777_217}), Record(key="2", features={"x": 0.5})
+    )
+
+    assert table.to_pydict()["x"] == [16_777_216, 0.5]

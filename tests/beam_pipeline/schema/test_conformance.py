@@ -216,3 +216,14 @@ def test_long_values_are_cut():
 def test_what_is_not_declared_is_left_out():
     schema = parse_schema({"a": INT})
     assert conforming({"a": 1, "b": 2}, schema) == {"a": 1}
+
+
+def test_nan_may_stand_for_what_is_missing_whatever_the_range():
+    schema = parse_schema({"a": {"kind": "scalar", "dtype": "float32", "minimum": 0}})
+    missing = {"a": math.nan}
+
+    assert conforming(missing, schema, may_be_nan=True) == missing
+    with pytest.raises(RecordError, match=r"'a' is nan, where float32 of 0 or more"):
+        conforming(missing, schema)
+    with pytest.raises(RecordError, match=r"'a' is -1.0, where float32 of 0"):
+        conforming({"a": -1.0}, schema, may_be_nan=True)

@@ -15,7 +15,7 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.observation import observe
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
@@ -151,6 +151,28 @@ def schema_of(*features, declared=None):
 def test_infer(features, name, expected):
     found = schema_of(*features)[name]
     assert {key: getattr(found, key) for key in expected} == expected
+
+
+def test_lists_that_are_all_empty_may_be_longer_elsewhere():
+    schema = schema_of(
+        {"x": array((0,)), "y": array((0, 4))}, {"x": array((0,)), "y": array((0, 4))}
+    )
+
+    assert [(each.kind, each.shape) for each in schema.values()] == [
+        ("sequence", (None,)),
+        ("sequence", (None, 4)),
+    ]
+
+
+@pytest.mark.parametrize("length", [4, 1000])
+def test_tokens_are_a_sequence_also_where_all_are_equally_many(length):
+    record = {"t": "the cat", "t/tokens": array((length,), "int64"), "x": array((length,), "int64")}
+
+    schema = with_sequences_of_tokens(schema_of(record, record).values())
+
+    kinds = {each.name: (each.kind, each.dtype, each.shape, each.encoding) for each in schema}
+    assert kinds["t/tokens"] == ("sequence", "int64", (None,), "")
+    assert kinds["x"][0] == "tensor"
 
 
 def test_declared_classes_keep_their_order():

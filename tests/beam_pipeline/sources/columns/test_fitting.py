@@ -71,7 +71,10 @@ def test_what_stands_for_a_missing_number(value):
     [
         *(("int64", text) for text in ("12.5", "12.0", "1e3", "", " ", "x", "1 2", "1_000", "١")),
         *(("int64", value) for value in (None, 1.0, [1], {}, str(2**63), -(2**63) - 1)),
-        *(("float32", value) for value in ("", "x", "1e39", 1e39, None, "0x1", "1_0.5", [1.0])),
+        *(
+            ("float32", value)
+            for value in ("", "x", "1e39", "1e400", 1e39, None, "0x1", "1_0.5", [1.0])
+        ),
         *(("string", value) for value in ([1], {}, True)),
     ],
 )

@@ -25,6 +25,8 @@ def kind_of(values, kind):
     ("texts", "expected"),
     [
         ("1 -2 0", [1, -2, 0]),
+        ("+3 +4917612345678 -4", [3, 4917612345678, -4]),
+        ("+007 1", ["+007", "1"]),
         ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
         ("1 nan -Inf Infinity", [1.0, "nan", "-inf", "inf"]),
         ("True false TRUE 7", [1, 0, 1, 7]),
@@ -123,6 +125,12 @@ def test_a_missing_value_is_an_empty_text_and_no_number():
                 convert("n", missing, kind)
     assert convert("t", None, str) == convert("t", None, None) == convert("t", "", str) == ""
     assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
+
+
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "9" * 400])
+def test_a_number_beyond_every_float(text):
+    with pytest.raises(RecordError, match=f"value out of range: column 'x' is {text}, which no"):
+        convert("x", text, float)
 
 
 def test_what_stands_for_a_missing_number():

@@ -86,6 +86,15 @@ def test_boxes_in_a_list_a_side():
     assert (found.key, found.encoding) == ("image/object", "")
 
 
+@pytest.mark.parametrize(
+    ("beside", "bare"),
+    [((), False), (("label", "text"), False), (("label",), True), (("text",), False)],
+)
+def test_classes_of_boxes_without_their_names(beside, bare):
+    keys = ["image/object/bbox/xmin", *(f"image/object/class/{each}" for each in beside)]
+    assert with_key_of(only(FLAT), keys).bare is bare
+
+
 def test_a_key_that_is_not_there():
     with pytest.raises(ConfigError, match="did you mean 'labels'"):
         with_key_of(only({"name": "label", "kind": "class_label"}), ["image", "labels"])
