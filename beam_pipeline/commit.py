@@ -13,7 +13,7 @@ import apache_beam as beam
 from beam_pipeline import storage
 from beam_pipeline.census import Plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import label_map, metadata, tfds
+from beam_pipeline.describe import class_names, metadata, tfds
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.receipts import ShardInfo, working_dir
 from beam_pipeline.records import Rejected, reading_order, unpack
@@ -153,14 +153,10 @@ def _described(
     config: BuildConfig, plan: Plan, shards: dict[str, list[ShardInfo]]
 ) -> dict[str, str]:
     """The texts that describe the data set, but for metadata.json, by file name."""
-    texts = tfds.class_names(plan.schema)
+    texts = class_names.texts(plan.schema)
     if config.compression == "none":  # TFDS cannot read gzip
         texts["dataset_info.json"] = tfds.dataset_info(config.name, config.version, shards)
         texts["features.json"] = tfds.features(plan.schema)
-    boxes = [feature for feature in plan.schema if feature.kind == "boxes"]
-    classes = boxes[0].classes if boxes else metadata.main_classes(plan.schema)
-    if classes:
-        texts["label_map.pbtxt"] = label_map.label_map(classes)
     texts[BUILD_FILE] = metadata.to_text(_circumstances(config))
     return texts
 

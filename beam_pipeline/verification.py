@@ -11,7 +11,7 @@ import pyarrow.parquet
 
 from beam_pipeline import storage
 from beam_pipeline.dataset import DatasetInfo, ShardEntry
-from beam_pipeline.describe import tfds
+from beam_pipeline.describe import class_names, tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.example import lists
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
@@ -29,12 +29,14 @@ def verify(info: DatasetInfo) -> list[str]:
     every record; that it is an Example with all keys of the schema, of its kinds, lengths and
     ranges; that every picture has the sha256 that its record states, every sound the sample
     rate, samples and channels; that both indices have the records and their offsets; the sums
-    of metadata.json, and what dataset_info.json repeats of them.
+    of metadata.json, and what dataset_info.json, features.json and the files of class names
+    repeat of it.
     """
     shards = [(info, split, shard) for split, entries in info.splits.items() for shard in entries]
     problems = map_threads(lambda each: list(_verify_shard(*each)), shards, os.cpu_count() or 1)
     found = [problem for per_shard in problems for problem in per_shard]
-    return found + list(_verify_sums(info)) + list(_verify_dataset_info(info))
+    of_all = (_verify_sums, _verify_dataset_info, _verify_features, _verify_class_names)
+    return found + [problem for check in of_all for problem in check(info)]
 
 
 def _verify_sums(info: DatasetInfo) -> Iterator[str]:
@@ -73,6 +75,33 @@ def _verify_dataset_info(info: DatasetInfo) -> Iterator[str]:
     else:
         if found != counts:
             yield f"{name}: its splits are not those of metadata.json"
+
+
+def _verify_features(info: DatasetInfo) -> Iterator[str]:
+    if info.compressed or info.metadata["config"].get("adopted"):  # TFDS's own may be kept
+        return
+    name = "features.json"
+    try:
+        keys = json.loads(storage.read_text(storage.join(info.directory, name)))["featuresDict"]
+        found = set(keys["features"])
+    except RecordError as error:
+        yield f"{name}: {error.reason}"
+    except (ValueError, KeyError, TypeError) as error:
+        yield f"{name}: cannot be understood: {error!r}"
+    else:
+        if found != {key for feature in info.features for key in tfds.leaves(feature)}:
+            yield f"{name}: its keys are not those of metadata.json's features"
+
+
+def _verify_class_names(info: DatasetInfo) -> Iterator[str]:
+    if info.metadata["config"].get("adopted"):
+        return
+    for name, text in class_names.texts(info.features).items():
+        try:
+            if storage.read_text(storage.join(info.directory, name)) != text:
+                yield f"{name}: its classes are not those of metadata.json"
+        except RecordError as error:
+            yield f"{name}: {error.reason}"
 
 
 def _num_bytes(shards: Iterable[ShardEntry]) -> int:

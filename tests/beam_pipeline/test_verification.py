@@ -41,6 +41,17 @@ def dataset(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
+@pytest.mark.parametrize(
+    "name", ["features.json", "image.class.label.labels.txt", "label_map.pbtxt"]
+)
+def test_what_other_readers_go_by(dataset, name):
+    assert verify(dataset) == []
+    (dataset / name).write_text("{}")
+    assert [problem.partition(":")[0] for problem in verify(dataset)] == [name]
+    (dataset / name).unlink()
+    assert verify(dataset) == [f"{name}: missing file"]
+
+
 def verify(directory):
     return beam_pipeline.verify(beam_pipeline.open_dataset(str(directory)))
 
