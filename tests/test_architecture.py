@@ -40,8 +40,8 @@ LAYERS = {
     "trainer": """
         errors
         features progress
-        parsing config explaining observation
-        batching elements counting inference
+        parsing config observation
+        explaining batching elements counting inference
         padding declaration
         input_pipeline
         dataset

@@ -57,23 +57,46 @@ def test_of_a_declared_feature_another_declaration_is_asked_for(tmp_path, write_
         list(dataset.numpy())
 
 
+def test_a_sound_that_cannot_be_decoded(tmp_path, write_records):
+    dataset = opened(tmp_path, write_records, USUAL, {"s": {"kind": "audio"}})
+
+    with pytest.raises(
+        trainer.DatasetDamagedError,
+        match=r"^'s' of a record is no sound that libsndfile reads: .*b'a'$",
+    ):
+        raise explained(error_of(dataset.batches(batch_size=None)))
+
+
+PNG = tf.io.encode_png(tf.zeros([9, 9, 3], tf.uint8)).numpy()
+JPEG = tf.io.encode_jpeg(tf.zeros([99, 99, 3], tf.uint8)).numpy()
+
+
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("damaged", "expected"),
     [
-        pytest.param(
-            "audio", "'s' of a record is no sound that libsndfile reads: .*b'a'", id="sound"
-        ),
-        pytest.param("image", "TensorFlow failed: Unknown image file format[^\n]*", id="image"),
+        pytest.param(PNG[:50] + bytes(50), "Invalid PNG data, size 100", id="PNG"),
+        pytest.param(JPEG[:100], "jpeg::Uncompress failed. Invalid JPEG data or crop", id="JPEG"),
+        pytest.param(b"", "Input is empty;", id="empty"),
+        pytest.param(b"a picture", "Unknown image file format", id="no picture"),
+        pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP"),
+        pytest.param(b"GIF89a", "Invalid GIF data", id="GIF"),
     ],
 )
-def test_what_cannot_be_decoded(tmp_path, write_records, kind, expected):
-    dataset = opened(tmp_path, write_records, USUAL, {"s": {"kind": kind}})
+@pytest.mark.parametrize("name", ["image", "image/encoded"])
+def test_a_picture_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
+    write_records(tmp_path / "a.tfrecord", [{name: PNG}, {name: damaged}])
+    dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
 
-    error = explained(error_of(dataset.batches(batch_size=None)))
+    for image_size in (None, 8):
+        error = explained(error_of(dataset.batches(batch_size=None, image_size=image_size)))
 
-    assert isinstance(error, trainer.TrainerError)
-    with pytest.raises(type(error), match=rf"^{expected}$"):
-        raise error
+        assert isinstance(error, trainer.DatasetDamagedError)
+        message = str(error)
+        assert message.startswith(
+            f"{name!r} of a record is no picture that TensorFlow reads: {expected}"
+        )
+        assert message.endswith("build` leaves damaged ones out and lists them")
+        assert "\n" not in message
 
 
 def test_own_checks_are_told_as_they_are(tmp_path, write_records):

@@ -201,6 +201,19 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     assert "beam_pipeline verify" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_a_damaged_picture_is_exit_3(colored_records, write_records, tmp_path, capsys, loop):
+    records = [record | {"image": record.pop("image/encoded")} for record in colored_records(24)]
+    records[5]["image"] = records[5]["image"][:100]
+    write_records(tmp_path / "a.tfrecord", records)
+    files = str(tmp_path / "*.tfrecord")
+
+    assert main(options(files, tmp_path / "run", "--loop", loop)) == 3
+
+    message = capsys.readouterr().err
+    assert "error: 'image' of a record is no picture that TensorFlow reads: Invalid PNG" in message
+
+
 def test_other_classes_are_refused_in_evaluation(finished, colors, tmp_path, capsys):
     data = shutil.copytree(colors, tmp_path / "data")
     metadata = json.loads((data / "metadata.json").read_text())

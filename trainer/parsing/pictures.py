@@ -1,5 +1,6 @@
 """Encoded pictures."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -7,6 +8,10 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
+
+# The operations are called after their feature, which TensorFlow's errors then name.
+DECODING = "decode_picture"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 
 
 class Image:
@@ -34,7 +39,10 @@ class Image:
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         image = tf.io.decode_image(
-            parsed[feature.key], channels=feature.shape[2] or 3, expand_animations=False
+            parsed[feature.key],
+            channels=feature.shape[2] or 3,
+            name=f"{DECODING}/{_NOT_IN_NAMES.sub('_', feature.name)}",
+            expand_animations=False,
         )
         image = tf.ensure_shape(image, (*feature.shape[:2], feature.shape[2] or 3))
         if decoding.image_size is not None:
