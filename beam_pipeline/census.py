@@ -165,6 +165,16 @@ class Plan:
     schema: tuple[Feature, ...]
     problem: BeamTFRecordsError | None
 
+    @property
+    def rounded(self) -> dict[str, float]:
+        """By feature stored as float32 the smallest number that is rounded, if there is any."""
+        return {
+            feature.name: seen.rounded
+            for feature in self.schema
+            if feature.kind in ("scalar", "tensor", "sequence") and feature.dtype == "float32"
+            if (seen := self.census.observed.get(feature.name)) and seen.rounded is not None
+        }
+
 
 def make_plan(census: Census, config: BuildConfig) -> Plan:
     """The plan for the records that `census` counted."""

@@ -8,6 +8,7 @@ from typing import Any
 from beam_pipeline.census import Census, Plan
 from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
+from beam_pipeline.schema import rounding
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed
 from beam_pipeline.schema.stored_inference import taken_for_granted
@@ -31,6 +32,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
     lines += _mostly_left_out(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
+    lines += _rounded(info.features, info.metadata.get("rounded", {}))
     if duplicates := info.metadata.get("duplicates"):  # an adopted one has none
         lines += _duplicates(
             duplicates["groups"],
@@ -65,6 +67,7 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
     lines += _mostly_left_out(census.rejected, census.num_records)
     lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
     lines += _counted("changed", dict(sorted(census.notes.items())))
+    lines += _rounded(plan.schema, plan.rounded)
     lines += _duplicates_of(census)
     return "\n".join(lines)
 
@@ -155,6 +158,11 @@ def _missing_shards(info: DatasetInfo) -> list[str]:
 def _taken_for_granted(schema: Iterable[Feature]) -> list[str]:
     """What other people's raw bytes were taken for without proof."""
     return [f"note: {sentence}" for sentence in taken_for_granted(schema)]
+
+
+def _rounded(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
+    """Features whose large numbers lose digits."""
+    return [f"note: {sentence}" for sentence in rounding.told(schema, rounded)]
 
 
 def _mostly_left_out(rejected: Mapping[str, int], num_records: int) -> list[str]:

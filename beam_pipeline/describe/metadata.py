@@ -28,6 +28,7 @@ def metadata(
         "splits": {split: _split(infos) for split, infos in shards.items()},
         "rejected": dict(sorted(census.rejected.items())),
         "changes": dict(sorted(census.notes.items())),
+        **({"rounded": plan.rounded} if plan.rounded else {}),
         "duplicates": _duplicates(config.duplicates, census),
         "config": config.content(),
         "fingerprint": config.fingerprint,

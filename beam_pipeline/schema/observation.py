@@ -19,6 +19,7 @@ from beam_pipeline.records import (
     Stored,
     Value,
 )
+from beam_pipeline.schema.rounding import FIRST_SKIPPED, is_rounded
 from beam_pipeline.schema.stored_values import MAX_CLASS, Lists, is_label_key, kind_of
 
 # Of sizes and sample rates so many are kept: whether they differ is all that matters.
@@ -43,6 +44,8 @@ class Observed:
             of text in characters; None before the first.
         minimum, maximum: Of numbers; None before the first.
         nans: Records whose number is NaN.
+        rounded: Of numbers, and of the least and greatest of arrays, the smallest whose digits
+            float32 does not hold; None where it holds all.
         classes: How often each class occurs.
         attributes: Of boxes: dtype by attribute name.
         keypoints: The most points of a box.
@@ -60,6 +63,7 @@ class Observed:
     minimum: float | int | None = None
     maximum: float | int | None = None
     nans: int = 0
+    rounded: float | None = None
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
@@ -85,6 +89,8 @@ class Observed:
                 self._add_shape(value.shape)
                 self._add_lengths(value.shape[:1] * 2)
                 self._add_range(value.minimum, value.maximum)
+                self._add_rounded(value.minimum)
+                self._add_rounded(value.maximum)
             case Audio():
                 self.formats[value.format] += 1
                 self._add_shape((value.num_samples, value.channels))
@@ -135,6 +141,7 @@ class Observed:
         self._add_lengths(other.lengths)
         self._add_range(other.minimum, other.maximum)
         self.nans += other.nans
+        self._add_rounded(other.rounded)
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
         if other.lists:
@@ -156,6 +163,7 @@ class Observed:
     def _add_number(self, value: float) -> None:
         if value == value:
             self._add_range(value, value)
+            self._add_rounded(value)
         else:
             self.nans += 1
 
@@ -164,6 +172,13 @@ class Observed:
             self.minimum = minimum
         if maximum is not None and (self.maximum is None or maximum > self.maximum):
             self.maximum = maximum
+
+    def _add_rounded(self, number: float | int | None) -> None:
+        if number is None or -FIRST_SKIPPED < number < FIRST_SKIPPED:
+            return
+        told = self.rounded
+        if told is None or (abs(number), number) < (abs(told), told):
+            self.rounded = float(number) if is_rounded(number) else told
 
     def _add_boxes(self, boxes: Boxes) -> None:
         self.classes.update(boxes.labels)

@@ -130,6 +130,27 @@ def test_features_that_others_wrote(lists, expected):
 
 
 @pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([1700000061.5, 2.0], 1, id="floats"),
+        pytest.param([1700000061, 2.5], 1, id="an int among floats"),
+        pytest.param([1700000061, 2], 0, id="ints are stored as they are"),
+        pytest.param(["1700000061.5"], 0, id="so are texts"),
+        pytest.param(
+            [numbers("float64", 1700000061.5), numbers("float64", 1, 2)], 1, id="sequences"
+        ),
+        pytest.param([numbers("float64", 1700000061.5)], 0, id="float64 as bytes"),
+        pytest.param([2.5, 16777216.0], 0, id="nothing is rounded"),
+    ],
+)
+def test_large_numbers_that_float32_rounds_are_noted(values, expected):
+    records = [
+        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+    ]
+    assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
+
+
+@pytest.mark.parametrize(
     ("name", "shown"), [("größe", "größe"), ("", "''"), ("a\nb", r"'a\nb'"), (" ", "' '")]
 )
 def test_names_that_cannot_be_seen(name, shown):

@@ -47,6 +47,31 @@ def test_observations_merge_like_one():
     assert whole["audio"].sizes == {0: {100, 101}, 1: {1}}
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([1.5, 99999999.25, 20000001.25, 1e20], 20000001.25, id="the smallest"),
+        pytest.param([20000001.25, -20000001.25], -20000001.25, id="of one size the negative"),
+        pytest.param([20000001, 20000001.0], 20000001.0, id="an int and a float"),
+        pytest.param([16777216.0, float("nan"), float("inf")], None, id="none is changed"),
+        pytest.param(
+            [array(1.0, 20000001.25, 30000001.25, dtype="float64")], 30000001.25, id="an array's"
+        ),
+        pytest.param([array(20000000.0, dtype="float32")], None, id="an array of float32"),
+    ],
+)
+def test_numbers_that_float32_rounds(values, expected):
+    for ordered in (values, values[::-1]):
+        parts = [observe([Record(key="a", features={"x": each})]) for each in ordered]
+        merged = Observed()
+        for part in parts:
+            merged.merge(part["x"])
+        whole = observe(Record(key="a", features={"x": each}) for each in ordered)["x"]
+
+        assert merged.rounded == whole.rounded == expected
+        assert type(merged.rounded) is type(whole.rounded) is type(expected)
+
+
 def test_a_value_of_no_kind_is_refused():
     with pytest.raises(RecordError, match="is a complex"):
         dtype_of(1j)
