@@ -93,7 +93,8 @@ class Looks:
 
     Attributes:
         seen: Columns with any value.
-        nested: Columns of JSON that hold lists or objects.
+        nested: Columns of JSON that mostly hold lists or objects.
+        objects: Of these, columns of objects, of lists of objects, and the like.
         lists: Columns that hold lists, in JSON or as a CSV's text.
         media: "image", "audio" or "array" where all values end as such files' names do.
         existing: Of these, columns that name at least one file that is there.
@@ -104,6 +105,7 @@ class Looks:
 
     seen: Collection[str] = ()
     nested: Collection[str] = ()
+    objects: Collection[str] = ()
     lists: Collection[str] = ()
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
     existing: Collection[str] = ()
@@ -128,8 +130,8 @@ class Columns:
         box_labels: Their classes.
         box_lists: Lists of JSON with a value for each box of the list of boxes beside.
         box_format: The format of the boxes, one of `boxes.FORMATS`; "" leaves it to the names.
-        nested: Other columns of JSON that hold lists in the first rows.
-        plain: Columns of JSON that hold anything else there.
+        nested: Other columns of JSON that mostly hold lists in the first rows.
+        plain: Columns of JSON that mostly hold numbers or text there.
         declared: (feature, column), where a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: What stands for a number that is missing; None if nothing does.

@@ -42,11 +42,15 @@ def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> A
 
     Raises:
         RecordError: As `flatten`; "missing value": a null; "value out of range": a number that
-            the type cannot hold.
+            the type cannot hold; "unsupported column": text, or an object.
     """
     flat, shape = flatten(value)
     if None in flat:
         raise RecordError("missing value", f"{str(value)[:100]} has null among its numbers")
+    if not {int, float, bool}.issuperset(map(type, flat)):
+        raise RecordError(
+            "unsupported column", f"{str(value)[:100]} holds what is no number, as in other rows"
+        )
     return array_of(flat, shape if flat or not inner else (0, *inner), dtype)
 
 

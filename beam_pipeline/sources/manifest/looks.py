@@ -31,6 +31,9 @@ _FILES = 10
 # Of so many numbers that are written with a point, as 151.0, none is meant to be a class.
 _MANY_CLASSES = 20
 
+# Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
+_FORMS = ("plain", "list", "object")
+
 # path, relative → rows
 RowReader = Callable[[str, str], Iterator[Row | Rejected]]
 # The first rows of each manifest.
@@ -54,12 +57,22 @@ def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> Probed:
 
 
 def look(rows: Probed, kind_of: KindOf) -> Looks:
-    """What the columns of these rows hold; a few files are looked for."""
+    """What the columns of these rows hold; a few files are looked for.
+
+    Of each column the values of its form count: the others' rows are rejected when they are read.
+    """
     columns: dict[str, list[tuple[Manifest, Any]]] = {}
     for manifest, row in rows:
         for name, value in row.values.items():
             if is_stated(value):
                 columns.setdefault(name, []).append((manifest, value))
+    forms = {}
+    for name, column in columns.items():
+        of_values = [_form(value, kind_of) for _, value in column]
+        forms[name] = max(_FORMS, key=of_values.count)  # in doubt the first of them
+        columns[name] = [
+            each for each, form in zip(column, of_values, strict=True) if form == forms[name]
+        ]
     values = {name: [value for _, value in column] for name, column in columns.items()}
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
     media = {name: kind for name, column in values.items() if (kind := _media(column))}
@@ -71,11 +84,8 @@ def look(rows: Probed, kind_of: KindOf) -> Looks:
     }
     return Looks(
         seen=set(values),
-        nested={
-            name
-            for name, column in values.items()
-            if any(isinstance(value, list | dict) for value in column)
-        },
+        nested={name for name, form in forms.items() if form != "plain"},
+        objects={name for name, form in forms.items() if form == "object"},
         lists=lists,
         media=media,
         existing={name for name in media if _any_exists(columns[name])},
@@ -86,6 +96,12 @@ def look(rows: Probed, kind_of: KindOf) -> Looks:
             if any(map(_is_unclassed, values[name])) or _are_measures(values[name])
         },
     )
+
+
+def _form(value: Any, kind_of: KindOf) -> str:
+    if not isinstance(value, list | dict):
+        return "plain"
+    return "list" if isinstance(_kind(value, kind_of), ListOf) else "object"
 
 
 def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:

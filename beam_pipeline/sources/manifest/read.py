@@ -168,23 +168,37 @@ class ReadJsonl(ReadManifest):
         looks = look(probed, kind_of_json)
         columns = self.columns(names, probed, looks)
         columns = with_lists(columns, looks, [row.values for _, row in probed])
-        for manifest, row in probed:
-            try:
-                json_row_kinds(row.values, columns)
-            except RecordError as error:
-                if error.reason == "unsupported column":
-                    raise ConfigError(f"{manifest.relative}:{row.line}: {error}") from error
+        _check_first_rows(probed, columns)
         return pipeline | _ReadManifests(manifests, columns, json_rows, json_row_kinds)
+
+
+def _check_first_rows(probed: Probed, columns: Columns) -> None:
+    """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
+    faults = []
+    for manifest, row in probed:
+        try:
+            json_row_kinds(row.values, columns)
+        except RecordError as error:
+            if error.reason == "unsupported column":
+                faults.append((f"{manifest.relative}:{row.line}: {error}", error))
+    if len(faults) * 2 > len(probed):
+        told, error = faults[0]
+        others = (
+            f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""
+        )
+        raise ConfigError(told + others) from error
 
 
 def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
 
+    Most values of a column say whether it holds lists.
+
     Raises:
         ConfigError: Lists stand beside the one box of each row.
     """
     free = {name for row in rows for name in row} - columns.taken
-    nested = free.intersection(looks.nested)
+    nested = free.intersection(looks.nested).difference(looks.objects)
     if nested and columns.corners:
         raise ConfigError(
             f"column {min(nested)!r} holds lists, but with a box a row it is an attribute of the "
@@ -197,14 +211,14 @@ def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]
         and all(
             are_beside(row.get(columns.boxes), row[name])
             for row in rows
-            if row.get(name) is not None
+            if isinstance(row.get(name), list)
         )
     }
     return dataclasses.replace(
         columns,
         box_lists=frozenset(box_lists),
         nested=frozenset(nested - box_lists),
-        plain=frozenset(free.intersection(looks.seen) - nested),
+        plain=frozenset(free.intersection(looks.seen).difference(looks.nested)),
     )
 
 

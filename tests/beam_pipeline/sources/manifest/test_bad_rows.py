@@ -60,11 +60,13 @@ def test_jsonl_rows_that_cannot_be_used(
 
 
 @pytest.mark.parametrize(
-    ("usual", "late", "reason"),
+    ("usual", "odd", "reason"),
     [
         pytest.param(None, {}, "unsupported column", id="object"),
         pytest.param(1, [1], "unsupported column", id="list among numbers"),
         pytest.param([1], 1, "unsupported column", id="number among lists"),
+        pytest.param([1], {}, "unsupported column", id="object among lists"),
+        pytest.param([1], [["a"]], "unsupported column", id="text in lists"),
         pytest.param([1], [[1], 2], "malformed annotation", id="ragged"),
         pytest.param([1], None, "missing value", id="no list"),
         pytest.param([1], [None], "missing value", id="null in a list"),
@@ -72,14 +74,16 @@ def test_jsonl_rows_that_cannot_be_used(
         pytest.param([1.5], [1e300], "value out of range", id="too large for float32"),
     ],
 )
+@pytest.mark.parametrize("line", [1, 51, 121])
 def test_an_odd_value_rejects_its_row_alone(
-    tmp_path, run_transform, write, json_lines, records_by_key, rejects, usual, late, reason
+    tmp_path, run_transform, write, json_lines, records_by_key, rejects, usual, odd, reason, line
 ):
-    good = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
-    rows = json_lines(*good, {"image": "odd.jpg", "v": late})
-    elements = run_transform(ReadJsonl(write(tmp_path / "late.jsonl", rows)))
+    rows = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
+    rows.insert(line - 1, {"image": "odd.jpg", "v": odd})
+    elements = run_transform(ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*rows))))
     assert len(records_by_key(elements)) == 120
-    found = rejects(elements)["late.jsonl:121"]
+    ((source, found),) = rejects(elements).items()
+    assert source == f"m.jsonl:{line}"
     assert found[0] == reason
     assert "column 'v'" in found[1]
 
@@ -90,17 +94,42 @@ def test_an_odd_value_rejects_its_row_alone(
         pytest.param({"x": 1}, r"'v' holds \{'x': 1\}, an object; .*ignore-columns", id="object"),
         pytest.param([{"x": 1}], "is no list of plain values", id="list of objects"),
         pytest.param([["a"]], "is no list of plain values", id="nested texts"),
-        pytest.param([1, 2], "'v' holds 3, but lists in other rows", id="list and number"),
     ],
 )
 def test_unsupported_columns_stop_before_the_job(
     tmp_path, run_transform, write, json_lines, value, message
 ):
-    rows = [{"image": "a.jpg", "v": value}, {"image": "b.jpg"}, {"image": "c.jpg", "v": 3}]
-    path = write(tmp_path / "early.jsonl", json_lines(*rows))
-    with pytest.raises(ConfigError, match=rf"early\.jsonl:[13]: .*{message}"):
+    rows = [{"image": "a.jpg", "v": 3}, {"image": "b.jpg"}]
+    rows += [{"image": f"{number}.jpg", "v": value} for number in range(3)]
+    path = write(tmp_path / "m.jsonl", json_lines(*rows))
+    with pytest.raises(ConfigError, match=rf"m\.jsonl:3: .*{message}.*\(3 of the first 5 rows"):
         run_transform(ReadJsonl(path))
-    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 3
+    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 5
+
+
+def test_half_of_the_rows_may_be_odd(tmp_path, run_transform, write, json_lines, rejects):
+    path = write(tmp_path / "m.jsonl", json_lines({"v": 1}, {"v": {"a": 2}}))
+    assert rejects(run_transform(ReadJsonl(path))) == {
+        "m.jsonl:2": (
+            "unsupported column",
+            "column 'v' holds {'a': 2}, an object; mend it, or leave the column out with "
+            "--ignore-columns",
+        )
+    }
+
+
+def test_odd_lists_beside_boxes(
+    tmp_path, run_transform, write, json_lines, records_by_key, rejects
+):
+    row = {"boxes": [[1, 2, 3, 4]], "areas": [5]}
+    rows = [{"image": f"{number}.jpg", **row} for number in range(9)]
+    path = write(tmp_path / "m.jsonl", json_lines(*rows, {"image": "odd.jpg", **row, "areas": 5}))
+    elements = run_transform(ReadJsonl(path))
+    assert all(
+        record.features["boxes"].attributes == {"areas": (5,)}
+        for record in records_by_key(elements).values()
+    )
+    assert rejects(elements)["m.jsonl:10"] == ("malformed annotation", "'areas' has 5 for 1 boxes")
 
 
 def test_lists_beside_the_one_box_of_a_row(tmp_path, run_transform, write, json_lines):

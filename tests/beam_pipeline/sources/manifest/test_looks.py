@@ -14,7 +14,7 @@ def looks_of(column, folder, kind_of=kind_of_json):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
     rows = [(manifest, Row(line, {"x": value})) for line, value in enumerate(column)]
     looks = look(rows, kind_of)
-    names = ("seen", "nested", "lists", "media", "existing", "numbers", "unclassed")
+    names = ("seen", "nested", "lists", "objects", "media", "existing", "numbers", "unclassed")
     return {name for name in names if "x" in getattr(looks, name)} - {"seen"}
 
 
@@ -28,14 +28,18 @@ def looks_of(column, folder, kind_of=kind_of_json):
         pytest.param([1, "a"], set(), id="text too"),
         pytest.param(["1", "2"], set(), id="digits are text in JSON"),
         pytest.param([None, " "], set(), id="nothing"),
-        pytest.param([{"a": 1}], {"nested"}, id="objects"),
+        pytest.param([{"a": 1}], {"nested", "objects"}, id="objects"),
+        pytest.param([1, {"a": 1}], {"numbers"}, id="as many objects"),
+        pytest.param([1, {"a": 1}, {}], {"nested", "objects"}, id="more objects"),
         pytest.param([[1, 2], [], ["b"]], {"nested", "lists"}, id="classes"),
-        pytest.param([[1, 2], 3], {"nested"}, id="a number too"),
+        pytest.param([[1, 2], [3], 3], {"nested", "lists"}, id="a number too"),
+        pytest.param([1, 2.5, [3]], {"numbers", "unclassed"}, id="a list too"),
         pytest.param([[0, 1], [0, 0]], {"nested"} | NO_CLASSES, id="twice the same"),
         pytest.param([["O", "B", "O"]], {"nested"} | NO_CLASSES, id="a class a word"),
         pytest.param([[0.5]], {"nested"} | NO_CLASSES, id="fractions in lists"),
         pytest.param([[[1], [2]]], {"nested"} | NO_CLASSES, id="lists in lists"),
-        pytest.param([[[1], 2]], {"nested"}, id="ragged"),
+        pytest.param([[[1], 2]], {"nested", "objects"}, id="ragged"),
+        pytest.param([[{"a": 1}], [[1]], [{}]], {"nested", "objects"}, id="lists of objects"),
     ],
 )
 def test_values_of_json(tmp_path, column, expected):
