@@ -174,19 +174,17 @@ class ReadJsonl(ReadManifest):
 
 def _check_first_rows(probed: Probed, columns: Columns) -> None:
     """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
-    faults = []
+    faults: list[tuple[str, RecordError]] = []
     for manifest, row in probed:
         try:
             json_row_kinds(row.values, columns)
         except RecordError as error:
             if error.reason == "unsupported column":
-                faults.append((f"{manifest.relative}:{row.line}: {error}", error))
+                faults.append((f"{manifest.relative}:{row.line}", error))
     if len(faults) * 2 > len(probed):
-        told, error = faults[0]
-        others = (
-            f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""
-        )
-        raise ConfigError(told + others) from error
+        source, fault = faults[0]
+        count = f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""
+        raise ConfigError(f"{source}: {fault}{count}") from fault
 
 
 def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
