@@ -60,7 +60,10 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
         for split, cut in plan.splits.items()
     ]
     lines += [] if plan.problem else _empty_splits(wanted_splits, plan.splits)
-    lines += [_feature(each, census.observed.get(each.name, Observed())) for each in plan.schema]
+    lines += [
+        _feature(each, census.observed.get(each.name, Observed()), census.num_records)
+        for each in plan.schema
+    ]
     lines += _classes(main_classes(plan.schema))
     lines += [] if declared else _taken_for_granted(plan.schema)
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
@@ -72,8 +75,14 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
     return "\n".join(lines)
 
 
-def _feature(feature: Feature, seen: Observed) -> str:
-    """A feature's type, and what its values are: "feature age: scalar int64, 17 to 90"."""
+def _feature(feature: Feature, seen: Observed, num_records: int = 0) -> str:
+    """A feature's type, and what its values are: "feature age: scalar int64, 17 to 90".
+
+    Args:
+        feature: The feature.
+        seen: Its values.
+        num_records: Of all records; those that others wrote may lack the feature.
+    """
     facts = [" ".join([feature.kind, *_type(feature)])]
     match feature.kind:
         case "image":
@@ -83,20 +92,19 @@ def _feature(feature: Feature, seen: Observed) -> str:
             facts += [f"{feature.sample_rate:,} Hz"] if feature.sample_rate else []
             channels = feature.shape[1] if feature.shape[1:] else None
             facts += [counted(channels, "channel")] if channels else []
-            facts += _lengths(seen.lengths, "sample")
+            # Of others' bytes the samples are not counted.
+            facts += [] if seen.lists else _lengths(seen.lengths, "sample")
         case "class_label" | "boxes":
             facts += [_count_classes(feature.classes)]
             if feature.shape == (None,):
-                facts += [f"{each} a record" for each in _lengths(seen.lengths, "class")]
+                lengths = _list_lengths(seen, num_records)
+                facts += [f"{each} a record" for each in _lengths(lengths, "class")]
             facts += ["none in some records"] if feature.default is not None else []
         case "text":
             facts += _lengths(seen.lengths, "character")
         case "sequence":
             inner = math.prod(size for size in feature.shape if size is not None)
-            lengths = seen.lengths
-            if seen.lists and seen.lists.lengths:  # others' lists are counted by values
-                shortest, longest = seen.lists.lengths
-                lengths = shortest // max(1, inner), longest // max(1, inner)
+            lengths = _list_lengths(seen, num_records, max(1, inner))
             facts += _lengths(lengths, "row" if feature.shape[1:] else "value")
             facts += _range(seen)
         case "scalar" | "tensor":
@@ -121,6 +129,18 @@ def _type(feature: Feature) -> Iterator[str]:
 
 def _count_classes(classes: Collection[str]) -> str:
     return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
+
+
+def _list_lengths(
+    seen: Observed, num_records: int, values_a_row: int = 1
+) -> tuple[int, int] | None:
+    """(shortest, longest) of lists; others' are counted by values, and a missing one is empty."""
+    if not seen.lists or not seen.lists.lengths:
+        return seen.lengths
+    shortest, longest = seen.lists.lengths
+    if seen.dtypes.total() < num_records:
+        shortest = 0
+    return shortest // values_a_row, longest // values_a_row
 
 
 def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:

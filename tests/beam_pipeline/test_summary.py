@@ -19,6 +19,7 @@ from beam_pipeline.records import (
     StoredExample,
 )
 from beam_pipeline.schema import stored_values
+from beam_pipeline.schema.feature import Feature
 
 
 def plan_of(*elements, **options):
@@ -105,6 +106,23 @@ def test_features(values, expected):
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
 
 
+def stored(lists):
+    """Records that others wrote, with a list under the key "box", or without it."""
+    kinds = {int: "int64", float: "float32", bytes: "bytes"}
+    return [
+        Record(
+            key=f"{number}",
+            features={"box": stored_values.summary(kinds[type(lists[0][0])], values)}
+            if values is not None
+            else {},
+            example=StoredExample(file=FileRef(path="a")),
+            content=f"{number}",
+            num_bytes=9,
+        )
+        for number, values in enumerate(lists)
+    ]
+
+
 @pytest.mark.parametrize(
     ("lists", "expected"),
     [
@@ -112,21 +130,26 @@ def test_features(values, expected):
         ([[0.5] * 8, []], "sequence float32 [n, 4], 0 to 2 rows, always 0.5"),
         ([[b"some text"], [b"a", b"b"]], "sequence string, 1 to 2 values"),
         ([[b"some text"], [b"x" * 500]], "text, 9 to 500 characters"),
+        ([[0.5], None], "sequence float32, 0 to 1 values, always 0.5"),
+        ([[2.5, 1], None, [3.5]], "sequence float32, 0 to 2 values, 1 to 3.5"),
+        ([[b"RIFF    WAVE" + b"x" * 500], [b"RIFF    WAVE"]], "audio wav"),
+        ([[b"RIFF    WAVE"], [b""]], "audio wav"),
     ],
 )
 def test_features_that_others_wrote(lists, expected):
-    kinds = {int: "int64", float: "float32", bytes: "bytes"}
-    records = [
-        Record(
-            key=f"{number}",
-            features={"box": stored_values.summary(kinds[type(lists[0][0])], values)},
-            example=StoredExample(file=FileRef(path="a")),
-            content=f"{number}",
-            num_bytes=9,
-        )
-        for number, values in enumerate(lists)
-    ]
-    assert f"feature box: {expected}" in plan_of(*records).splitlines()
+    assert f"feature box: {expected}" in plan_of(*stored(lists)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [([[1], [2, 3]], "1 to 2 classes"), ([[1], None], "0 to 1 classes"), ([[1]], "1 class")],
+)
+def test_declared_lists_of_classes_that_others_wrote(lists, expected):
+    label = Feature(
+        name="box", key="box", kind="class_label", dtype="int64", shape=(None,), classes=(*"abcd",)
+    )
+    told = plan_of(*stored(lists), schema=(label,)).splitlines()
+    assert f"feature box: class_label, 4 classes, {expected} a record" in told
 
 
 @pytest.mark.parametrize(
