@@ -39,7 +39,7 @@ LAYERS = {
     """,
     "trainer": """
         errors
-        features progress
+        arguments features progress
         parsing config observation
         explaining batching elements counting inference
         padding declaration

@@ -1,12 +1,14 @@
 """How records become batches: what `Dataset.batches` is told about lengths, made sure of."""
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from trainer.arguments import is_whole
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.parsing import Output
 
@@ -85,7 +87,7 @@ def stated_lengths(
         stated |= dict.fromkeys(boxes, max_boxes)
     lengths: dict[str, int] = {}
     for name, length in stated.items():
-        if not isinstance(length, numbers.Integral) or length < 1:
+        if not is_whole(length) or length < 1:
             raise ConfigError(f"pad={{{name!r}: {length!r}}} is no length; give a positive number")
         members = _members(name, outputs, "pad")
         lengths |= dict.fromkeys(
@@ -124,18 +126,25 @@ def padding(
 
 
 def _fill(output: Output, value: Any) -> Any:
-    fits = (
-        isinstance(value, str | bytes)
-        if output.dtype == tf.string
-        else isinstance(value, numbers.Real)
-        and (output.dtype.is_floating or float(value).is_integer())
-    )
+    if output.dtype == tf.string:
+        fits = isinstance(value, str | bytes)
+    else:
+        fits = isinstance(value, numbers.Real) and _holds(output.dtype, value)
     if not fits:
         raise ConfigError(
             f"padding_value {value!r} does not fit {output.name!r}, which holds "
             f"{output.dtype.name}; give one of that type"
         )
     return tf.constant(value, output.dtype)
+
+
+def _holds(dtype: tf.DType, value: Any) -> bool:
+    """Whether a number that `dtype` holds is `value`, to its precision."""
+    if dtype.is_floating:
+        # `float` and `math.isfinite` fail on integers that no float holds.
+        is_finite = value == value and value not in (math.inf, -math.inf)
+        return not is_finite or abs(value) <= float(dtype.max)
+    return bool(dtype.min <= value <= dtype.max and value == round(value))
 
 
 def ragged_names(
@@ -169,9 +178,10 @@ def stated_buckets(
         if by is not None:
             raise ConfigError(f"bucket_by={by!r} needs buckets=[(50, 64), (None, 16)]")
         return None
-    if not all(isinstance(bucket, Sequence) and len(bucket) == 2 for bucket in buckets):
+    if not isinstance(buckets, Sequence) or not all(map(_is_bucket, buckets)):
         raise ConfigError(
-            f"buckets={list(buckets)!r} must be pairs (length, batch size): [(50, 64), (None, 16)]"
+            f"buckets={buckets!r} must be pairs (length, batch size) of whole numbers: "
+            "[(50, 64), (None, 16)]"
         )
     *shorter, (last, _) = buckets
     up_to = [length for length, _ in shorter if length is not None]
@@ -184,6 +194,13 @@ def stated_buckets(
     if min([*up_to, *batch_sizes]) < 1:
         raise ConfigError(f"buckets={list(buckets)!r} hold a number below 1; give positive ones")
     return Buckets(by=_decisive(by, outputs), up_to=tuple(up_to), batch_sizes=tuple(batch_sizes))
+
+
+def _is_bucket(bucket: Any) -> bool:
+    match bucket:
+        case (length, size):
+            return (length is None or is_whole(length)) and is_whole(size)
+    return False
 
 
 def _decisive(by: str | None, outputs: Sequence[Output]) -> str:

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from trainer import batching, input_pipeline, parsing
+from trainer import arguments, batching, input_pipeline, parsing
+from trainer.arguments import ImageSize
 from trainer.counting import count_classes, count_records
 from trainer.elements import arranger
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.explaining import explained
 from trainer.features import Feature, class_names
 
-ImageSize = int | tuple[int, int]
 _USUAL_BATCH_SIZE = 32
 
 
@@ -194,7 +194,7 @@ class Dataset:
 
         Raises:
             UnknownNameError: No such split, feature or output.
-            ConfigError: Arguments that do not go together.
+            ConfigError: Arguments that do not go together, or are not what is said above.
 
         The dataset itself raises `tf.errors.InvalidArgumentError` at a record that does not fit
         the features; the message names the key and the remedy. `numpy` raises this package's.
@@ -203,17 +203,21 @@ class Dataset:
         selected = self._select(features)
         _check_choice("image_dtype", image_dtype, ("float32", "uint8"))
         _check_choice("boxes", boxes, ("padded", "ragged"))
-        _check_positive(batch_size=batch_size, max_boxes=max_boxes, shuffle_buffer=shuffle_buffer)
+        batch_size = arguments.whole_number("batch_size", batch_size)
+        max_boxes = arguments.whole_number("max_boxes", max_boxes)
+        shuffle_buffer = arguments.whole_number("shuffle_buffer", shuffle_buffer) or 1
+        first_record = arguments.whole_number("first_record", first_record, least=0) or 0
+        seed = arguments.seed_number(seed)
+        passes, size = arguments.passes(repeat), arguments.height_and_width(image_size)
         if buckets and batch_size != _USUAL_BATCH_SIZE:
             raise ConfigError(f"buckets state their batch sizes; leave out batch_size={batch_size}")
-        size = (image_size, image_size) if isinstance(image_size, int) else image_size
         if batch_size is not None and size is None:
             _check_equal_sizes(selected)
         if seed is None:
             seed = secrets.randbits(32)
         decoding = parsing.Decoding(image_size=size, image_dtype=image_dtype, audio_mono=audio_mono)
         outputs = parsing.outputs(selected, decoding)
-        needed = first_record or repeat is not True
+        needed = first_record or passes is not None
         num_records = self.num_records(chosen.name) if needed else chosen.num_records
         return input_pipeline.batches(
             input_pipeline.Shards(
@@ -224,7 +228,7 @@ class Dataset:
                 shuffle=shuffle,
                 seed=seed,
                 buffer_size=shuffle_buffer,
-                passes=None if repeat is True else int(repeat) or 1,
+                passes=passes,
                 first_record=first_record,
                 deterministic=deterministic,
             ),
@@ -304,9 +308,3 @@ def _check_equal_sizes(features: Sequence[Feature]) -> None:
 def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
         raise UnknownNameError(f"{argument} called", value, choices)
-
-
-def _check_positive(**arguments: int | None) -> None:
-    for name, value in arguments.items():
-        if value is not None and value < 1:
-            raise ConfigError(f"{name}={value} is less than 1; give a positive number")

@@ -69,5 +69,5 @@ class TrainingDivergedError(TrainerError):
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """` (did you mean 'train'?)` for the nearest choice, or nothing where none is near."""
-    near = difflib.get_close_matches(name, list(choices), n=1)
+    near = difflib.get_close_matches(str(name), list(choices), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -97,6 +97,9 @@ def test_padding(value, changed):
         pytest.param({"tokens": 0.5}, ConfigError, "0.5 does not fit 'tokens'.*int64", id="float"),
         pytest.param({"words": 1}, ConfigError, "1 does not fit 'words'.*string", id="number"),
         pytest.param({"tokens": "x"}, ConfigError, "'x' does not fit 'tokens'", id="string"),
+        pytest.param(2**70, ConfigError, "fit 'tokens', which holds int64", id="beyond int64"),
+        pytest.param({"audio": 10**400}, ConfigError, "holds float32", id="beyond float32"),
+        pytest.param({"tokens": float("nan")}, ConfigError, "nan does not fit", id="NaN"),
     ],
 )
 def test_wrong_padding(value, error, message):
@@ -161,6 +164,10 @@ def test_stated_buckets(buckets, by, names, expected):
             [(50, 64)], None, ["tokens"], ConfigError, r"end in \(None, batch size\)", id="no end"
         ),
         pytest.param([50, 100], None, ["tokens"], ConfigError, "must be pairs", id="no sizes"),
+        pytest.param([(5.5, 4), (None, 4)], None, ["tokens"], ConfigError, "whole", id="fraction"),
+        pytest.param([(5, 4.5), (None, 4)], None, ["tokens"], ConfigError, "whole", id="size"),
+        pytest.param([(5, "4"), (None, 4)], None, ["tokens"], ConfigError, "whole", id="text"),
+        pytest.param(5, None, ["tokens"], ConfigError, "buckets=5 must be pairs", id="a number"),
         pytest.param(
             [(50, 4), (20, 4), (None, 4)], None, ["tokens"], ConfigError, "rising", id="falling"
         ),

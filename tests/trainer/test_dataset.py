@@ -140,13 +140,13 @@ def test_keras_fits_a_plain_image_model(dataset):
         pytest.param(
             {"split": "train", "features": "number", "repeat": -1},
             trainer.ConfigError,
-            "repeat=-1 .* repeat=True",
+            "repeat=-1: give a number of passes",
             id="passes",
         ),
         pytest.param(
             {"split": "train", "features": "number", "first_record": -1},
             trainer.ConfigError,
-            "first_record=-1 is negative",
+            "first_record=-1: give a whole number, 0 or more",
             id="before the first",
         ),
         pytest.param(

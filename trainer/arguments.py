@@ -1,0 +1,78 @@
+"""Numbers that `Dataset.batches` is told, checked before anything is read."""
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from trainer.errors import ConfigError
+
+ImageSize = int | tuple[int, int]
+_INT64 = (-(1 << 63), (1 << 63) - 1)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is an integer of Python or NumPy, and no bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int | None:
+    """An argument that is None or a whole number.
+
+    Args:
+        name: Of the argument.
+        value: What was given.
+        least: The smallest that it may be.
+
+    Raises:
+        ConfigError: It is no whole number from `least` to the largest int64.
+    """
+    if value is None:
+        return None
+    if not is_whole(value) or not least <= value <= _INT64[1]:
+        raise ConfigError(f"{name}={value!r}: give a whole number, {least} or more")
+    return int(value)
+
+
+def seed_number(value: Any) -> int | None:
+    """`seed`, where it is given.
+
+    Raises:
+        ConfigError: It is no int64.
+    """
+    if value is None:
+        return None
+    if not is_whole(value) or not _INT64[0] <= value <= _INT64[1]:
+        raise ConfigError(f"seed={value!r}: give a whole number that 64 bits hold")
+    return int(value)
+
+
+def height_and_width(image_size: Any) -> tuple[int, int] | None:
+    """`image_size` as (height, width) in pixels, where it is given.
+
+    Raises:
+        ConfigError: It is neither a side nor two.
+    """
+    if image_size is None:
+        return None
+    is_pair = isinstance(image_size, Sequence) and not isinstance(image_size, str | bytes)
+    sizes = tuple(image_size) if is_pair else (image_size, image_size)
+    if len(sizes) != 2 or not all(is_whole(size) and size >= 1 for size in sizes):
+        raise ConfigError(
+            f"image_size={image_size!r}: give a side in pixels, 64, or (height, width), (48, 64)"
+        )
+    return int(sizes[0]), int(sizes[1])
+
+
+def passes(repeat: Any) -> int | None:
+    """How often `repeat` goes over the data; None for no end.
+
+    Raises:
+        ConfigError: It is no bool and no number of passes.
+    """
+    if isinstance(repeat, bool):
+        return None if repeat else 1
+    if not is_whole(repeat) or repeat < 1:
+        raise ConfigError(
+            f"repeat={repeat!r}: give a number of passes, 1 or more, or True for no end"
+        )
+    return int(repeat)
