@@ -10,8 +10,10 @@ from beam_pipeline.dataset import DatasetInfo
 from beam_pipeline.drawing import draw
 from beam_pipeline.records import Boxes
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_values import form_of
 from beam_pipeline.shards import read_examples
 
+_SHOWN_CHARACTERS = 80
 _SHOWN_VALUES = 8
 
 
@@ -60,11 +62,12 @@ def _shown(values: Sequence[Any]) -> str:
 def _shown_value(value: Any) -> str:
     match value:
         case bytes():
-            try:
-                text = value.decode()
-            except UnicodeDecodeError:
+            if not value:
+                return ""
+            text = value.decode() if form_of(value) == "text" else ""
+            if not 0 < len(text) <= _SHOWN_CHARACTERS:
                 return f"<{len(value):,} bytes>"
-            return text if text.isprintable() and len(text) <= 80 else f"<{len(value):,} bytes>"
+            return text if text.isprintable() else repr(text)  # a terminal may do what it says
         case float():
             return f"{value:.4g}"
         case _:
