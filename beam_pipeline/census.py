@@ -256,8 +256,8 @@ def declared_classes(
         main = [name for name in labelled if name == "label"] or labelled
         if len(main) != 1:
             raise ConfigError(
-                "--classes orders the classes of one feature, but the data has "
-                f"{', '.join(labelled) or 'none'}; leave it out"
+                "--labels (or --classes) orders the classes of one feature, but the data has "
+                f"{', '.join(labelled) or 'none'}; leave it out, or declare them by --schema"
             )
         names[main[0]] = given
     return names

@@ -247,7 +247,9 @@ def _duplicates(
         )
     if conflicting:
         keys, labels = examples[0]
-        told = ", ".join(f"{key} ({label})" for key, label in zip(keys, labels, strict=False))
+        told = ", ".join(
+            f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
+        )
         lines.append(f"warning: {conflicting:,} contents are annotated in several ways: {told}")
     return lines
 
