@@ -1,5 +1,6 @@
 """The task on a dataset: by its schema, or as the user says."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -128,15 +129,42 @@ def _check_settings(settings: Settings, inputs: Sequence[Input]) -> None:
 
 
 def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
-    numbers = [
+    weights = [
         each.name
         for each in features.values()
-        if each.kind == "scalar"
-        and each.dtype not in ("string", "bytes")
-        and each.name != goal.name
+        if each.name != goal.name and _why_no_weight(each) is None
     ]
-    if name not in numbers:
-        raise UnknownNameError("number a record, for --sample-weight,", name, numbers)
+    if name not in features:
+        raise UnknownNameError("number a record, for --sample-weight,", name, weights)
+    if name not in weights:
+        reason = "it is the target" if name == goal.name else _why_no_weight(features[name])
+        others = f", or name another: {shortened(weights)}" if weights else ""
+        raise ConfigError(
+            f"--sample-weight {name}: {described(features[name])} is not one number a record, as "
+            f"{reason}{others}"
+        )
+
+
+def _why_no_weight(feature: Feature) -> str | None:
+    """Why a feature is no weight, and what to do about it; None where it is one."""
+    if feature.dtype in ("string", "bytes"):
+        return "it holds strings; leave it out"
+    match feature.kind:
+        case "scalar":
+            return None
+        case "sequence":
+            scalar = {"kind": "scalar", "dtype": feature.dtype, "default": 1}
+            declaration = json.dumps({feature.name: scalar}, ensure_ascii=False)
+            declare = f", or declare the features by --schema, this one as {declaration}"
+            return (
+                "it is a sequence: missing in some records, or of other lengths; write one number "
+                f"in each{declare if feature.bare else ''}"
+            )
+        case "tensor":
+            return f"it has shape {list(feature.shape)}; write one number a record"
+        case "class_label":
+            return "its numbers are classes; declare it a scalar"
+    return "it is no number; leave it out"
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:

@@ -17,7 +17,7 @@ from trainer.tasks.inputs.numbers import Numbers as InputNumbers
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 from trainer.tasks.target_choice import choose_target, described
-from trainer.tasks.targets import TARGETS, ManyClasses, Numbers, OneClass, Target
+from trainer.tasks.targets import TARGETS, ManyClasses, MultiHot, Numbers, OneClass, Target
 from trainer.tasks.task import Task
 
 
@@ -130,6 +130,8 @@ def in_words(each: Input | Target) -> str:
             return "a text" if is_text else "a sequence of strings, of any length"
         case OneClass(is_text=is_text):
             return f"one class a record, by {'name' if is_text else 'number'}"
+        case MultiHot():
+            return "a 0 or 1 for each of several classes"
         case ManyClasses():
             return "any number of classes a record"
         case InputNumbers(size=size) | Numbers(size=size):

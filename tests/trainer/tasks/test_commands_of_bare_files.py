@@ -205,6 +205,22 @@ def test_a_directory_has_a_schema_of_its_own(command, directory_of):
     assert f"--schema is for bare TFRecord files, and {data} is a directory; leave it out" in err
 
 
+def test_a_weight_that_some_records_lack(command, tmp_path, write_records):
+    records = sequences([1, 8, 2, 5] * 4)
+    del records[3]["weight"]
+    write_records(tmp_path / "a.tfrecord", records)
+
+    code, _, err = command("train", "a.tfrecord", "--sample-weight", "weight")
+
+    assert code == 2
+    assert "weight (sequence of float32) is not one number a record" in err
+    weight = {"kind": "scalar", "dtype": "float32", "default": 1}
+    assert json.dumps({"weight": weight}) in err
+    (tmp_path / "schema.json").write_text(json.dumps({**DECLARED, "weight": weight}))
+    declared = ["--schema", str(tmp_path / "schema.json")]
+    assert command("train", "a.tfrecord", "--sample-weight", "weight", *declared)[0] == 0
+
+
 def raw_squares(sizes):
     return [{"image": bytes(4 * size * size), "label": 0} for size in sizes]
 
