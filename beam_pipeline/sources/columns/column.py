@@ -124,6 +124,7 @@ class Columns:
         classes: The user's names of classes, for labels that are their numbers.
         unlabelled: Manifests, by their relative path, whose records may lack classes.
         split: The split.
+        split_folders: Whether folders with splits' names state it.
         size: The picture's width and height in pixels, as stated beside boxes.
         corners: Four numbers of one box; a picture's boxes are then several rows.
         boxes: All boxes of the picture.
@@ -144,6 +145,7 @@ class Columns:
     classes: tuple[str, ...] = ()
     unlabelled: frozenset[str] = frozenset()
     split: str = ""
+    split_folders: bool = False
     size: tuple[str, str] | None = None
     corners: tuple[str, str, str, str] | None = None
     boxes: str = ""

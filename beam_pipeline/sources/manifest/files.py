@@ -5,8 +5,17 @@ from collections.abc import Collection
 
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.paths import is_split_name, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import (
+    folder,
+    is_split_name,
+    media_kind,
+    split_of,
+    stem,
+    suffix,
+    uncompressed,
+)
 from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.tree import Tree, joined
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +85,29 @@ def find_manifests(
     raise ConfigError(
         f"{path} has {', '.join(top[:5]) or 'no manifest'}: give one file itself, or a folder "
         f"with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
+    )
+
+
+def split_folder(key: str) -> str | None:
+    """The split that the folders of a file below the input state; None for one elsewhere."""
+    elsewhere = key.startswith(("/", "../")) or storage.is_remote(key)
+    return None if elsewhere else split_of(key)
+
+
+def folders_left_out(path: str, manifests: Collection[Manifest]) -> list[str]:
+    """Folders with splits' names and media beside those that hold `manifests`, found at `path`."""
+    holders = {folder(manifest.relative) for manifest in manifests} - {""}
+    tree = Tree(storage.absolute(path).rstrip("/") or "/")
+    beside = {
+        joined(folder(holder), name)
+        for holder in holders
+        for name in tree.look(folder(holder)).folders
+        if is_split_name(name)
+    }
+    return sorted(
+        each
+        for each in beside - holders
+        if any(media_kind(name) for _, below in tree.walk(each) for name in below.files)
     )
 
 

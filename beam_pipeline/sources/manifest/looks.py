@@ -19,7 +19,7 @@ from beam_pipeline.sources.columns.kinds import (
     truth_as_number,
     wider,
 )
-from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.rows import Row, is_stated
 from beam_pipeline.sources.paths import media_kind
 
@@ -112,6 +112,20 @@ def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:
         stated[manifest.relative] = stated.get(manifest.relative, False) or has_label
     without = frozenset(name for name, has_label in stated.items() if not has_label)
     return without if len(without) < len(stated) else frozenset()
+
+
+def in_split_folders(rows: Probed, column: str) -> bool:
+    """Whether the files that `column` names all lie in folders of splits.
+
+    Not where a manifest states its split itself.
+    """
+    keys = [
+        manifest.locate(name)[0]
+        for manifest, row in rows
+        if isinstance(name := row.values.get(column), str) and name.strip()
+    ]
+    stated = any(manifest.split for manifest, _ in rows)
+    return bool(keys) and not stated and all(map(split_folder, keys))
 
 
 def _kind(value: Any, kind_of: KindOf) -> Kind | None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,13 @@ from beam_pipeline.sources.columns.column import Columns, Looks, Named
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text, merge_kinds
 from beam_pipeline.sources.gather import Entry, ReadAndGather
-from beam_pipeline.sources.manifest.boxes import are_beside
-from beam_pipeline.sources.manifest.files import Manifest, find_manifests
+from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
+from beam_pipeline.sources.manifest.json_columns import check_first_rows, with_lists
 from beam_pipeline.sources.manifest.looks import (
     Probed,
     RowReader,
     first_rows,
+    in_split_folders,
     look,
     rows_of,
     unlabelled,
@@ -103,12 +105,22 @@ class ReadManifest(beam.PTransform):
             classes=tuple(self.classes),
             unlabelled=without,
             missing_number=self.missing_number,
+            split_folders=not columns.split and in_split_folders(probed, columns.key),
         )
 
 
 def _tell(what: str, names: Collection[str]) -> None:
     if names:
         _LOG.warning("%s: %s", what, ", ".join(sorted(names)))
+
+
+def _nameless(headers: Iterable[Sequence[str]]) -> set[str]:
+    return {
+        f"column {number}"
+        for header in headers
+        for number, name in enumerate(header, start=1)
+        if not name
+    }
 
 
 @dataclasses.dataclass
@@ -137,9 +149,11 @@ class ReadCsv(ReadManifest):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
-        names = dict.fromkeys(
-            name for manifest in manifests for name in csv_header(manifest.path, self.column_names)
-        )
+        _tell("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
+        headers = [csv_header(manifest.path, self.column_names) for manifest in manifests]
+        names = dict.fromkeys(itertools.chain.from_iterable(headers))
+        if not self.column_names:
+            _tell("left out, for they have no name", _nameless(headers))
         rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
         probed = first_rows(manifests, rows)
         columns = self.columns(names, probed, look(probed, kind_of_text))
@@ -159,6 +173,7 @@ class ReadJsonl(ReadManifest):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
+        _tell("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
         probed = first_rows(manifests, json_rows)
         if not probed:
             raise ConfigError(
@@ -168,56 +183,8 @@ class ReadJsonl(ReadManifest):
         looks = look(probed, kind_of_json)
         columns = self.columns(names, probed, looks)
         columns = with_lists(columns, looks, [row.values for _, row in probed])
-        _check_first_rows(probed, columns)
+        check_first_rows(probed, columns)
         return pipeline | _ReadManifests(manifests, columns, json_rows, json_row_kinds)
-
-
-def _check_first_rows(probed: Probed, columns: Columns) -> None:
-    """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
-    faults: list[tuple[str, RecordError]] = []
-    for manifest, row in probed:
-        try:
-            json_row_kinds(row.values, columns)
-        except RecordError as error:
-            if error.reason == "unsupported column":
-                faults.append((f"{manifest.relative}:{row.line}", error))
-    if len(faults) * 2 > len(probed):
-        source, fault = faults[0]
-        count = f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""
-        raise ConfigError(f"{source}: {fault}{count}") from fault
-
-
-def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
-    """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
-
-    Most values of a column say whether it holds lists.
-
-    Raises:
-        ConfigError: Lists stand beside the one box of each row.
-    """
-    free = {name for row in rows for name in row} - columns.taken
-    nested = free.intersection(looks.nested).difference(looks.objects)
-    if nested and columns.corners:
-        raise ConfigError(
-            f"column {min(nested)!r} holds lists, but with a box a row it is an attribute of the "
-            "box, a number or text; leave it out with --ignore-columns"
-        )
-    box_lists = {
-        name
-        for name in nested
-        if columns.boxes
-        and all(
-            are_beside(row.get(columns.boxes), row[name])
-            for row in rows
-            if isinstance(row.get(name), list)
-        )
-    }
-    return dataclasses.replace(
-        columns,
-        box_lists=frozenset(box_lists),
-        nested=frozenset(nested - box_lists),
-        plain=frozenset(free.intersection(looks.seen).difference(looks.nested)),
-    )
 
 
 @dataclasses.dataclass

@@ -35,7 +35,7 @@ from beam_pipeline.sources.manifest.boxes import (
     boxes_from_rows,
     label_name,
 )
-from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
 
 # What AutoML and Vertex write in their ML_USE column.
@@ -273,9 +273,10 @@ def csv_row_kinds(values: Mapping[str, str], columns: Columns) -> dict[str, Kind
 
 
 def _split(row: ManifestRow, columns: Columns) -> str | None:
-    """What the row states, else its manifest; None leaves it to the build."""
+    """What the row states, else its manifest, else its folder; None leaves it to the build."""
     stated = row.values.get(columns.split) if columns.split else None
     split = "" if stated is None else str(stated).strip()
     if split == _UNASSIGNED:
         return None
-    return (split.lower() if split in _ML_USES else split) or row.manifest.split
+    by_folder = split_folder(row.key) if columns.split_folders else None
+    return (split.lower() if split in _ML_USES else split) or row.manifest.split or by_folder

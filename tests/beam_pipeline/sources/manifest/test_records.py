@@ -10,8 +10,8 @@ from beam_pipeline.sources.columns.choice import pick_columns
 from beam_pipeline.sources.columns.column import Named
 from beam_pipeline.sources.columns.kinds import kind_of_json, merge_kinds
 from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.json_columns import with_lists
 from beam_pipeline.sources.manifest.looks import look
-from beam_pipeline.sources.manifest.read import with_lists
 from beam_pipeline.sources.manifest.records import (
     ManifestRow,
     json_row_kinds,
