@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from beam_pipeline import storage
@@ -12,7 +12,7 @@ from beam_pipeline.sources import container_signs, signs
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.manifest.files import find_manifests
-from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
+from beam_pipeline.sources.paths import is_split_name, media_kind, stem, suffix, uncompressed
 from beam_pipeline.sources.tar.read import is_tar, refuse_compressed
 from beam_pipeline.sources.tree import Tree, joined, shown
 
@@ -145,9 +145,23 @@ def _only(layouts: list[Layout], path: str) -> Layout | None:
         raise ConfigError(
             f"{path} can be read in {len(layouts)} ways: "
             + "; ".join(layout.found for layout in layouts)
-            + "; choose with --layout, or give the one file or folder that is meant"
+            + f"; {_choice(layouts)}"
         )
     return layouts[0] if layouts else None
+
+
+def _choice(layouts: Sequence[Layout]) -> str:
+    """How a user says which of several layouts is meant."""
+    if len({layout.name for layout in layouts}) > 1:
+        return "choose with --layout, or give the one file or folder that is meant"
+    paths = [layout.path for layout in layouts]
+    splits = [path for path in paths if is_split_name(stem(uncompressed(path)))]
+    one = f"give the one that is meant, such as {(splits or paths)[-1]}"
+    if not splits or len(splits) == len(paths):
+        return f"{one}, or move the others elsewhere"
+    others = ", ".join(_name(path) for path in paths if path not in splits)
+    read = " and ".join(map(_name, splits))
+    return f"{one}, or move {others} elsewhere and have {read} read"
 
 
 def _of_file(path: str) -> Layout:

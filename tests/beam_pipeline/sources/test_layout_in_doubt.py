@@ -54,7 +54,18 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             id="two layouts",
         ),
         pytest.param(
-            {"a.csv": CSV, "b.csv": CSV}, "", r"2 ways: csv: a\.csv; csv: b\.csv", id="two tables"
+            {"a.csv": CSV, "b.csv": CSV},
+            "",
+            r"2 ways: csv: a\.csv; csv: b\.csv; give the one that is meant, such as /.*/b\.csv, or "
+            "move the others elsewhere$",
+            id="two tables",
+        ),
+        pytest.param(
+            {"train.csv": CSV, "test.csv": CSV, "sample_submission.csv": CSV},
+            "",
+            r"3 ways: .*; give the one that is meant, such as /.*/train\.csv, or move "
+            r"sample_submission\.csv elsewhere and have test\.csv and train\.csv read$",
+            id="Kaggle's tables",
         ),
     ],
 )
@@ -85,6 +96,12 @@ def test_what_is_told_need_not_look_typical(make_tree, texts, name, found):
     resolved = layout.resolve(root, name)
     assert (resolved.name, resolved.path) == (name, root)
     assert re.fullmatch(f"{name}: {found}", resolved.found)
+
+
+def test_naming_the_layout_of_several_tables_does_not_choose_one(make_tree):
+    root = make_tree({"train.csv": CSV, "notes.csv": CSV})
+    with pytest.raises(ConfigError, match=r"move notes\.csv elsewhere and have train\.csv read$"):
+        layout.resolve(root, "csv")
 
 
 @pytest.mark.parametrize("name", ["coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays"])
