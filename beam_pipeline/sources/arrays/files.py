@@ -1,6 +1,7 @@
 """Which columns of which rows the arrays of .npy and .npz files are."""
 
 import dataclasses
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, is_split_name, stem, suffix
 from beam_pipeline.sources.unpacking import opened_array
@@ -85,7 +87,7 @@ def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], 
 
     Raises:
         ConfigError: There is no array, the arrays of a table differ in their first axis, or
-            the tables in their columns.
+            the tables in their columns; or `ignored` names no column.
     """
     files, others = find_files(path, is_array)
     rejected = [
@@ -95,11 +97,14 @@ def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], 
         for name in others
     ]
     tables: list[Table] = []
-    for group in _groups(files):
+    groups = _groups(files)
+    for group in groups:
         try:
             tables += _tables(group, ignored)
         except RecordError as error:
             rejected.append(Rejected(source=_name(group), reason=error.reason, detail=error.detail))
+    if not any(reject.bad for reject in rejected):
+        check_ignored(ignored, [*dict.fromkeys(itertools.chain.from_iterable(map(_names, groups)))])
     _check(tables)
     rejected += [
         Rejected(source=table.name, reason=npz.EMPTY, detail="its arrays have no rows")
@@ -160,6 +165,15 @@ def without_split(name: str) -> tuple[str, str]:
 
 def _name(group: _Group) -> str:
     return min(file.relative for file in group.values())
+
+
+def _names(group: _Group) -> Iterator[str]:
+    """What columns may be called to leave them out."""
+    if "" in group:
+        for name in _members(group[""].path):
+            yield from (name, without_split(name)[0])
+    else:
+        yield from group
 
 
 def _tables(group: _Group, ignored: Collection[str]) -> list[Table]:

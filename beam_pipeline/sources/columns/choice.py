@@ -72,6 +72,13 @@ def usable_columns(names: Iterable[str], named: Named) -> list[str]:
     return [name for name in names if name and name not in named.ignored]
 
 
+def check_ignored(ignored: Iterable[str], names: Collection[str]) -> None:
+    """Raises ConfigError where what a user leaves out is not there, lest a typo keep it."""
+    for name in sorted(ignored):
+        if name not in names:
+            raise ConfigError(f"--ignore-columns {name!r} is not there; {there_are(name, names)}")
+
+
 def lowered(name: str) -> str:
     """A column's name as the lists above have it."""
     return name.strip().lower()

@@ -13,13 +13,17 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.sources.columns.choice import pick_columns
+from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import Columns, Looks, Named
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text, merge_kinds
 from beam_pipeline.sources.gather import Entry, ReadAndGather
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
-from beam_pipeline.sources.manifest.json_columns import check_first_rows, with_lists
+from beam_pipeline.sources.manifest.json_columns import (
+    check_first_rows,
+    check_ignored_in_json,
+    with_lists,
+)
 from beam_pipeline.sources.manifest.looks import (
     Probed,
     RowReader,
@@ -57,7 +61,7 @@ class ReadManifest(beam.PTransform):
             (`columns.IMAGE`, `AUDIO`, `SPLIT`).
         label_column: Likewise (`columns.LABEL`); several as "color,shape".
         box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
-        ignore_columns: Columns to leave out.
+        ignore_columns: Columns to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
         schema: What is read, and as what; empty finds out by looking.
         missing_number: What stands for a number that a row misses, such as NaN, so that the
@@ -156,6 +160,7 @@ class ReadCsv(ReadManifest):
             _tell("left out, for they have no name", _nameless(headers))
         rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
         probed = first_rows(manifests, rows)
+        check_ignored(self.ignore_columns, list(filter(None, names)))
         columns = self.columns(names, probed, look(probed, kind_of_text))
         return pipeline | _ReadManifests(manifests, columns, rows, csv_row_kinds)
 
@@ -180,6 +185,7 @@ class ReadJsonl(ReadManifest):
                 f"{self.path} has no line with a JSON object in it: write an object a line"
             )
         names = dict.fromkeys(name for _, row in probed for name in row.values)
+        check_ignored_in_json(self.ignore_columns, manifests, probed)
         looks = look(probed, kind_of_json)
         columns = self.columns(names, probed, looks)
         columns = with_lists(columns, looks, [row.values for _, row in probed])

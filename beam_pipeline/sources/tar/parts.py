@@ -4,7 +4,7 @@ Extensions as WebDataset has them: https://github.com/webdataset/webdataset (aut
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -28,6 +28,8 @@ _FORM_OF_EXTENSION = (
 )
 # Forms whose content travels with the record; all else is a reference.
 READ = frozenset({"label", "value", "text", "json"})
+# The form of what a user leaves out.
+LEFT_OUT = "left out"
 # What a record carries along.
 _MAX_READ_BYTES = 16 << 20
 _DECLARED_FORMS = {
@@ -41,7 +43,8 @@ class Part(NamedTuple):
 
     Attributes:
         extension: What follows the first dot of its name, in lower case.
-        form: "image", "audio", "array", "label", "value", "text", "json", "bytes".
+        form: "image", "audio", "array", "label", "value", "text", "json", "bytes";
+            or LEFT_OUT, of which a tar has one an extension.
         offset, length: Its bytes in the tar.
         content: Of the forms in READ, its text; of "json", its value.
         problem: (reason, detail) of why it, and so its record, cannot be used.
@@ -94,7 +97,6 @@ def read_part(
     extension: str,
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
-    ignored: Collection[str] = (),
 ) -> Part:
     """What `member` is, with its content where that is small.
 
@@ -103,7 +105,6 @@ def read_part(
         extension: Its extension.
         read: From (offset, length) to those bytes of the tar.
         schema: What a user declared.
-        ignored: Members of JSON objects to leave out.
     """
     form = form_of(extension, schema)
     content, problem = None, member.problem
@@ -115,15 +116,13 @@ def read_part(
                 "or .npy",
             )
         if form in READ and not problem:
-            content = _content(member, form, read, ignored)
+            content = _content(member, form, read)
     except RecordError as error:
         problem = (error.reason, error.detail)
     return Part(extension, form, member.offset, member.length, content, problem)
 
 
-def _content(
-    member: Member, form: str, read: Callable[[int, int], bytes], ignored: Collection[str]
-) -> Any:
+def _content(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
     if member.length > _MAX_READ_BYTES:
         raise RecordError(
             "text too large",
@@ -137,13 +136,11 @@ def _content(
     if form != "json":
         return text
     try:
-        value = json.loads(text)
+        value: Any = json.loads(text)
         if "\\u" in text:  # an escape such as \ud800 alone is JSON, but no character
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise RecordError("malformed annotation", f"{member.name!r}: not JSON: {error}") from error
-    if isinstance(value, dict):
-        return {name: each for name, each in value.items() if name not in ignored}
     return value

@@ -18,7 +18,7 @@ from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_o
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
-from beam_pipeline.sources.tar.parts import name_parts, read_part
+from beam_pipeline.sources.tar.parts import LEFT_OUT, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import Seen, find_roles, merge_seen, seen_in
 
@@ -68,7 +68,10 @@ class ReadTar(beam.PTransform):
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_seen_in_batch)  # Seen
             | "MergeLooks" >> beam.CombineGlobally(merge_seen)  # Seen
-            | "FindRoles" >> beam.Map(find_roles, labels, tuple(self.schema))  # Role by name
+            | "FindRoles"
+            >> beam.Map(
+                find_roles, labels, tuple(self.schema), frozenset(self.ignore_columns)
+            )  # Role by name
         )
         return batches | Gather(
             record_of_parts,
@@ -118,6 +121,7 @@ def read_tar(
                 handle.seek(offset)
                 return bytes(handle.read(length))
 
+            left_out: set[str] = set()
             for member in read_members(handle):
                 source = f"{file.relative}/{member.name}"
                 if member.problem and member.problem[0] in ("unsafe path", "not UTF-8"):
@@ -136,8 +140,13 @@ def read_tar(
                         detail="what a member is, its extension says",
                         bad=False,
                     )
-                elif extension not in ignored:
-                    part = read_part(member, extension, read, schema, ignored)
+                elif extension in ignored:
+                    if extension not in left_out:  # told once, for `find_roles` to know of it
+                        left_out.add(extension)
+                        part = Part(extension, LEFT_OUT, member.offset, 0)
+                        yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
+                else:
+                    part = read_part(member, extension, read, schema)
                     size = part.length if part.content is not None else 0
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
     except RecordError as error:

@@ -24,7 +24,7 @@ from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.tar.parts import Part, members_of, stem_of
+from beam_pipeline.sources.tar.parts import LEFT_OUT, Part, members_of, stem_of
 from beam_pipeline.sources.tar.roles import Role
 
 _OF_FILE: dict[str, Callable[[FileRef], Value]] = {
@@ -54,7 +54,10 @@ def record_of_parts(
         missing_number: What stands for a number that is missing; None if nothing does.
     """
     archive = members[0][0]
-    parts = sorted((part for _, part in members), key=lambda part: part.extension)
+    used = (part for _, part in members if part.form != LEFT_OUT)
+    parts = sorted(used, key=lambda part: part.extension)
+    if not parts:
+        return
     try:
         values = _by_name(parts)
         if schema:

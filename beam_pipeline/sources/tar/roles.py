@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.sources.columns.choice import lowered, there_are
+from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
 from beam_pipeline.sources.columns.column import LABEL
 from beam_pipeline.sources.columns.kinds import (
     Kind,
@@ -77,7 +77,10 @@ def merge_seen(seen: Iterable[Seen]) -> Seen:
 
 
 def find_roles(
-    seen: Seen, label_columns: Sequence[str] = (), schema: Sequence[Feature] = ()
+    seen: Seen,
+    label_columns: Sequence[str] = (),
+    schema: Sequence[Feature] = (),
+    ignored: Collection[str] = (),
 ) -> dict[str, Role]:
     """What everything that was seen becomes, by what `Seen` calls it.
 
@@ -85,12 +88,17 @@ def find_roles(
         seen: Over all records.
         label_columns: The features that are classes, where a user names them.
         schema: What a user declared.
+        ignored: Extensions, and names in JSON, that a user leaves out.
 
     Raises:
-        ConfigError: Two of them make one feature, or a named label is not there.
+        ConfigError: Two of them make one feature, or a named label or one of `ignored` is not
+            there.
     """
     if not seen:
         return {}  # not one tar could be read
+    names = {name: name.partition("/")[2] or name.partition("/")[0] for name in seen}
+    check_ignored(ignored, [*dict.fromkeys(names.values())])
+    seen = {name: kind for name, kind in seen.items() if names[name] not in ignored}
     forms = {name: form_of(name, schema) for name in seen if "/" not in name}
     roles = {
         name: Role(_feature(name, form, forms), form, seen[name])

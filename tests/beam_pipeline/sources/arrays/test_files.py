@@ -200,3 +200,23 @@ def test_other_files(read):
     records, rejects = read({"x.npy": X, "readme.txt": b""})
     assert len(records) == 6
     assert (rejects["readme.txt"].reason, rejects["readme.txt"].bad) == ("not an array", False)
+
+
+@pytest.mark.parametrize(
+    ("files", "ignored", "kept"),
+    [
+        pytest.param({"x.npy": X, "y.npy": Y}, "y", {"x"}, id="npy"),
+        pytest.param({"a.npz": {"x": X, "y": Y}}, "y", {"x"}, id="npz"),
+        pytest.param({"a.npz": {"x_train": X, "z_train": Y}}, "z", {"x"}, id="in splits"),
+    ],
+)
+def test_ignored_columns(write, files, ignored, kept):
+    tables, _ = find_tables(write(files), [ignored])
+    assert set(tables[0].columns) == kept
+    with pytest.raises(ConfigError, match=f"'{ignored}{ignored}' is not there; there are .*'x'"):
+        find_tables(write(files), [ignored * 2])
+
+
+def test_ignored_columns_of_files_that_cannot_be_read(write):
+    tables, rejected = find_tables(write({"a.npz": {"x": X}, "b.npz": b"x"}), ["y"])
+    assert (len(tables), len(rejected)) == (1, 1)

@@ -168,3 +168,59 @@ def test_numbers_that_name_columns(tmp_path, run_transform, write):
     path = write(tmp_path / "m.csv", "country,2001,2002\nCuba,1,2\n")
     (record,) = run_transform(ReadCsv(path))
     assert record.features == {"country": "Cuba", "2001": 1, "2002": 2}
+
+
+BOXES = {"image": "a.jpg", "objects": {"bbox": [[1, 2, 3, 4]], "iscrowd": [0], "area": [5]}}
+BESIDE = {"image": "a.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5]}
+
+
+@pytest.mark.parametrize(
+    ("row", "ignored"),
+    [
+        pytest.param({"x": 1, "y": 2}, "y", id="a column"),
+        pytest.param(BOXES, "objects.area", id="an attribute"),
+        pytest.param(BOXES, "area", id="an attribute alone"),
+        pytest.param(BOXES, "iscrowd", id="as it is written"),
+        pytest.param(BOXES, "objects.is_crowd", id="as it is called"),
+        pytest.param(BESIDE, "boxes.areas", id="a list beside"),
+    ],
+)
+def test_columns_and_attributes_that_are_left_out(
+    tmp_path, run_transform, write, json_lines, row, ignored
+):
+    path = write(tmp_path / "m.jsonl", json_lines(row))
+    names = set()
+    for source in (ReadJsonl(path), ReadJsonl(path, ignore_columns=[ignored])):
+        (record,) = run_transform(source)
+        boxes = record.features.get("boxes")
+        names ^= {*record.features, *(boxes.attributes if boxes else ())}
+    assert len(names) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "ignored", "near"),
+    [
+        pytest.param({"notes": 1}, "note", "notes", id="a column"),
+        pytest.param(BOXES, "objects.aera", "objects.area", id="an attribute"),
+        pytest.param(BOXES, "objects.iscrowd", "objects.is_crowd", id="as it is not called"),
+    ],
+)
+def test_leaving_out_what_is_not_there(
+    tmp_path, run_transform, write, json_lines, row, ignored, near
+):
+    source = ReadJsonl(write(tmp_path / "m.jsonl", json_lines(row)), ignore_columns=[ignored])
+    message = f"--ignore-columns '{ignored}' is not there; .*did you mean '{near}'"
+    with pytest.raises(ConfigError, match=message):
+        run_transform(source)
+
+
+def test_leaving_out_what_few_rows_have(tmp_path, run_transform, write, json_lines):
+    rows = [{"x": number} for number in range(110)]
+    path = write(tmp_path / "m.jsonl", json_lines(*rows, {"x": 1, "odd": {}}))
+    assert len(run_transform(ReadJsonl(path, ignore_columns=["odd"]))) == 111
+
+
+def test_leaving_out_what_a_csv_does_not_have(tmp_path, run_transform, write):
+    path = write(tmp_path / "m.csv", "notes,,x\na,2,1\n")
+    with pytest.raises(ConfigError, match=r"'note' is not there; there are 'notes', 'x'; did you mean 'notes'"):
+        run_transform(ReadCsv(path, ignore_columns=["x", "note"]))

@@ -88,7 +88,8 @@ def read(
         for each in (each for file in files for each in read_tar(file, schema, ignore_columns)):
             (elements if isinstance(each, Rejected) else entries).append(each)
         seen = merge_seen(seen_in([part]) for _, _, (_, part), _ in entries)
-        roles = find_roles(seen, list(filter(None, label_column.split(","))), schema)
+        labels = list(filter(None, label_column.split(",")))
+        roles = find_roles(seen, labels, schema, ignore_columns)
         entries.sort(key=lambda entry: entry[:2])
         for key, group in itertools.groupby(entries, key=lambda entry: entry.key):
             members = [entry.value for entry in group]

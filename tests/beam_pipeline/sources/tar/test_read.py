@@ -2,6 +2,7 @@
 
 import pytest
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileContent, Image
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.tar.parts import form_of, name_parts
@@ -244,3 +245,15 @@ def test_ignored_columns(read):
     members = {"0.txt": b"1", "0.mp4": b"2", "0.json": {"a": 1, "b": 2}}
     records, _ = read({"x.tar": members}, ignore_columns=["mp4", "b"])
     assert records["x.tar/0"].features == {"txt": "1", "a": 1}
+
+
+def test_a_name_of_ignored_members_alone_is_no_record(read):
+    tars = {"x.tar": {"0.txt": b"1", "0.mp4": b"2", "1.mp4": b"3"}, "y.tar": {"2.mp4": b"4"}}
+    records, rejects = read(tars, ignore_columns=["mp4"])
+    assert (list(records), rejects) == (["x.tar/0"], {})
+
+
+def test_ignoring_what_is_not_there(read):
+    members = {"0.txt": b"1", "0.mp4": b"2", "0.json": {"score": 1}}
+    with pytest.raises(ConfigError, match=r"--ignore-columns 'scores' is not .* mean 'score'"):
+        read({"x.tar": members}, ignore_columns=["mp4", "scores"])
