@@ -12,11 +12,9 @@ from trainer.declaration import Declaration, declared_features, names_of_specs
 from trainer.errors import ConfigError, NotADatasetError
 from trainer.features import Feature
 from trainer.files import first_records, matching_files, mixed_up, names_below, splits_of_files
-from trainer.inference import guesses, infer
+from trainer.inference import DECLARE, guesses, infer
 from trainer.observation import Sample, observe
 
-# How a caller declares what files hold: of `trainer.open`, and of the commands.
-BY_ARGUMENT, BY_OPTION = "features=", "--schema FILE"
 _LOG = logging.getLogger("trainer")
 
 
@@ -71,13 +69,12 @@ def open_files(
     )
 
 
-def inferred(path: str, sample: Sample, *, declared_by: str) -> Schema:
+def inferred(path: str, sample: Sample) -> Schema:
     """The schema that the first records show.
 
     Args:
         path: Where the files are, for messages.
         sample: Of their records.
-        declared_by: How the caller declares what this gets wrong.
 
     Raises:
         NotADatasetError: They show nothing.
@@ -86,22 +83,19 @@ def inferred(path: str, sample: Sample, *, declared_by: str) -> Schema:
     if not sample.observed:
         raise NotADatasetError(
             f"{path} has no record with any value, so what its records hold cannot be told; "
-            f'declare it by {declared_by}: {{"image": {{"kind": "image"}}, …}}'
+            f'declare by {DECLARE} {{"image": {{"kind": "image"}}, …}}'
         )
-    try:
-        features = infer(sample)
-    except ConfigError as error:
-        raise ConfigError(_worded(str(error), declared_by)) from error
+    features = infer(sample)
     return Schema(
         features=features,
-        notes=_guesses(features, sample, declared_by),
+        notes=guesses(features, sample),
         remedy="as its features were inferred from the first records, declare that key by "
-        f"{declared_by}",
+        f"{DECLARE}",
     )
 
 
-def declared(declaration: Declaration, sample: Sample, *, declared_by: str) -> Schema:
-    """The schema that the caller states, in the way `declared_by`.
+def declared(declaration: Declaration, sample: Sample) -> Schema:
+    """The schema that the caller states.
 
     Raises:
         ConfigError: A declaration is wrong, or not what the records hold.
@@ -110,8 +104,8 @@ def declared(declaration: Declaration, sample: Sample, *, declared_by: str) -> S
     guessed = {name: features[name] for name in names_of_specs(declaration)}
     return Schema(
         features=features,
-        notes=_guesses(guessed, sample, declared_by),
-        remedy=f"declare that key otherwise by {declared_by}",
+        notes=guesses(guessed, sample),
+        remedy=f"declare that key otherwise by {DECLARE}",
     )
 
 
@@ -129,12 +123,12 @@ def known(features: Mapping[str, Feature], sample: Sample) -> Schema:
     except ConfigError as error:
         raise ConfigError(
             f"{error}. That is what the model was trained on: give data of the same features, or "
-            f"declare them by {BY_OPTION}"
+            f"declare them by --schema FILE"
         ) from error
     return Schema(
         features=found,
         remedy="the model was trained on records that do; leave this one out, or declare that key "
-        f"by {BY_OPTION}",
+        "by --schema FILE",
     )
 
 
@@ -146,16 +140,3 @@ def _as_stored(feature: Feature, sample: Sample) -> Feature:
     if is_label and feature.key in seen and seen[feature.key].num_records < sample.num_records:
         return dataclasses.replace(feature, default=-1)
     return feature
-
-
-def _guesses(features: Mapping[str, Feature], sample: Sample, declared_by: str) -> list[str]:
-    return [_worded(note, declared_by) for note in guesses(features, sample)]
-
-
-def _worded(text: str, declared_by: str) -> str:
-    """What `inference` says for callers of `trainer.open`, with the remedy that this caller has."""
-    if declared_by == BY_ARGUMENT:
-        return text
-    return text.replace(f"declare it: {BY_ARGUMENT}", f"declare it by {declared_by}: ").replace(
-        f"{BY_ARGUMENT}{{…}}", declared_by
-    )

@@ -15,6 +15,8 @@ _LABELS = frozenset(
     {"label", "labels", "class", "class_id", "class_label", "category", "category_id"}
     | {"target", "y"}
 )
+# How people declare what bare files hold.
+DECLARE = "features= (of a command: --schema FILE)"
 # A larger number is an id, not a class.
 _LARGEST_CLASS = 9_999
 
@@ -67,7 +69,7 @@ def one_kind(key: str, seen: Observed) -> str:
         found = ", ".join(f"{kind} in {where}" for kind, where in sorted(seen.where.items()))
         raise ConfigError(
             f"key {key!r} must hold lists of one kind but holds {found}; leave it out by "
-            "features={…}, or write the records again"
+            f"{DECLARE}, or write the records again"
         )
     return next(iter(seen.where), "")
 
@@ -127,8 +129,8 @@ def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
     """What inferred features were taken for without proof, a sentence each."""
     return [
         f"{feature.key}: {max(sample.observed[feature.key].num_bytes):,} raw bytes a record are "
-        f"taken for {feature.dtype} {list(feature.shape)}; if they are not, declare it: "
-        f'features={{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
+        f"taken for {feature.dtype} {list(feature.shape)}; if they are not, declare by {DECLARE} "
+        f'{{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
         for name, feature in features.items()
         if feature.encoding == "bytes"
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.bare_files import BY_ARGUMENT, BY_OPTION, declared, inferred, known, open_files
+from trainer.bare_files import declared, inferred, known, open_files
 from trainer.dataset import Dataset, Split
 from trainer.declaration import Declaration, read_schema
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
@@ -55,15 +55,15 @@ def open(
         patterns = [os.fspath(path)]
         if tf.io.gfile.isdir(patterns[0]):
             if features is not None:
-                raise _of_bare_files(BY_ARGUMENT, patterns[0])
+                raise _of_bare_files("features=", patterns[0])
             return _open_directory(patterns[0])
     else:
         patterns = [os.fspath(item) for item in path]
     named = ", ".join(patterns)
     if features is None:
-        schema_of = functools.partial(inferred, named, declared_by=BY_ARGUMENT)
+        schema_of = functools.partial(inferred, named)
     else:
-        schema_of = functools.partial(declared, features, declared_by=BY_ARGUMENT)
+        schema_of = functools.partial(declared, features)
     return open_files(named, patterns, schema_of)
 
 
@@ -87,17 +87,17 @@ def open_data(
             raise _of_bare_files("--schema", data)
         return _open_directory(data)
     if schema is not None:
-        schema_of = functools.partial(declared, read_schema(schema), declared_by=BY_OPTION)
+        schema_of = functools.partial(declared, read_schema(schema))
     elif trained_on:
         schema_of = functools.partial(known, trained_on)
     else:
-        schema_of = functools.partial(inferred, data, declared_by=BY_OPTION)
+        schema_of = functools.partial(inferred, data)
     return open_files(data, [data], schema_of)
 
 
-def _of_bare_files(declared_by: str, path: str) -> ConfigError:
+def _of_bare_files(argument: str, path: str) -> ConfigError:
     return ConfigError(
-        f"{declared_by} is for bare TFRecord files, and {path} is a directory; leave it out, "
+        f"{argument} is for bare TFRecord files, and {path} is a directory; leave it out, "
         f"or open the files: {os.path.join(path, '*.tfrecord*')}"
     )
 

@@ -162,13 +162,13 @@ def test_what_was_guessed_is_said():
     (note,) = guesses(infer(sample), sample)
 
     assert note.startswith("s: 64 raw bytes a record are taken for float32 [4, 4]; ")
-    assert 'features={"s": {"kind": "tensor"' in note
+    assert 'declare by features= (of a command: --schema FILE) {"s": {"kind": "tensor"' in note
 
 
 def test_files_without_any_value_cannot_be_told(tmp_path):
     (tmp_path / "empty.tfrecord").touch()
 
-    with pytest.raises(trainer.NotADatasetError, match="cannot be told; declare it"):
+    with pytest.raises(trainer.NotADatasetError, match="cannot be told; declare by features="):
         trainer.open(tmp_path / "empty.tfrecord")
 
 
