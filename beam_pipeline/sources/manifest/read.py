@@ -1,5 +1,6 @@
 """Manifests: one row a record, a column a feature, in CSV, TSV and JSON Lines."""
 
+import abc
 import dataclasses
 import functools
 import itertools
@@ -50,7 +51,7 @@ RowKinds = Callable[[Mapping[str, Any], Columns], dict[str, Kind | None]]
 
 
 @dataclasses.dataclass
-class ReadManifest(beam.PTransform):
+class ReadManifest(beam.PTransform, abc.ABC):
     """What CSV and JSON Lines have in common.
 
     Attributes:
@@ -79,6 +80,17 @@ class ReadManifest(beam.PTransform):
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
     missing_number: float | None = None
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return pipeline | self.settled()
+
+    @abc.abstractmethod
+    def settled(self) -> "ReadManifests":
+        """What is to be read, and as what, once the first rows were looked at.
+
+        Raises:
+            ConfigError: There is no manifest, or none that can be used as asked.
+        """
 
     def columns(self, names: Iterable[str], probed: Probed, looks: Looks) -> Columns:
         """Which column is which, by their names and the first rows.
@@ -151,7 +163,7 @@ class ReadCsv(ReadManifest):
 
     column_names: Sequence[str] = ()
 
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+    def settled(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
         _tell("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
         headers = [csv_header(manifest.path, self.column_names) for manifest in manifests]
@@ -162,7 +174,7 @@ class ReadCsv(ReadManifest):
         probed = first_rows(manifests, rows)
         check_ignored(self.ignore_columns, list(filter(None, names)))
         columns = self.columns(names, probed, look(probed, kind_of_text))
-        return pipeline | _ReadManifests(manifests, columns, rows, csv_row_kinds)
+        return ReadManifests(manifests, columns, rows, csv_row_kinds)
 
 
 @dataclasses.dataclass
@@ -176,7 +188,7 @@ class ReadJsonl(ReadManifest):
     object that is none of these is an error.
     """
 
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+    def settled(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
         _tell("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
         probed = first_rows(manifests, json_rows)
@@ -190,11 +202,11 @@ class ReadJsonl(ReadManifest):
         columns = self.columns(names, probed, looks)
         columns = with_lists(columns, looks, [row.values for _, row in probed])
         check_first_rows(probed, columns)
-        return pipeline | _ReadManifests(manifests, columns, json_rows, json_row_kinds)
+        return ReadManifests(manifests, columns, json_rows, json_row_kinds)
 
 
 @dataclasses.dataclass
-class _ReadManifests(beam.PTransform):
+class ReadManifests(beam.PTransform):
     """Reads the manifests twice: for the kinds of the columns, then for the rows."""
 
     manifests: Sequence[Manifest]

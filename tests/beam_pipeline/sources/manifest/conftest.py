@@ -1,5 +1,6 @@
 """Manifests in files, and what of a source's elements the tests look at."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,10 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
+from beam_pipeline.sources.columns.kinds import merge_kinds
+from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.manifest.read import ReadManifest, kinds_of, read_rows, read_table
+from beam_pipeline.sources.manifest.records import records_of_key
 
 
 @pytest.fixture(scope="session")
@@ -64,3 +69,24 @@ def others() -> Callable[[Record], dict[str, Any]]:
         return {name: value for name, value in record.features.items() if name != "image"}
 
     return of
+
+
+@pytest.fixture(scope="session")
+def read_manifest() -> Callable[[ReadManifest], list[Any]]:
+    """What a source of manifests yields, by the functions that it runs, without Beam."""
+
+    def run(source: ReadManifest) -> list[Any]:
+        found = source.settled()
+        manifests, columns, rows = found.manifests, found.columns, found.rows
+        kinds = merge_kinds(kinds_of(each, columns, rows, found.row_kinds) for each in manifests)
+        if not columns.key:
+            tables = (read_table(each, columns, rows, kinds) for each in manifests)
+            return list(itertools.chain.from_iterable(tables))
+        read = [row for each in manifests for row in read_rows(each, columns, rows)]
+        entries = sorted((row for row in read if isinstance(row, Entry)), key=lambda row: row[:2])
+        elements: list[Any] = [row for row in read if isinstance(row, Rejected)]
+        for key, group in itertools.groupby(entries, key=lambda entry: entry.key):
+            elements += records_of_key(key, [each.value for each in group], columns, kinds)
+        return elements
+
+    return run

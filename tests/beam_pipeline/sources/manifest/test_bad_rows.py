@@ -8,7 +8,7 @@ from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
 
 def test_rows_that_cannot_be_used_are_rejected_by_line(
-    tmp_path, run_transform, write, records_by_key, rejects
+    tmp_path, read_manifest, write, records_by_key, rejects
 ):
     path = write(
         tmp_path / "labels.tsv",
@@ -22,7 +22,7 @@ def test_rows_that_cannot_be_used_are_rejected_by_line(
         b'7.jpg\t"unclosed\n',
     )
 
-    elements = run_transform(ReadCsv(path))
+    elements = read_manifest(ReadCsv(path))
 
     assert list(records_by_key(elements)) == ["1.jpg"]
     found = rejects(elements)
@@ -40,7 +40,7 @@ def test_rows_that_cannot_be_used_are_rejected_by_line(
 
 
 def test_jsonl_rows_that_cannot_be_used(
-    tmp_path, run_transform, write, json_lines, records_by_key, rejects, others
+    tmp_path, read_manifest, write, json_lines, records_by_key, rejects, others
 ):
     path = write(
         tmp_path / "m.jsonl",
@@ -48,7 +48,7 @@ def test_jsonl_rows_that_cannot_be_used(
         + "\n{\n[1]\n"
         + json_lines({"label": 1, "n": 1}, {"image": "7.jpg", "label": None, "n": 1}),
     )
-    elements = run_transform(ReadJsonl(path))
+    elements = read_manifest(ReadJsonl(path))
     assert others(records_by_key(elements)["1.jpg"]) == {"label": ClassLabel("3"), "n": 1}
     assert {source: reason for source, (reason, _) in rejects(elements).items()} == {
         "m.jsonl:2": "missing value",
@@ -76,11 +76,11 @@ def test_jsonl_rows_that_cannot_be_used(
 )
 @pytest.mark.parametrize("line", [1, 51, 121])
 def test_an_odd_value_rejects_its_row_alone(
-    tmp_path, run_transform, write, json_lines, records_by_key, rejects, usual, odd, reason, line
+    tmp_path, read_manifest, write, json_lines, records_by_key, rejects, usual, odd, reason, line
 ):
     rows = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
     rows.insert(line - 1, {"image": "odd.jpg", "v": odd})
-    elements = run_transform(ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*rows))))
+    elements = read_manifest(ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*rows))))
     assert len(records_by_key(elements)) == 120
     ((source, found),) = rejects(elements).items()
     assert source == f"m.jsonl:{line}"
@@ -97,19 +97,19 @@ def test_an_odd_value_rejects_its_row_alone(
     ],
 )
 def test_unsupported_columns_stop_before_the_job(
-    tmp_path, run_transform, write, json_lines, value, message
+    tmp_path, read_manifest, write, json_lines, value, message
 ):
     rows = [{"image": "a.jpg", "v": 3}, {"image": "b.jpg"}]
     rows += [{"image": f"{number}.jpg", "v": value} for number in range(3)]
     path = write(tmp_path / "m.jsonl", json_lines(*rows))
     with pytest.raises(ConfigError, match=rf"m\.jsonl:3: .*{message}.*\(3 of the first 5 rows"):
-        run_transform(ReadJsonl(path))
-    assert len(run_transform(ReadJsonl(path, ignore_columns=["v"]))) == 5
+        read_manifest(ReadJsonl(path))
+    assert len(read_manifest(ReadJsonl(path, ignore_columns=["v"]))) == 5
 
 
-def test_half_of_the_rows_may_be_odd(tmp_path, run_transform, write, json_lines, rejects):
+def test_half_of_the_rows_may_be_odd(tmp_path, read_manifest, write, json_lines, rejects):
     path = write(tmp_path / "m.jsonl", json_lines({"v": 1}, {"v": {"a": 2}}))
-    assert rejects(run_transform(ReadJsonl(path))) == {
+    assert rejects(read_manifest(ReadJsonl(path))) == {
         "m.jsonl:2": (
             "unsupported column",
             "column 'v' holds {'a': 2}, an object; mend it, or leave the column out with "
@@ -119,12 +119,12 @@ def test_half_of_the_rows_may_be_odd(tmp_path, run_transform, write, json_lines,
 
 
 def test_odd_lists_beside_boxes(
-    tmp_path, run_transform, write, json_lines, records_by_key, rejects
+    tmp_path, read_manifest, write, json_lines, records_by_key, rejects
 ):
     row = {"boxes": [[1, 2, 3, 4]], "areas": [5]}
     rows = [{"image": f"{number}.jpg", **row} for number in range(9)]
     path = write(tmp_path / "m.jsonl", json_lines(*rows, {"image": "odd.jpg", **row, "areas": 5}))
-    elements = run_transform(ReadJsonl(path))
+    elements = read_manifest(ReadJsonl(path))
     assert all(
         record.features["boxes"].attributes == {"areas": (5,)}
         for record in records_by_key(elements).values()
@@ -132,22 +132,22 @@ def test_odd_lists_beside_boxes(
     assert rejects(elements)["m.jsonl:10"] == ("malformed annotation", "'areas' has 5 for 1 boxes")
 
 
-def test_lists_beside_the_one_box_of_a_row(tmp_path, run_transform, write, json_lines):
+def test_lists_beside_the_one_box_of_a_row(tmp_path, read_manifest, write, json_lines):
     row = {"image": "a.jpg", "x": 1, "y": 2, "w": 3, "h": 4, "outline": [1, 2, 3]}
     path = write(tmp_path / "m.jsonl", json_lines(row))
     with pytest.raises(ConfigError, match=r"'outline' holds lists.*--ignore-columns"):
-        run_transform(ReadJsonl(path))
+        read_manifest(ReadJsonl(path))
 
 
 @pytest.mark.parametrize(
     "header", [pytest.param("1.jpg,cat", id="a path"), pytest.param("5.1,3.5,setosa", id="numbers")]
 )
-def test_a_csv_without_a_header(tmp_path, run_transform, write, header):
+def test_a_csv_without_a_header(tmp_path, read_manifest, write, header):
     path = write(tmp_path / "m.csv", f"{header}\n")
     with pytest.raises(ConfigError, match=r"is no column's name: .*--column-names"):
-        run_transform(ReadCsv(path))
+        read_manifest(ReadCsv(path))
     names = [*"abc"][: header.count(",") + 1]
-    assert len(run_transform(ReadCsv(path, column_names=names))) == 1
+    assert len(read_manifest(ReadCsv(path, column_names=names))) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_csv_without_a_header(tmp_path, run_transform, write, header):
         pytest.param("a\rb\rc", "line ends of LF or CRLF", id="old Macintosh"),
     ],
 )
-def test_a_header_that_cannot_be_one(tmp_path, run_transform, write, header, message):
+def test_a_header_that_cannot_be_one(tmp_path, read_manifest, write, header, message):
     with pytest.raises(ConfigError, match=message):
-        run_transform(ReadCsv(write(tmp_path / "m.csv", f"{header}\n")))
+        read_manifest(ReadCsv(write(tmp_path / "m.csv", f"{header}\n")))
 
 
-def test_numbers_that_name_columns(tmp_path, run_transform, write):
+def test_numbers_that_name_columns(tmp_path, read_manifest, write):
     path = write(tmp_path / "m.csv", "country,2001,2002\nCuba,1,2\n")
-    (record,) = run_transform(ReadCsv(path))
+    (record,) = read_manifest(ReadCsv(path))
     assert record.features == {"country": "Cuba", "2001": 1, "2002": 2}
 
 
@@ -186,12 +186,12 @@ BESIDE = {"image": "a.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5]}
     ],
 )
 def test_columns_and_attributes_that_are_left_out(
-    tmp_path, run_transform, write, json_lines, row, ignored
+    tmp_path, read_manifest, write, json_lines, row, ignored
 ):
     path = write(tmp_path / "m.jsonl", json_lines(row))
     names = set()
     for source in (ReadJsonl(path), ReadJsonl(path, ignore_columns=[ignored])):
-        (record,) = run_transform(source)
+        (record,) = read_manifest(source)
         boxes = record.features.get("boxes")
         names ^= {*record.features, *(boxes.attributes if boxes else ())}
     assert len(names) == 1
@@ -206,21 +206,21 @@ def test_columns_and_attributes_that_are_left_out(
     ],
 )
 def test_leaving_out_what_is_not_there(
-    tmp_path, run_transform, write, json_lines, row, ignored, near
+    tmp_path, read_manifest, write, json_lines, row, ignored, near
 ):
     source = ReadJsonl(write(tmp_path / "m.jsonl", json_lines(row)), ignore_columns=[ignored])
     message = f"--ignore-columns '{ignored}' is not there; .*did you mean '{near}'"
     with pytest.raises(ConfigError, match=message):
-        run_transform(source)
+        read_manifest(source)
 
 
-def test_leaving_out_what_few_rows_have(tmp_path, run_transform, write, json_lines):
+def test_leaving_out_what_few_rows_have(tmp_path, read_manifest, write, json_lines):
     rows = [{"x": number} for number in range(110)]
     path = write(tmp_path / "m.jsonl", json_lines(*rows, {"x": 1, "odd": {}}))
-    assert len(run_transform(ReadJsonl(path, ignore_columns=["odd"]))) == 111
+    assert len(read_manifest(ReadJsonl(path, ignore_columns=["odd"]))) == 111
 
 
-def test_leaving_out_what_a_csv_does_not_have(tmp_path, run_transform, write):
+def test_leaving_out_what_a_csv_does_not_have(tmp_path, read_manifest, write):
     path = write(tmp_path / "m.csv", "notes,,x\na,2,1\n")
     with pytest.raises(ConfigError, match=r"there; there are 'notes', 'x'; did you mean 'notes'"):
-        run_transform(ReadCsv(path, ignore_columns=["x", "note"]))
+        read_manifest(ReadCsv(path, ignore_columns=["x", "note"]))

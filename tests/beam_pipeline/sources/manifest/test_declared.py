@@ -20,7 +20,7 @@ SCHEMA = {
 
 @pytest.mark.parametrize("is_json", [False, True])
 def test_what_a_schema_declares_is_read(
-    tmp_path, run_transform, caplog, write, json_lines, records_by_key, rejects, is_json
+    tmp_path, read_manifest, caplog, write, json_lines, records_by_key, rejects, is_json
 ):
     rows = [
         {"id": "1", "pixels": "1 2 3 4", "label": "dog", "image": "1", "age": "7", "raw": "a.bin"},
@@ -36,7 +36,7 @@ def test_what_a_schema_declares_is_read(
         text = "\n".join(",".join(values) for values in [rows[0], *(row.values() for row in rows)])
         source = ReadCsv(write(tmp_path / "m.csv", text), schema=schema)
 
-    elements = run_transform(source)
+    elements = read_manifest(source)
 
     assert records_by_key(elements)["1"].features == {
         "image": Image(file=FileRef(path=str(tmp_path / "1"))),
@@ -59,7 +59,7 @@ def test_what_a_schema_declares_is_read(
 
 
 def test_boxes_that_a_schema_declares(
-    tmp_path, run_transform, write, records_by_key, rejects, others
+    tmp_path, read_manifest, write, records_by_key, rejects, others
 ):
     path = write(
         tmp_path / "m.csv",
@@ -72,7 +72,7 @@ def test_boxes_that_a_schema_declares(
         "boxes": {"kind": "boxes", "attributes": {"hard": "int64"}},
         "age": {"kind": "scalar", "dtype": "float32"},
     }
-    elements = run_transform(ReadCsv(path, schema=parse_schema(schema)))
+    elements = read_manifest(ReadCsv(path, schema=parse_schema(schema)))
     assert others(records_by_key(elements)["1.jpg"]) == {
         "age": 7.0,
         "boxes": Boxes(
@@ -97,12 +97,12 @@ def test_boxes_that_a_schema_declares(
     ],
 )
 def test_numbers_that_are_missing_may_be_stored(
-    tmp_path, run_transform, write, records_by_key, rejects, read, text
+    tmp_path, read_manifest, write, records_by_key, rejects, read, text
 ):
     path = write(tmp_path / "m", text)
 
-    assert len(rejects(run_transform(read(path)))) == 2
-    records = records_by_key(run_transform(read(path, missing_number=math.nan)))
+    assert len(rejects(read_manifest(read(path)))) == 2
+    records = records_by_key(read_manifest(read(path, missing_number=math.nan)))
 
     first, second = (
         records[f"m:{line}"].features for line in ((2, 3) if read is ReadCsv else (1, 2))
@@ -112,12 +112,12 @@ def test_numbers_that_are_missing_may_be_stored(
     assert math.isnan(second["age"])
 
 
-def test_boxes_without_a_number_beside(tmp_path, run_transform, write, records_by_key):
+def test_boxes_without_a_number_beside(tmp_path, read_manifest, write, records_by_key):
     path = write(
         tmp_path / "m.csv",
         "filename,class,xmin,ymin,xmax,ymax,score\na.jpg,x,1,2,3,4,0.5\na.jpg,x,1,2,3,4,\n",
     )
 
-    (record,) = records_by_key(run_transform(ReadCsv(path, missing_number=-1.0))).values()
+    (record,) = records_by_key(read_manifest(ReadCsv(path, missing_number=-1.0))).values()
 
     assert record.features["boxes"].attributes == {"score": (0.5, -1.0)}

@@ -28,25 +28,25 @@ def write(path: Path, text: str | bytes) -> str:
         pytest.param(["train.csv", "notes.csv"], {"a.jpg": "train"}, id="named after a split"),
     ],
 )
-def test_which_files_of_a_folder_are_read(tmp_path, run_transform, files, splits):
+def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits):
     for file in files:
         write(tmp_path / file, "file_name\na.jpg\n")
-    records = run_transform(ReadCsv(str(tmp_path)))
+    records = read_manifest(ReadCsv(str(tmp_path)))
     assert {record.key: record.split for record in records} == splits
     assert len(records) == len(splits)
 
 
-def test_compressed_manifests_of_splits(tmp_path, run_transform):
+def test_compressed_manifests_of_splits(tmp_path, read_manifest):
     for split in ("train", "test"):
         write(tmp_path / f"{split}.csv.gz", gzip.compress(b"x\n1\n"))
-    records = run_transform(ReadCsv(str(tmp_path)))
+    records = read_manifest(ReadCsv(str(tmp_path)))
     assert {record.key: record.split for record in records} == {
         "train.csv.gz:2": "train",
         "test.csv.gz:2": "test",
     }
 
 
-def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, run_transform):
+def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_manifest):
     for source, message in [
         (ReadCsv(str(tmp_path / "absent.csv")), "absent.csv does not exist"),
         (ReadCsv(write(tmp_path / "d/empty.csv", "")), "empty.csv is empty"),
@@ -56,7 +56,7 @@ def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, run_trans
         (ReadJsonl(write(tmp_path / "d/x.jsonl", "image,label\n")), "no line with a JSON object"),
     ]:
         with pytest.raises(ConfigError, match=message):
-            run_transform(source)
+            read_manifest(source)
 
 
 def split_by_key(elements):
@@ -86,46 +86,46 @@ def split_by_key(elements):
     ],
 )
 def test_folders_of_one_manifests_files_are_its_splits(
-    tmp_path, run_transform, manifest, names, splits
+    tmp_path, read_manifest, manifest, names, splits
 ):
     write(tmp_path / manifest, "\n".join(["file_name", *names]))
-    elements = run_transform(ReadCsv(str(tmp_path)))
+    elements = read_manifest(ReadCsv(str(tmp_path)))
     found = {record.source: record.split for record in elements}
     assert found == {f"{manifest}:{line}": split for line, split in enumerate(splits, start=2)}
 
 
-def test_a_column_of_splits_wins_over_folders(tmp_path, run_transform):
+def test_a_column_of_splits_wins_over_folders(tmp_path, read_manifest):
     path = write(tmp_path / "m.csv", "file_name,split\ntrain/0.png,a\ntest/1.png,\n")
-    assert split_by_key(run_transform(ReadCsv(path))) == {"train/0.png": "a", "test/1.png": None}
+    assert split_by_key(read_manifest(ReadCsv(path))) == {"train/0.png": "a", "test/1.png": None}
 
 
-def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, run_transform):
+def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, read_manifest):
     rows = "".join(f'{{"image": "train/{number}.png"}}\n' for number in range(100))
     path = write(tmp_path / "m.jsonl", rows + '{"image": "more/x.png"}\n{"image": "test/y.png"}\n')
-    splits = split_by_key(run_transform(ReadJsonl(path)))
+    splits = split_by_key(read_manifest(ReadJsonl(path)))
     assert set(splits.values()) == {"train", None, "test"}
     assert (splits["more/x.png"], splits["test/y.png"]) == (None, "test")
 
 
 @pytest.mark.parametrize("top", ["", "data/"])
-def test_a_folder_without_a_manifest_beside_others_is_told(tmp_path, run_transform, caplog, top):
+def test_a_folder_without_a_manifest_beside_others_is_told(tmp_path, read_manifest, caplog, top):
     write(tmp_path / f"{top}train/metadata.csv", "file_name\na.jpg\n")
     write(tmp_path / f"{top}test/deep/b.jpg", "")
     write(tmp_path / f"{top}val/notes.txt", "")
     write(tmp_path / f"{top}masks/a.png", "")
-    assert len(run_transform(ReadCsv(str(tmp_path)))) == 1
+    assert len(read_manifest(ReadCsv(str(tmp_path)))) == 1
     assert f"left out, for they hold no metadata.csv: {top}test\n" in caplog.text
 
 
-def test_columns_without_a_name_are_told(tmp_path, run_transform, caplog):
+def test_columns_without_a_name_are_told(tmp_path, read_manifest, caplog):
     path = write(tmp_path / "m.csv", ",x,\n10,1,2\n")
-    (record,) = run_transform(ReadCsv(path))
+    (record,) = read_manifest(ReadCsv(path))
     assert record.features == {"x": 1}
     assert "left out, for they have no name: column 1, column 3\n" in caplog.text
 
 
-def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, run_transform, caplog):
+def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, read_manifest, caplog):
     path = write(tmp_path / "m.csv", "10,1,2\n")
-    (record,) = run_transform(ReadCsv(path, column_names=["a", "", "b"]))
+    (record,) = read_manifest(ReadCsv(path, column_names=["a", "", "b"]))
     assert record.features == {"a": 10, "b": 2}
     assert not caplog.text

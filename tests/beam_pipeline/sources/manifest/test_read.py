@@ -11,7 +11,7 @@ from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
 
 def test_csv_columns_become_features_of_their_kinds(
-    tmp_path, run_transform, write, records_by_key, others
+    tmp_path, read_manifest, write, records_by_key, others
 ):
     path = write(
         tmp_path / "labels.csv",
@@ -21,7 +21,7 @@ def test_csv_columns_become_features_of_their_kinds(
         "a/2.jpg;dog;val;4;.5;12;\r\n",
     )
 
-    records = records_by_key(run_transform(ReadCsv(path)))
+    records = records_by_key(read_manifest(ReadCsv(path)))
 
     first, second = records["a/1.jpg"], records["a/2.jpg"]
     assert first.features["image"].file.path == str(tmp_path / "a/1.jpg")
@@ -44,7 +44,7 @@ def test_csv_columns_become_features_of_their_kinds(
     assert (first.source, second.source) == ("labels.csv:2", "labels.csv:5")
 
 
-def test_csv_with_a_box_a_row(tmp_path, run_transform, write, records_by_key, rejects):
+def test_csv_with_a_box_a_row(tmp_path, read_manifest, write, records_by_key, rejects):
     path = write(
         tmp_path / "boxes.csv",
         "filename,width,height,class,xmin,ymin,xmax,ymax,difficult\n"
@@ -57,7 +57,7 @@ def test_csv_with_a_box_a_row(tmp_path, run_transform, write, records_by_key, re
         "e.jpg,20,10,cat,1,2,3,4,1\n",
     )
 
-    elements = run_transform(ReadCsv(path))
+    elements = read_manifest(ReadCsv(path))
 
     records = records_by_key(elements)
     assert records["b.jpg"].features["boxes"] == Boxes(
@@ -85,10 +85,10 @@ def test_csv_with_a_box_a_row(tmp_path, run_transform, write, records_by_key, re
 
 
 def test_one_picture_in_several_rows_makes_several_records(
-    tmp_path, run_transform, write, records_by_key
+    tmp_path, read_manifest, write, records_by_key
 ):
     path = write(tmp_path / "m.csv", "image,caption\n1.jpg,a\n2.jpg,b\n./1.jpg,c\n1.jpg,d\n")
-    records = records_by_key(run_transform(ReadCsv(path)))
+    records = records_by_key(read_manifest(ReadCsv(path)))
     assert {key: record.features["caption"] for key, record in records.items()} == {
         "1.jpg": "a",
         "1.jpg#2": "c",
@@ -97,11 +97,11 @@ def test_one_picture_in_several_rows_makes_several_records(
     }
 
 
-def test_hugging_face_folder_of_splits(tmp_path, run_transform, write, records_by_key, others):
+def test_hugging_face_folder_of_splits(tmp_path, read_manifest, write, records_by_key, others):
     write(tmp_path / "train/metadata.csv", "file_name,label,n\nimg/1.jpg,0,1\n")
     write(tmp_path / "test/metadata.csv", "file_name,label,n\n1.jpg,1,2.5\n")
 
-    records = records_by_key(run_transform(ReadCsv(str(tmp_path))))
+    records = records_by_key(read_manifest(ReadCsv(str(tmp_path))))
 
     assert {key: (r.split, r.source) for key, r in records.items()} == {
         "train/img/1.jpg": ("train", "train/metadata.csv:2"),
@@ -111,7 +111,7 @@ def test_hugging_face_folder_of_splits(tmp_path, run_transform, write, records_b
     assert others(records["train/img/1.jpg"]) == {"label": ClassLabel("0"), "n": 1.0}
 
 
-def test_hugging_face_objects(tmp_path, run_transform, write, json_lines, records_by_key, others):
+def test_hugging_face_objects(tmp_path, read_manifest, write, json_lines, records_by_key, others):
     objects = {
         "bbox": [[1, 2, 3, 4], [5, 6, 7, 8]],
         "category": [0, 3],
@@ -127,7 +127,7 @@ def test_hugging_face_objects(tmp_path, run_transform, write, json_lines, record
         ),
     )
 
-    records = records_by_key(run_transform(ReadJsonl(str(Path(path).parent))))
+    records = records_by_key(read_manifest(ReadJsonl(str(Path(path).parent))))
 
     assert others(records["a.jpg"]) == {
         "ok": 1,
@@ -142,9 +142,9 @@ def test_hugging_face_objects(tmp_path, run_transform, write, json_lines, record
     assert others(records["b.jpg"])["boxes"].coordinates == ()
 
 
-def test_sounds_of_hugging_face(tmp_path, run_transform, write, records_by_key):
+def test_sounds_of_hugging_face(tmp_path, read_manifest, write, records_by_key):
     path = write(tmp_path / "train/metadata.csv", "file_name,text\na/1.wav,one\na/2.mp3,two\n")
-    records = records_by_key(run_transform(ReadCsv(str(Path(path).parents[1]))))
+    records = records_by_key(read_manifest(ReadCsv(str(Path(path).parents[1]))))
     assert {key: dict(record.features) for key, record in records.items()} == {
         f"train/a/{name}": {
             "audio": Audio(file=FileRef(path=str(tmp_path / "train/a" / name))),
@@ -154,17 +154,17 @@ def test_sounds_of_hugging_face(tmp_path, run_transform, write, records_by_key):
     }
 
 
-def test_vertex_rows_without_a_header(tmp_path, run_transform, write, records_by_key):
+def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by_key):
     path = write(
         tmp_path / "v.csv",
         "TRAIN,gs://b/a.jpg,cat,0.1,0.2,,,0.3,0.4,,\nUNASSIGNED,/x/b.jpg,cat,.1,.2,,,.3,.4,,\n",
     )
     with pytest.raises(ConfigError, match=r"'gs://b/a\.jpg' is no column's name.*--column-names"):
-        run_transform(ReadCsv(write(tmp_path / "h.csv", "TRAIN,gs://b/a.jpg,cat\n")))
+        read_manifest(ReadCsv(write(tmp_path / "h.csv", "TRAIN,gs://b/a.jpg,cat\n")))
     names = ["ml_use", "path", "label", "xmin", "ymin", "", "", "xmax", "ymax", "", ""]
 
     records = records_by_key(
-        run_transform(ReadCsv(path, column_names=names, box_format="rel_xyxy"))
+        read_manifest(ReadCsv(path, column_names=names, box_format="rel_xyxy"))
     )
 
     record = records["gs://b/a.jpg"]
@@ -176,7 +176,7 @@ def test_vertex_rows_without_a_header(tmp_path, run_transform, write, records_by
     assert records["/x/b.jpg"].split is None
 
 
-def test_image_root_and_named_columns(tmp_path, run_transform, write, others):
+def test_image_root_and_named_columns(tmp_path, read_manifest, write, others):
     path = write(tmp_path / "m.csv", "picture, kind, part\nx/1.jpg, cat, a\n")
     source = ReadCsv(
         path,
@@ -185,7 +185,7 @@ def test_image_root_and_named_columns(tmp_path, run_transform, write, others):
         label_column="kind",
         split_column="part",
     )
-    (record,) = run_transform(source)
+    (record,) = read_manifest(source)
     assert (record.key, record.split, others(record)) == (
         "x/1.jpg",
         "a",
@@ -194,14 +194,14 @@ def test_image_root_and_named_columns(tmp_path, run_transform, write, others):
     assert record.features["image"].file.path == str(tmp_path / "pictures/x/1.jpg")
 
 
-def test_pictures_that_are_not_there_are_told(tmp_path, run_transform, caplog, write):
+def test_pictures_that_are_not_there_are_told(tmp_path, read_manifest, caplog, write):
     path = write(tmp_path / "m.csv", "image_id,x\n1.jpg,2\n")
-    (record,) = run_transform(ReadCsv(path))
+    (record,) = read_manifest(ReadCsv(path))
     assert record.features["image_id"] == "1.jpg"
     assert "(see --image-root): image_id" in caplog.text
 
 
-def test_several_columns_of_one_kind(tmp_path, run_transform, write, json_lines, records_by_key):
+def test_several_columns_of_one_kind(tmp_path, read_manifest, write, json_lines, records_by_key):
     for name in ("1.png", "mask/1.png", "left/1.npy"):
         write(tmp_path / name, "")
     remote, away = "gs://b/1.png", str(tmp_path / "mask/1.png")
@@ -213,7 +213,7 @@ def test_several_columns_of_one_kind(tmp_path, run_transform, write, json_lines,
         ),
     )
 
-    elements = run_transform(ReadJsonl(path, label_column="color,tags"))
+    elements = read_manifest(ReadJsonl(path, label_column="color,tags"))
 
     first, second = records_by_key(elements)["1.png"], records_by_key(elements)[remote]
     assert first.features == {
@@ -228,16 +228,16 @@ def test_several_columns_of_one_kind(tmp_path, run_transform, write, json_lines,
     assert second.features["tags"] == ClassLabels(())
 
 
-def test_a_compressed_manifest(tmp_path, run_transform, write, records_by_key):
+def test_a_compressed_manifest(tmp_path, read_manifest, write, records_by_key):
     path = write(tmp_path / "m.csv.gz", gzip.compress(b"image,label\n1.jpg,a\n2.jpg,b\n"))
-    assert sorted(records_by_key(run_transform(ReadCsv(path)))) == ["1.jpg", "2.jpg"]
+    assert sorted(records_by_key(read_manifest(ReadCsv(path)))) == ["1.jpg", "2.jpg"]
 
 
-def test_a_table_goes_by_its_lines(tmp_path, run_transform, write, records_by_key, rejects):
+def test_a_table_goes_by_its_lines(tmp_path, read_manifest, write, records_by_key, rejects):
     path = write(
         tmp_path / "t.csv", 'x,y,note,x y,ß\r\n1,2,"a\r\nb",3,4\r\n\r\n5,6.5,,7,8\r\n1,x,,7,8,9\r\n'
     )
-    elements = run_transform(ReadCsv(path))
+    elements = read_manifest(ReadCsv(path))
     records = records_by_key(elements)
     assert {key: (record.source, dict(record.features)) for key, record in records.items()} == {
         "t.csv:2": ("t.csv:2", {"x": 1, "y": 2.0, "note": "a\r\nb", "x y": 3, "ß": 4}),
@@ -246,11 +246,32 @@ def test_a_table_goes_by_its_lines(tmp_path, run_transform, write, records_by_ke
     assert list(rejects(elements)) == ["t.csv:6"]
 
 
-def test_a_table_without_rows(tmp_path, run_transform, write):
-    assert run_transform(ReadCsv(write(tmp_path / "t.csv", "x,y\n"))) == []
+def test_a_table_without_rows(tmp_path, read_manifest, write):
+    assert read_manifest(ReadCsv(write(tmp_path / "t.csv", "x,y\n"))) == []
 
 
-def test_a_long_field(tmp_path, run_transform, write):
+def test_a_long_field(tmp_path, read_manifest, write):
     numbers = list(range(100_000))
-    (record,) = run_transform(ReadCsv(write(tmp_path / "m.csv", f'x\n"{numbers}"\n')))
+    (record,) = read_manifest(ReadCsv(write(tmp_path / "m.csv", f'x\n"{numbers}"\n')))
     assert record.features["x"].shape == (100_000,)
+
+
+@pytest.mark.parametrize("kind", ["table", "pictures", "boxes", "json"])
+def test_the_transform(tmp_path, write, json_lines, read_manifest, run_transform, kind):
+    """Yields the same as its functions do without Beam, over several manifests."""
+    for split in ("train", "test"):
+        rows = [f"{split}{number % 7}.jpg,{number % 3},{number}" for number in range(40)]
+        boxes = [f"{row},1,2,{number + 3},5" for number, row in enumerate(rows)]
+        texts = {
+            "table": "id,label,n\n" + "\n".join(rows) + "\nx,,\n",
+            "pictures": "image,label,n\n" + "\n".join(rows) + "\n,,\n",
+            "boxes": "image,label,n,xmin,ymin,xmax,ymax\n" + "\n".join(boxes) + "\n",
+            "json": json_lines(*({"image": f"{n % 7}.jpg", "tokens": [n] * n} for n in range(40))),
+        }
+        write(tmp_path / f"{split}.{'jsonl' if kind == 'json' else 'csv'}", texts[kind])
+    source = (ReadJsonl if kind == "json" else ReadCsv)(str(tmp_path))
+
+    expected, found = read_manifest(source), run_transform(source)
+
+    assert len(expected) == {"table": 82, "pictures": 82, "boxes": 14, "json": 80}[kind]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
