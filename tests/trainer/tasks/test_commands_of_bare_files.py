@@ -136,9 +136,11 @@ AS_LIST = [{"name": name, **each} for name, each in DECLARED.items()]
     "schema",
     [
         pytest.param(DECLARED, id="by name"),
-        pytest.param(AS_LIST, id="a list"),
-        pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
-        pytest.param({"features": DECLARED}, id="metadata.json by name"),
+        pytest.param(AS_LIST, id="a list", marks=pytest.mark.slow),
+        pytest.param(
+            {"format_version": 1, "features": AS_LIST}, id="metadata.json", marks=pytest.mark.slow
+        ),
+        pytest.param({"features": DECLARED}, id="metadata.json by name", marks=pytest.mark.slow),
     ],
 )
 def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write_records):
