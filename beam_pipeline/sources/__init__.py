@@ -117,4 +117,5 @@ def source_of(config: BuildConfig, found: Layout, scratch: str) -> beam.PTransfo
         classes=config.classes,
         schema=config.schema,
         missing_number=missing_number,
+        divided=len(config.split) > 1,
     )

@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from apache_beam.io.filesystem import BeamIOError
@@ -114,18 +114,31 @@ def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:
     return without if len(without) < len(stated) else frozenset()
 
 
-def in_split_folders(rows: Probed, column: str) -> bool:
+def are_in_split_folders(rows: Probed, column: str) -> bool:
     """Whether the files that `column` names all lie in folders of splits.
 
     Not where a manifest states its split itself.
     """
-    keys = [
-        manifest.locate(name)[0]
-        for manifest, row in rows
-        if isinstance(name := row.values.get(column), str) and name.strip()
-    ]
-    stated = any(manifest.split for manifest, _ in rows)
-    return bool(keys) and not stated and all(map(split_folder, keys))
+    splits = set(_split_folders(rows, column))
+    return bool(splits) and None not in splits and not any(manifest.split for manifest, _ in rows)
+
+
+def are_in_one_folder(manifests: Sequence[Manifest], rows: RowReader, column: str) -> bool:
+    """Whether no two files of all rows lie in folders of different splits."""
+    first = None
+    every_row = ((manifest, row) for manifest in manifests for row in rows_of(manifest, rows))
+    for split in _split_folders(every_row, column):
+        first = first or split
+        if split not in (None, first):
+            return False
+    return True
+
+
+def _split_folders(rows: Iterable[tuple[Manifest, Row]], column: str) -> Iterator[str | None]:
+    for manifest, row in rows:
+        name = row.values.get(column)
+        if isinstance(name, str) and name.strip():
+            yield split_folder(manifest.locate(name)[0])
 
 
 def _kind(value: Any, kind_of: KindOf) -> Kind | None:

@@ -28,8 +28,9 @@ from beam_pipeline.sources.manifest.json_columns import (
 from beam_pipeline.sources.manifest.looks import (
     Probed,
     RowReader,
+    are_in_one_folder,
+    are_in_split_folders,
     first_rows,
-    in_split_folders,
     look,
     rows_of,
     unlabelled,
@@ -67,6 +68,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
         schema: What is read, and as what; empty finds out by looking.
         missing_number: What stands for a number that a row misses, such as NaN, so that the
             column is float32; None rejects the row.
+        divided: Whether the build divides what states no split into several.
     """
 
     path: str
@@ -80,6 +82,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
     missing_number: float | None = None
+    divided: bool = False
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.settled()
@@ -121,8 +124,19 @@ class ReadManifest(beam.PTransform, abc.ABC):
             classes=tuple(self.classes),
             unlabelled=without,
             missing_number=self.missing_number,
-            split_folders=not columns.split and in_split_folders(probed, columns.key),
         )
+
+    def with_split_folders(
+        self, columns: Columns, probed: Probed, manifests: Sequence[Manifest], rows: RowReader
+    ) -> Columns:
+        """Whether the files' folders state the splits, where nothing else does.
+
+        A folder `train` alone states nothing that `--split` could not divide.
+        """
+        states = not columns.split and are_in_split_folders(probed, columns.key)
+        if states and self.divided:
+            states = not are_in_one_folder(manifests, rows, columns.key)
+        return dataclasses.replace(columns, split_folders=states)
 
 
 def _tell(what: str, names: Collection[str]) -> None:
@@ -174,6 +188,7 @@ class ReadCsv(ReadManifest):
         probed = first_rows(manifests, rows)
         check_ignored(self.ignore_columns, list(filter(None, names)))
         columns = self.columns(names, probed, look(probed, kind_of_text))
+        columns = self.with_split_folders(columns, probed, manifests, rows)
         return ReadManifests(manifests, columns, rows, csv_row_kinds)
 
 
@@ -202,6 +217,7 @@ class ReadJsonl(ReadManifest):
         columns = self.columns(names, probed, looks)
         columns = with_lists(columns, looks, [row.values for _, row in probed])
         check_first_rows(probed, columns)
+        columns = self.with_split_folders(columns, probed, manifests, json_rows)
         return ReadManifests(manifests, columns, json_rows, json_row_kinds)
 
 

@@ -107,6 +107,22 @@ def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, re
     assert (splits["more/x.png"], splits["test/y.png"]) == (None, "test")
 
 
+@pytest.mark.parametrize(
+    ("later", "divided", "expected"),
+    [
+        pytest.param("train/y.png", False, {"train"}, id="one folder"),
+        pytest.param("train/y.png", True, {None}, id="one folder, to be divided"),
+        pytest.param("test/y.png", True, {"train", "test"}, id="another folder behind"),
+        pytest.param("more/y.png", True, {None}, id="a folder of no split behind"),
+    ],
+)
+def test_one_split_folder_may_be_divided(tmp_path, read_manifest, later, divided, expected):
+    names = [*(f"train/{number}.png" for number in range(100)), later]
+    path = write(tmp_path / "m.csv", "\n".join(["file_name", *names]))
+    splits = split_by_key(read_manifest(ReadCsv(path, divided=divided)))
+    assert set(splits.values()) == expected
+
+
 @pytest.mark.parametrize("top", ["", "data/"])
 def test_a_folder_without_a_manifest_beside_others_is_told(tmp_path, read_manifest, caplog, top):
     write(tmp_path / f"{top}train/metadata.csv", "file_name\na.jpg\n")
