@@ -8,16 +8,9 @@ from typing import Any
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature, feature_to_json, features_from_json
-from trainer.tasks.inputs import INPUTS, Input, Settings, input_type
-from trainer.tasks.inputs.array import Array
-from trainer.tasks.inputs.audio import Audio
-from trainer.tasks.inputs.category import Category
-from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Numbers as InputNumbers
-from trainer.tasks.inputs.sequences import Ids, Series
-from trainer.tasks.inputs.words import Words
+from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, described
-from trainer.tasks.targets import TARGETS, ManyClasses, MultiHot, Numbers, OneClass, Target
+from trainer.tasks.targets import TARGETS, Numbers
 from trainer.tasks.task import Task
 
 
@@ -93,13 +86,13 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
             rate = f", {feature.sample_rate} samples a second" if feature.sample_rate else ""
             raise ConfigError(
                 f"{described(feature)} has shape {list(feature.shape)}{rate}, and the model was "
-                f"trained on {in_words(each)}; give data of the same features"
+                f"trained on {each.in_words}; give data of the same features"
             )
     goal = choose_target(features, task.target, isinstance(task.goal, Numbers))
     if goal != task.goal:
         raise ConfigError(
-            f"the target {described(features[task.target])} is {in_words(goal)}, and the model was "
-            f"trained on {in_words(task.goal)}; give data of the same features"
+            f"the target {described(features[task.target])} is {goal.in_words}, and the model was "
+            f"trained on {task.goal.in_words}; give data of the same features"
         )
     if goal.classes and goal.classes != task.classes:
         pairs = enumerate(itertools.zip_longest(goal.classes, task.classes))
@@ -109,31 +102,3 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
             f"number {number} is {found!r} in the data and {known!r} to the model; give data of "
             "the same classes"
         )
-
-
-def in_words(each: Input | Target) -> str:
-    """What an input or a target is, without what was learned: `an array of 8 x 8 x 1`."""
-    match each:
-        case Array(sizes=sizes):
-            return f"an array of {' x '.join(map(str, sizes))}"
-        case Audio(sample_rate=rate):
-            return f"sound of {rate} samples a second"
-        case Category():
-            return "a class label"
-        case Image(channels=channels):
-            return f"pictures of {channels} channel(s)"
-        case Ids():
-            return "a sequence of int64, of any length"
-        case Series(size=size):
-            return f"a sequence of numbers, {size} a row, of any length"
-        case Words(is_text=is_text):
-            return "a text" if is_text else "a sequence of strings, of any length"
-        case OneClass(is_text=is_text):
-            return f"one class a record, by {'name' if is_text else 'number'}"
-        case MultiHot():
-            return "a 0 or 1 for each of several classes"
-        case ManyClasses():
-            return "any number of classes a record"
-        case InputNumbers(size=size) | Numbers(size=size):
-            return f"{size} number(s) a record"
-    return each.kind

@@ -38,6 +38,10 @@ class Array(Input):
         return cls(name=feature.name, sizes=sizes if len(sizes) == 3 else (*sizes, 1))
 
     @property
+    def in_words(self) -> str:
+        return f"an array of {' x '.join(map(str, self.sizes))}"
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         return self.sizes
 

@@ -46,6 +46,10 @@ class Audio(Input):
         )
 
     @property
+    def in_words(self) -> str:
+        return f"sound of {self.sample_rate} samples a second"
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length,)
 

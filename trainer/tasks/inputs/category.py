@@ -34,6 +34,10 @@ class Category(Input):
         return cls(name=feature.name, num_classes=len(feature.classes))
 
     @property
+    def in_words(self) -> str:
+        return "a class label"
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         return (1,)
 

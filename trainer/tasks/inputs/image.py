@@ -45,6 +45,10 @@ class Image(Input):
         )
 
     @property
+    def in_words(self) -> str:
+        return f"pictures of {self.channels} channel(s)"
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.height, self.width, self.channels)
 

@@ -49,6 +49,11 @@ class Input(abc.ABC):
         """The input that `feature` is, with nothing learned yet."""
 
     @property
+    @abc.abstractmethod
+    def in_words(self) -> str:
+        """What it is, without what was learned: "an array of 8 x 8 x 1"."""
+
+    @property
     def group(self) -> str:
         """What it is to the choice of a task."""
         return self.kind

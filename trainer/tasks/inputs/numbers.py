@@ -48,6 +48,10 @@ class Numbers(Input):
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
 
     @property
+    def in_words(self) -> str:
+        return f"{self.size} number(s) a record"
+
+    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.size,)
 

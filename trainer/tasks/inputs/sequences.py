@@ -41,6 +41,10 @@ class Ids(Input):
         return cls(name=feature.name, length=settings.lengths.get(feature.name))
 
     @property
+    def in_words(self) -> str:
+        return "a sequence of int64, of any length"
+
+    @property
     def group(self) -> str:
         return "sequence"
 
@@ -111,6 +115,10 @@ class Series(Input):
             size=math.prod(size or 1 for size in feature.shape[1:]),
             length=settings.lengths.get(feature.name),
         )
+
+    @property
+    def in_words(self) -> str:
+        return f"a sequence of numbers, {self.size} a row, of any length"
 
     @property
     def group(self) -> str:

@@ -48,6 +48,10 @@ class Words(Input):
         )
 
     @property
+    def in_words(self) -> str:
+        return "a text" if self.is_text else "a sequence of strings, of any length"
+
+    @property
     def group(self) -> str:
         return "text" if self.is_text else "sequence"
 

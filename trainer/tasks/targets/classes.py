@@ -62,6 +62,10 @@ class OneClass(Target):
         )
 
     @property
+    def in_words(self) -> str:
+        return f"one class a record, by {'name' if self.is_text else 'number'}"
+
+    @property
     def num_outputs(self) -> int:
         return len(self.classes)
 
@@ -127,6 +131,10 @@ class ManyClasses(Target):
         return cls(name=feature.name, classes=feature.classes)
 
     @property
+    def in_words(self) -> str:
+        return "any number of classes a record"
+
+    @property
     def num_outputs(self) -> int:
         return len(self.classes)
 
@@ -171,6 +179,10 @@ class MultiHot(ManyClasses):
         (size,) = feature.shape
         assert size is not None
         return cls(name=feature.name, classes=_numbered(size - 1))
+
+    @property
+    def in_words(self) -> str:
+        return "a 0 or 1 for each of several classes"
 
     def host_step(self) -> Callable[[Any], Any]:
         """To float32 [b, classes] of 0 and 1."""

@@ -53,6 +53,10 @@ class Numbers(Target):
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
 
     @property
+    def in_words(self) -> str:
+        return f"{self.size} number(s) a record"
+
+    @property
     def classes(self) -> tuple[str, ...]:  # type: ignore[override]
         """None."""
         return ()

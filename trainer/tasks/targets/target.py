@@ -40,6 +40,11 @@ class Target(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def in_words(self) -> str:
+        """What it is, without what was learned: "one class a record, by number"."""
+
+    @property
+    @abc.abstractmethod
     def num_outputs(self) -> int:
         """Of the model: it yields [b, num_outputs]."""
 
