@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from trainer.config import (
@@ -62,8 +63,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; the epochs done are kept, --resume goes on", file=sys.stderr)
         return 1
-    print(json.dumps(result))
+    print(as_json(result))
     return 0
+
+
+def as_json(metrics: Mapping[str, float]) -> str:
+    """One JSON object, in which a metric that is no number (NaN, infinity) is null."""
+    return json.dumps(
+        {name: value if math.isfinite(value) else None for name, value in metrics.items()}
+    )
 
 
 def _train(arguments: dict[str, Any]) -> dict[str, float]:

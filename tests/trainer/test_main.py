@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import config as tensorflow_config
 
-from trainer.__main__ import main
+from trainer.__main__ import as_json, main
 
 
 def options(data, run, *more):
@@ -253,3 +253,9 @@ def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
     assert set(result) == {"epoch", "loss", "accuracy"}
     assert np.isfinite(result["loss"])
     assert tf.io.gfile.exists(str(tmp_path / "model.keras"))
+
+
+def test_metrics_that_are_no_numbers_are_still_json():
+    text = as_json({"epoch": 2, "loss": float("nan"), "mse": float("inf"), "accuracy": 0.5})
+
+    assert text == '{"epoch": 2, "loss": null, "mse": null, "accuracy": 0.5}'
