@@ -103,7 +103,7 @@ def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], 
             tables += _tables(group, ignored)
         except RecordError as error:
             rejected.append(Rejected(source=_name(group), reason=error.reason, detail=error.detail))
-    if not any(reject.bad for reject in rejected):
+    if ignored and not any(reject.bad for reject in rejected):
         check_ignored(ignored, [*dict.fromkeys(itertools.chain.from_iterable(map(_names, groups)))])
     _check(tables)
     rejected += [
