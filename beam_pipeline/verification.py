@@ -4,7 +4,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow.parquet
@@ -59,49 +59,51 @@ def _verify_dataset_info(info: DatasetInfo) -> Iterator[str]:
         split: ([shard.num_records for shard in shards], 0 if adopted else _num_bytes(shards))
         for split, shards in info.splits.items()
     }
-    try:
-        splits = json.loads(storage.read_text(storage.join(info.directory, name)))["splits"]
-        found = {
+
+    def stated(text: str) -> Any:
+        return {
             split["name"]: (
                 list(map(int, split["shardLengths"])),
                 0 if adopted else int(split["numBytes"]),
             )
-            for split in splits
+            for split in json.loads(text)["splits"]
         }
-    except RecordError as error:
-        yield f"{name}: {error.reason}"
-    except (ValueError, KeyError, TypeError) as error:
-        yield f"{name}: cannot be understood: {error!r}"
-    else:
-        if found != counts:
-            yield f"{name}: its splits are not those of metadata.json"
+
+    yield from _compare(info, name, stated, counts, "its splits are not those of metadata.json")
 
 
 def _verify_features(info: DatasetInfo) -> Iterator[str]:
     if info.compressed or info.metadata["config"].get("adopted"):  # TFDS's own may be kept
         return
-    name = "features.json"
-    try:
-        keys = json.loads(storage.read_text(storage.join(info.directory, name)))["featuresDict"]
-        found = set(keys["features"])
-    except RecordError as error:
-        yield f"{name}: {error.reason}"
-    except (ValueError, KeyError, TypeError) as error:
-        yield f"{name}: cannot be understood: {error!r}"
-    else:
-        if found != {key for feature in info.features for key in tfds.leaves(feature)}:
-            yield f"{name}: its keys are not those of metadata.json's features"
+    keys = {key for feature in info.features for key in tfds.leaves(feature)}
+
+    def stated(text: str) -> Any:
+        return set(json.loads(text)["featuresDict"]["features"])
+
+    problem = "its keys are not those of metadata.json's features"
+    yield from _compare(info, "features.json", stated, keys, problem)
 
 
 def _verify_class_names(info: DatasetInfo) -> Iterator[str]:
     if info.metadata["config"].get("adopted"):
         return
     for name, text in class_names.texts(info.features).items():
-        try:
-            if storage.read_text(storage.join(info.directory, name)) != text:
-                yield f"{name}: its classes are not those of metadata.json"
-        except RecordError as error:
-            yield f"{name}: {error.reason}"
+        yield from _compare(info, name, str, text, "its classes are not those of metadata.json")
+
+
+def _compare(
+    info: DatasetInfo, name: str, stated: Callable[[str], Any], expected: Any, problem: str
+) -> Iterator[str]:
+    """Tells `problem` where what the text of a file states is not what is `expected`."""
+    try:
+        found = stated(storage.read_text(storage.join(info.directory, name)))
+    except RecordError as error:
+        yield f"{name}: {error.reason}"
+    except (ValueError, KeyError, TypeError) as error:
+        yield f"{name}: cannot be understood: {error!r}"
+    else:
+        if found != expected:
+            yield f"{name}: {problem}"
 
 
 def _num_bytes(shards: Iterable[ShardEntry]) -> int:
@@ -217,11 +219,6 @@ def _verify_index(
 def _verify_offsets(
     info: DatasetInfo, shard: ShardEntry, spans: list[tuple[int, int]]
 ) -> Iterator[str]:
-    name = f"index/{shard.file}.idx"
-    try:
-        text = storage.read_text(storage.join(info.directory, name))
-    except RecordError as error:
-        yield f"{name}: {error.reason}"
-        return
-    if text != "".join(f"{offset} {length}\n" for offset, length in spans):
-        yield f"{name}: its offsets are not those of the shard's records"
+    lines = "".join(f"{offset} {length}\n" for offset, length in spans)
+    problem = "its offsets are not those of the shard's records"
+    yield from _compare(info, f"index/{shard.file}.idx", str, lines, problem)

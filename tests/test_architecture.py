@@ -39,7 +39,8 @@ LAYERS = {
     """,
     "trainer": """
         errors
-        arguments features progress
+        arguments progress
+        features
         parsing config observation
         explaining batching elements counting inference
         padding declaration

@@ -123,7 +123,7 @@ def known(features: Mapping[str, Feature], sample: Sample) -> Schema:
     except ConfigError as error:
         raise ConfigError(
             f"{error}. That is what the model was trained on: give data of the same features, or "
-            f"declare them by --schema FILE"
+            "declare them by --schema FILE"
         ) from error
     return Schema(
         features=found,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from trainer.arguments import is_whole
 from trainer.errors import ConfigError, UnknownNameError
 
 KINDS = (
@@ -49,26 +50,22 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _fits(value: Any, dtype: str) -> bool:
     if dtype == "int64":
-        return _is_whole(value)
+        return is_whole(value)
     return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
 
 
 # What JSON can get wrong: whether a field's value fits, and what is wanted.
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
-    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_whole, "a whole number")),
+    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (is_whole, "a whole number")),
     "shape": (
-        lambda value: _is_list(value) and all(each is None or _is_whole(each) for each in value),
+        lambda value: _is_list(value) and all(each is None or is_whole(each) for each in value),
         "a list of whole numbers, null where a size varies",
     ),
     "classes": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),

@@ -154,7 +154,7 @@ def _label(feature: Feature) -> dict[str, Any]:
     text_key = f"{feature.key.removesuffix('/label')}/text"
     num_classes = len(feature.classes) + feature.label_offset
     number = _class_label(num_classes) if feature.classes else _tensor("int64")
-    if feature.shape or (feature.bare and feature.default is not None):  # TFDS has no default
+    if feature.shape or feature.may_lack_key:  # TFDS has no default
         return {feature.key: _sequence(number), text_key: _sequence(_bytes_text())}
     return {feature.key: number, text_key: _bytes_text()}
 

@@ -45,7 +45,7 @@ def conforming(
             fitting[feature.name] = value
         elif feature.kind in _MAY_LACK:
             continue
-        if may_be_nan and isinstance(value, float) and math.isnan(value) and _is_float(feature):
+        if may_be_nan and isinstance(value, float) and math.isnan(value) and feature.is_fraction:
             continue
         if value is None or not _fits(feature, value):
             raise RecordError(
@@ -53,10 +53,6 @@ def conforming(
                 f"{feature.name!r} is {_told(value)}, where {_expected(feature)} was expected",
             )
     return fitting
-
-
-def _is_float(feature: Feature) -> bool:
-    return (feature.kind, feature.dtype) == ("scalar", "float32")
 
 
 def _fits(feature: Feature, value: Value) -> bool:

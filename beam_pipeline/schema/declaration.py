@@ -9,7 +9,13 @@ import yaml
 
 from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.schema.feature import KINDS, STORED_INTEGERS, Feature, usual_key
+from beam_pipeline.schema.feature import (
+    KINDS,
+    STORED_INTEGERS,
+    Feature,
+    tokens_feature,
+    usual_key,
+)
 
 _DTYPES = {
     "image": ("uint8",),
@@ -87,12 +93,7 @@ def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
     """`schema` with the tokens that a tokenizer makes of each text, where they are not declared."""
     declared = {feature.name for feature in schema}
     names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
-    made = (
-        Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
-        for name in names
-        if name not in declared
-    )
-    return (*schema, *made)
+    return (*schema, *(tokens_feature(name) for name in names if name not in declared))
 
 
 def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:

@@ -69,6 +69,16 @@ class Feature:
     keypoints: int = 0
     default: int | None = None
 
+    @property
+    def is_fraction(self) -> bool:
+        """Whether it is one float32 number a record, for which NaN may stand."""
+        return (self.kind, self.dtype) == ("scalar", "float32")
+
+    @property
+    def may_lack_key(self) -> bool:
+        """Whether records that others wrote may be without its key."""
+        return self.bare and self.default is not None
+
     def to_json(self) -> dict[str, Any]:
         """The feature as metadata.json holds it; what is empty is left out."""
         required = {"name", "kind", "dtype", "shape", "key"}
@@ -85,6 +95,11 @@ class Feature:
         """The feature that `to_json` gave."""
         tuples = {name: tuple(data[name]) for name in ("shape", "classes") if name in data}
         return cls(**{**data, **tuples})
+
+
+def tokens_feature(name: str) -> Feature:
+    """The numbers that a tokenizer makes of a text: any number of them."""
+    return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
 
 
 def usual_key(name: str, kind: str, *, with_image: bool) -> str:

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema import stored_inference
-from beam_pipeline.schema.feature import STORED_INTEGERS, Feature, usual_key
+from beam_pipeline.schema.feature import (
+    STORED_INTEGERS,
+    Feature,
+    tokens_feature,
+    usual_key,
+)
 from beam_pipeline.schema.observation import Observed
 
 # A tensor of more values is stored as one raw value: parsing a list costs by the number.
@@ -45,7 +50,7 @@ def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
     features = tuple(schema)
     tokens = {f"{feature.name}/tokens" for feature in features if feature.kind == "text"}
     return tuple(
-        dataclasses.replace(feature, kind="sequence", dtype="int64", shape=(None,), encoding="")
+        tokens_feature(feature.name)
         if feature.name in tokens and feature.kind == "tensor"
         else feature
         for feature in features

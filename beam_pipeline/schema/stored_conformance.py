@@ -85,8 +85,8 @@ def _of_key(feature: Feature) -> Wanted:
         case "boxes":
             return Wanted("float32", length=None, rows=4)
         case "class_label":
-            may_lack = feature.bare and feature.default is not None
-            return Wanted("int64", length=None if feature.shape else 1, may_lack=may_lack)
+            length = None if feature.shape else 1
+            return Wanted("int64", length=length, may_lack=feature.may_lack_key)
         case "scalar":
             return Wanted(kind)
     return Wanted("bytes")

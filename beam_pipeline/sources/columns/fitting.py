@@ -47,8 +47,7 @@ def fit(
         RecordError: "does not fit the schema"; the detail names column, value, and what was
             expected.
     """
-    is_number = (feature.kind, feature.dtype) == ("scalar", "float32")
-    if is_number and missing_number is not None and _is_empty(value):
+    if feature.is_fraction and missing_number is not None and _is_empty(value):
         return missing_number
     try:
         return _READERS[feature.kind](feature, value, path_of)

@@ -67,11 +67,10 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="session")
-def store() -> Callable[..., tuple[ImageFacts, bytes]]:
-    """What the stages do to a picture: inspect it, and later encode it."""
+def inspected() -> Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]]:
+    """The facts of a picture, and what of them a record carries to where it is encoded."""
 
-    def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
-        options = options or ImageOptions()
+    def run(data: bytes, options: ImageOptions) -> tuple[ImageFacts, records.Image]:
         facts = inspect_image(data, options)
         image = records.Image(
             file=records.FileRef(path="/a"),
@@ -81,6 +80,20 @@ def store() -> Callable[..., tuple[ImageFacts, bytes]]:
             channels=facts.channels,
             conversions=facts.conversions,
         )
+        return facts, image
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def store(
+    inspected: Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]],
+) -> Callable[..., tuple[ImageFacts, bytes]]:
+    """What the stages do to a picture: inspect it, and later encode it."""
+
+    def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
+        options = options or ImageOptions()
+        facts, image = inspected(data, options)
         stored = encode_image(data, image, options)
         assert encode_image(data, image, options) == stored  # the same bytes each time
         return facts, stored

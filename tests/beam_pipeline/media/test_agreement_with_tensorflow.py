@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
 
@@ -15,22 +14,19 @@ Encode = Callable[..., bytes]
 OPTIONS = ImageOptions(max_pixels=1_000_000)
 
 
-def assert_tensorflow_agrees(data: bytes, options: ImageOptions) -> None:
-    """Raises RecordError when `data` does not pass."""
-    facts = inspect_image(data, options)
-    image = records.Image(
-        file=records.FileRef(path="/a"),
-        format=facts.format,
-        width=facts.width,
-        height=facts.height,
-        channels=facts.channels,
-        conversions=facts.conversions,
-    )
-    stored = encode_image(data, image, options)
-    as_it_is = tf.io.decode_image(stored, expand_animations=False)
-    assert as_it_is.shape == (facts.height, facts.width, facts.channels)
-    decode = tf.io.decode_jpeg if facts.format == "jpeg" else tf.io.decode_png
-    assert decode(stored, channels=3).shape == (facts.height, facts.width, 3)
+@pytest.fixture
+def assert_tensorflow_agrees(inspected) -> Callable[[bytes, ImageOptions], None]:
+    """Raises RecordError when the data does not pass."""
+
+    def check(data: bytes, options: ImageOptions) -> None:
+        facts, image = inspected(data, options)
+        stored = encode_image(data, image, options)
+        as_it_is = tf.io.decode_image(stored, expand_animations=False)
+        assert as_it_is.shape == (facts.height, facts.width, facts.channels)
+        decode = tf.io.decode_jpeg if facts.format == "jpeg" else tf.io.decode_png
+        assert decode(stored, channels=3).shape == (facts.height, facts.width, 3)
+
+    return check
 
 
 @pytest.mark.parametrize(
@@ -66,14 +62,16 @@ def assert_tensorflow_agrees(data: bytes, options: ImageOptions) -> None:
     [{}, {"max_side": 7}, {"format": "jpeg"}, {"format": "png", "size": (5, 9)}],
     ids=str,
 )
-def test_formats_and_modes(encode: Encode, file_format, mode, save, options):
+def test_formats_and_modes(
+    encode: Encode, assert_tensorflow_agrees, file_format, mode, save, options
+):
     assert_tensorflow_agrees(encode(file_format, mode, **save), ImageOptions(**options))
 
 
 @pytest.mark.parametrize("interlaced", [False, True])
 @pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("color_type", [0, 2, 3, 4, 6])
-def test_kinds_of_png(make_png, bits, color_type, interlaced):
+def test_kinds_of_png(make_png, assert_tensorflow_agrees, bits, color_type, interlaced):
     data = make_png(bits, color_type, interlaced=interlaced)
     if color_type == 0 or bits == 8 or (bits == 16) == (color_type != 3):
         assert_tensorflow_agrees(data, OPTIONS)
@@ -93,7 +91,9 @@ def test_kinds_of_png(make_png, bits, color_type, interlaced):
         ("PNG", "P", {"transparency": 3}),
     ],
 )
-def test_damage_that_passes_is_harmless(encode: Encode, file_format, mode, save):
+def test_damage_that_passes_is_harmless(
+    encode: Encode, assert_tensorflow_agrees, file_format, mode, save
+):
     """Random changes: each either is refused here, or is nothing to TensorFlow's decoder."""
     original = encode(file_format, mode, **save)
     chance = random.Random(5)
@@ -118,14 +118,7 @@ def test_damage_that_passes_is_harmless(encode: Encode, file_format, mode, save)
     assert passed > 0 or file_format == "PNG"  # whose checksums find everything
 
 
-def test_pixels_are_equal_where_nothing_is_lost(encode: Encode, make_image):
-    facts = inspect_image(encode("TIFF"), OPTIONS)
-    image = records.Image(
-        file=records.FileRef(path="/a"),
-        format=facts.format,
-        width=facts.width,
-        height=facts.height,
-        conversions=facts.conversions,
-    )
+def test_pixels_are_equal_where_nothing_is_lost(encode: Encode, inspected, make_image):
+    _, image = inspected(encode("TIFF"), OPTIONS)
     decoded = tf.io.decode_image(encode_image(encode("TIFF"), image, OPTIONS)).numpy()
     assert (Image.fromarray(decoded).tobytes()) == make_image().tobytes()

@@ -1,12 +1,13 @@
 """Fixtures of the sources' tests."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from beam_pipeline.records import Record, Rejected
+from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.sources.gather import Entry, gathered, in_batches
 
 
 @pytest.fixture
@@ -35,3 +36,21 @@ def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Reject
         return records, rejects
 
     return sort
+
+
+@pytest.fixture(scope="session")
+def gather() -> Callable[..., list[Any]]:
+    """gather(yielded, join, *arguments): what `Gather` makes of a reader's yield, without Beam."""
+
+    def run(
+        yielded: Iterable[Entry | Element], join: Callable[..., Iterable[Element]], *arguments: Any
+    ) -> list[Any]:
+        entries: list[Entry] = []
+        elements: list[Any] = []
+        for each in yielded:
+            (entries if isinstance(each, Entry) else elements).append(each)  # type: ignore[arg-type]
+        for key, values in gathered(batch for _, batch in in_batches(entries)):
+            elements += join(key, values, *arguments)
+        return elements
+
+    return run

@@ -10,7 +10,6 @@ import pytest
 
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.columns.kinds import merge_kinds
-from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.manifest.read import ReadManifest, kinds_of, read_rows, read_table
 from beam_pipeline.sources.manifest.records import records_of_key
 
@@ -72,7 +71,7 @@ def others() -> Callable[[Record], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def read_manifest() -> Callable[[ReadManifest], list[Any]]:
+def read_manifest(gather: Callable[..., list[Any]]) -> Callable[[ReadManifest], list[Any]]:
     """What a source of manifests yields, by the functions that it runs, without Beam."""
 
     def run(source: ReadManifest) -> list[Any]:
@@ -82,11 +81,7 @@ def read_manifest() -> Callable[[ReadManifest], list[Any]]:
         if not columns.key:
             tables = (read_table(each, columns, rows, kinds) for each in manifests)
             return list(itertools.chain.from_iterable(tables))
-        read = [row for each in manifests for row in read_rows(each, columns, rows)]
-        entries = sorted((row for row in read if isinstance(row, Entry)), key=lambda row: row[:2])
-        elements: list[Any] = [row for row in read if isinstance(row, Rejected)]
-        for key, group in itertools.groupby(entries, key=lambda entry: entry.key):
-            elements += records_of_key(key, [each.value for each in group], columns, kinds)
-        return elements
+        read = (row for each in manifests for row in read_rows(each, columns, rows))
+        return gather(read, records_of_key, columns, kinds)
 
     return run

@@ -1,7 +1,6 @@
 """Tars of a few members, and what the source makes of them."""
 
 import io
-import itertools
 import json
 import tarfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ import pytest
 
 from beam_pipeline.records import Record, Rejected, file_of
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tar.read import is_tar, read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -70,7 +70,9 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
 
 @pytest.fixture
 def read(
-    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found]
+    write: Callable[[Mapping[str, Any]], str],
+    by_name: Callable[..., Found],
+    gather: Callable[..., list[Any]],
 ) -> Callable[..., Found]:
     """What `ReadTar` yields of such tars, without Beam: (records by key, rejects by source)."""
 
@@ -83,17 +85,11 @@ def read(
         schema: Sequence[Feature] = (),
     ) -> Found:
         files, _ = find_files(f"{write(tars)}/{path}", is_tar)
-        entries: list[Any] = []
-        elements: list[Any] = []
-        for each in (each for file in files for each in read_tar(file, schema, ignore_columns)):
-            (elements if isinstance(each, Rejected) else entries).append(each)
-        seen = merge_seen(seen_in([part]) for _, _, (_, part), _ in entries)
+        found = [each for file in files for each in read_tar(file, schema, ignore_columns)]
+        parts = (each.value[1] for each in found if isinstance(each, Entry))
+        seen = merge_seen(seen_in([part]) for part in parts)
         labels = list(filter(None, label_column.split(",")))
         roles = find_roles(seen, labels, schema, ignore_columns)
-        entries.sort(key=lambda entry: entry[:2])
-        for key, group in itertools.groupby(entries, key=lambda entry: entry.key):
-            members = [entry.value for entry in group]
-            elements += record_of_parts(key, members, roles, classes, schema)
-        return by_name(elements)
+        return by_name(gather(found, record_of_parts, roles, classes, schema))
 
     return run
