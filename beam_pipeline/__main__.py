@@ -11,7 +11,7 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Beam says at its import that BigQuery's client is missing; nobody here asks for it.
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
-    from beam_pipeline import commands
+    from beam_pipeline.cli import commands
 
     return commands.main()
 

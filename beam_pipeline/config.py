@@ -8,14 +8,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from beam_pipeline import storage, tokens
-from beam_pipeline.boxes import FORMATS as BOX_FORMATS
-from beam_pipeline.boxes import POLICIES as BOX_POLICIES
-from beam_pipeline.boxes import Policy
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect import tokens
+from beam_pipeline.inspect.boxes import FORMATS as BOX_FORMATS
+from beam_pipeline.inspect.boxes import POLICIES as BOX_POLICIES
+from beam_pipeline.inspect.boxes import Policy
+from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
-from beam_pipeline.rules import Rules
 from beam_pipeline.schema.declaration import with_tokens
 from beam_pipeline.schema.feature import Feature
 
@@ -27,7 +28,7 @@ COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
 MISSING_NUMBERS = ("reject", "nan")
 
-# Where the data lies, how fast it is read and whether an old data set may go: these
+# Where the data lies, how fast it is read and whether an old dataset may go: these
 # change no byte of the result, so they are no part of the fingerprint.
 _NOT_CONTENT = frozenset({"input", "output", "image_root", "overwrite", "threads"})
 
@@ -38,8 +39,8 @@ class BuildConfig:
 
     Attributes:
         input: The folder or annotation file to read; empty for a source of the user's own.
-        output: DATA_DIR; the data set's directory is `<output>/<name>/<version>`.
-        name: The data set's name: lower-case letters, digits and underscores. Default: the
+        output: DATA_DIR; the dataset's directory is `<output>/<name>/<version>`.
+        name: The dataset's name: lower-case letters, digits and underscores. Default: the
             input's.
         version: Three numbers: "1.0.0".
         layout: One of LAYOUTS; "auto" finds out by looking.
@@ -50,13 +51,13 @@ class BuildConfig:
         num_shards: Shards of every split, or by split name.
         target_shard_bytes: Bytes a shard aims at, where num_shards does not say.
         compression: One of COMPRESSIONS.
-        overwrite: Whether a finished data set in the output is replaced.
+        overwrite: Whether a finished dataset in the output is replaced.
         duplicates: One of DUPLICATE_POLICIES, for records of equal content.
         max_bad_fraction: Above this fraction of rejected records the build fails.
-        box_policy: What becomes of boxes that reach outside the picture.
+        box_policy: What becomes of boxes that reach outside the image.
         box_format: The format of boxes in a manifest.
         classes: The class names in order, where the layout declares none.
-        image: How pictures are checked and stored.
+        image: How images are checked and stored.
         audio: How sounds are checked and stored.
         tokenizer: A tokenizer's file, for the tokens of every text; "" for none.
         schema: What the records hold; empty finds out by looking at all of them.
@@ -180,7 +181,7 @@ class BuildConfig:
 
     @property
     def dataset_dir(self) -> str:
-        """The data set's directory."""
+        """The dataset's directory."""
         return storage.join(self.output, self.name, self.version)
 
     @property
@@ -212,7 +213,7 @@ class BuildConfig:
 
 
 def default_name(path: str) -> str:
-    """A data set's name from its input's: "Blood Cells/" gives "blood_cells"."""
+    """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = path.rstrip("/").rpartition("/")[2]
     stem = re.sub(
         r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|np[yz]|tfrecords?)$", "", stem, flags=re.IGNORECASE

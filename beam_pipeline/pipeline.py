@@ -11,21 +11,21 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import errors
-from beam_pipeline.assign import Assigned, AssignShards
-from beam_pipeline.batches import BatchSource
-from beam_pipeline.census import Plan
-from beam_pipeline.commit import Commit
+from beam_pipeline.assign.census import Plan
+from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset import DatasetInfo, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.describe import tfds
-from beam_pipeline.inspection import InspectMedia
-from beam_pipeline.job import collecting_rarely, drop_unfinished, exclusive, explained, watched
-from beam_pipeline.receipts import scratch_dir
+from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
-from beam_pipeline.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
+from beam_pipeline.running.batches import BatchSource
+from beam_pipeline.running.job import collecting_rarely, exclusive, explained, watched
+from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources import find_layout, settled, source_of
-from beam_pipeline.write import WriteShards
+from beam_pipeline.write.commit import Commit
+from beam_pipeline.write.receipts import drop_unfinished, scratch_dir
+from beam_pipeline.write.stage import WriteShards
 
 
 @dataclasses.dataclass
@@ -59,9 +59,9 @@ class PlanDataset(beam.PTransform):
 
 @dataclasses.dataclass
 class WriteDataset(beam.PTransform):
-    """Elements of a source (`Record | Rejected | DeclaredClasses`) to a data set on disk.
+    """Elements of a source (`Record | Rejected | DeclaredClasses`) to a dataset on disk.
 
-    Yields the data set's directory, once it is committed.
+    Yields the dataset's directory, once it is committed.
 
     Raises (at construction) DatasetExistsError, and while the pipeline runs DataError,
     CountMismatchError, SourceChangedError; then nothing is committed.
@@ -85,7 +85,7 @@ def build(
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
 ) -> DatasetInfo:
-    """Builds the data set that `config` describes, and returns it once it is committed.
+    """Builds the dataset that `config` describes, and returns it once it is committed.
 
     Args:
         config: What to build, from what, to where.
@@ -93,7 +93,7 @@ def build(
         source: Yields the records; default: the layout found at `config.input`.
 
     Raises:
-        ConfigError: An option cannot be used, or the data set is there already.
+        ConfigError: An option cannot be used, or the dataset is there already.
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """

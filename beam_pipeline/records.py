@@ -4,7 +4,7 @@ A source yields `Record`s, `Rejected`s for what it cannot use, and, where the la
 its classes, one `DeclaredClasses` a class feature. All three may be mixed in one PCollection.
 
 None has slots: records are pickled several times on their way, and a frozen dataclass with
-slots takes twice as long there (21 µs against 9 for a labelled picture, both ways).
+slots takes twice as long there (21 µs against 9 for a labelled image, both ways).
 """
 
 import dataclasses
@@ -34,13 +34,13 @@ class FileRef:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Image:
-    """One picture; a source gives `file` alone, Inspect fills in the rest.
+    """One image; a source gives `file` alone, Inspect fills in the rest.
 
     Attributes:
-        file: The encoded picture.
+        file: The encoded image.
         format: "jpeg" or "png": the encoding in which it will be stored.
-        width: Pixels, of the upright picture as stored.
-        height: Pixels, of the upright picture as stored.
+        width: Pixels, of the upright image as stored.
+        height: Pixels, of the upright image as stored.
         channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.
         conversions: Why the stored bytes differ from the file's, such as "orientation";
             empty when the file's own bytes are stored.
@@ -128,8 +128,8 @@ class Stored:
         num_bytes: Bytes of one bytes value.
         num_characters: Of a text.
         floats: As what one bytes value may be read: "float32", "float64".
-        sha256: Hex digest of a picture or sound, once inspected.
-        shape: (height, width) in pixels of a picture, (samples, channels) of a sound, as stored.
+        sha256: Hex digest of an image or sound, once inspected.
+        shape: (height, width) in pixels of an image, (samples, channels) of a sound, as stored.
         sample_rate: Of a sound.
     """
 
@@ -147,7 +147,7 @@ class Stored:
 
 
 class Expected(NamedTuple):
-    """What a key of an Example holds in the first records of its data set.
+    """What a key of an Example holds in the first records of its dataset.
 
     Attributes:
         kind: The list's: "int64", "float32" or "bytes".
@@ -166,7 +166,7 @@ class StoredExample:
 
     Attributes:
         file: The record's whole frame in a TFRecord file that is not compressed.
-        expected: What the first records of the data set have, by key; every record is held
+        expected: What the first records of the dataset have, by key; every record is held
             against it, unless the user declares a schema.
     """
 
@@ -190,15 +190,15 @@ class ClassLabels:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Boxes:
-    """The bounding boxes of one picture, n ≥ 0 of them.
+    """The bounding boxes of one image, n ≥ 0 of them.
 
     A source states what the annotation says; Inspect turns it into format "rel_xyxy",
-    clipped, in the frame of the stored picture.
+    clipped, in the frame of the stored image.
 
     Attributes:
         coordinates: n rows of four numbers, in `format`.
         format: One of `boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
-            pixels, or the same with the prefix "rel_" in fractions of the picture.
+            pixels, or the same with the prefix "rel_" in fractions of the image.
         labels: n class names; empty when the boxes have no classes.
         attributes: More facts of each box, n values a name: "difficult", "is_crowd"
             (ints), "area" (float, pixels²), ….
@@ -234,7 +234,7 @@ class Record:
     """One example before it is written.
 
     Attributes:
-        key: Unique in the data set and stable from run to run: the path relative to the
+        key: Unique in the dataset and stable from run to run: the path relative to the
             input, with forward slashes, or what the layout has instead. It decides the
             record's place, and becomes `image/filename`.
         features: Values by feature name. The names "image", "audio", "label" (a ClassLabel)
@@ -244,7 +244,7 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
         notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
-        content: Once inspected: equal for records of equal pictures, sounds and other files, or,
+        content: Once inspected: equal for records of equal images, sounds and other files, or,
             without those, for equal records.
         num_bytes: Once inspected: about how many bytes the record takes in a shard.
         example: The record itself, where it is an Example already; `features` then hold what

@@ -36,23 +36,23 @@ class Figures(NamedTuple):
 
 
 def main() -> None:
-    """Makes the pictures where they are missing, runs both in turn, prints the table."""
+    """Makes the images where they are missing, runs both in turn, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=50_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--kilobytes", type=float, default=3.0, help="about, a picture")
+    parser.add_argument("--kilobytes", type=float, default=3.0, help="about, an image")
     parser.add_argument(
         "--folder", type=Path, default=Path(tempfile.gettempdir(), "against_hand_written")
     )
     args = parser.parse_args()
-    pictures = args.folder / f"pictures_{args.count}_{args.kilobytes:g}"
-    if not pictures.exists():
-        make = [HERE / "make_images.py", pictures, "--count", str(args.count)]
+    images = args.folder / f"images_{args.count}_{args.kilobytes:g}"
+    if not images.exists():
+        make = [HERE / "make_images.py", images, "--count", str(args.count)]
         make += ["--kilobytes", str(args.kilobytes)]
         subprocess.run([sys.executable, *make], check=True)
-    build = ["-m", "beam_pipeline", "build", str(pictures), "--output", str(args.folder / "data")]
+    build = ["-m", "beam_pipeline", "build", str(images), "--output", str(args.folder / "data")]
     commands = {
-        "hand-written": [str(HERE / "hand_written.py"), str(pictures), str(args.folder / "hand")],
+        "hand-written": [str(HERE / "hand_written.py"), str(images), str(args.folder / "hand")],
         "build": [*build, "--overwrite", "--num-shards", "8"],
     }
     runs: dict[str, list[Figures]] = {name: [] for name in commands}

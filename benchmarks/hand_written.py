@@ -2,7 +2,7 @@
 
     python benchmarks/hand_written.py INPUT OUTPUT [--processes 2] [--shards 8]
 
-It makes the checks that `build` makes of every picture: magic bytes by decoding, a full
+It makes the checks that `build` makes of every image: magic bytes by decoding, a full
 decode, sha256; and shuffles. It has no rejects, splits, description, resume or second runner.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import google_crc32c
 from PIL import Image
 
-from beam_pipeline.example import encode
+from beam_pipeline.tfrecord.example import encode
 
 
 def main() -> None:
@@ -42,13 +42,13 @@ def main() -> None:
 
 
 def write_shard(output: Path, paths: list[Path], classes: list[str]) -> int:
-    """Writes the pictures at `paths`; returns how many."""
+    """Writes the images at `paths`; returns how many."""
     with output.open("wb") as shard:
         for path in paths:
             data = path.read_bytes()
-            with Image.open(io.BytesIO(data)) as picture:
-                picture.load()
-                width, height = picture.size
+            with Image.open(io.BytesIO(data)) as image:
+                image.load()
+                width, height = image.size
             name = path.parent.name
             example = encode(
                 {

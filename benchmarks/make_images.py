@@ -12,11 +12,11 @@ from PIL import Image
 
 
 def main() -> None:
-    """Reads the arguments and writes the pictures."""
+    """Reads the arguments and writes the images."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("output", type=Path)
     parser.add_argument("--count", type=int, default=50_000)
-    parser.add_argument("--kilobytes", type=float, default=3.0, help="about, a picture")
+    parser.add_argument("--kilobytes", type=float, default=3.0, help="about, an image")
     args = parser.parse_args()
     random = np.random.default_rng(0)
     side = side_of(args.kilobytes * 1024, random)
@@ -24,11 +24,11 @@ def main() -> None:
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     for number in range(args.count):
-        folders[number % 10].joinpath(f"{number:06d}.jpg").write_bytes(picture(side, random))
-    print(f"{args.count} pictures of {side}x{side} pixels in {args.output}")
+        folders[number % 10].joinpath(f"{number:06d}.jpg").write_bytes(image(side, random))
+    print(f"{args.count} images of {side}x{side} pixels in {args.output}")
 
 
-def picture(side: int, random: np.random.Generator) -> bytes:
+def image(side: int, random: np.random.Generator) -> bytes:
     """A JPEG of smooth noise, no two alike."""
     coarse = random.integers(0, 255, (max(2, side // 6), max(2, side // 6), 3), dtype=np.uint8)
     buffer = io.BytesIO()
@@ -39,9 +39,9 @@ def picture(side: int, random: np.random.Generator) -> bytes:
 
 
 def side_of(num_bytes: float, random: np.random.Generator) -> int:
-    """The side in pixels of a picture that takes about `num_bytes`."""
+    """The side in pixels of an image that takes about `num_bytes`."""
     side = 32
-    while len(picture(side, random)) < num_bytes:
+    while len(image(side, random)) < num_bytes:
         side += 4
     return side
 

@@ -1,9 +1,9 @@
-"""A source of your own: pictures listed in an SQLite database become a dataset.
+"""A source of your own: images listed in an SQLite database become a dataset.
 
     python examples/custom_source.py photos.db --output data
 
 The database has a table `photos (path TEXT, species TEXT, camera TEXT)`, with paths relative to
-the database's folder. All pictures of one camera go into one split.
+the database's folder. All images of one camera go into one split.
 """
 
 import argparse

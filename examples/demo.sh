@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Raw pictures to TFRecords to a model on two replicas: every command is shown as it runs.
+# Raw images to TFRecords to a model on two replicas: every command is shown as it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${DEMO_DIR:-demo}
@@ -15,10 +15,10 @@ say "2. Single cells, a folder a class, become TFRecords"
 run python -m beam_pipeline build "$data/cells" --output "$out/data" --overwrite \
   --split train=0.7,validation=0.15,test=0.15 --num-shards train=4,validation=1,test=1
 
-say "3. Both are read back and checked; pictures are drawn with their boxes"
+say "3. Both are read back and checked; images are drawn with their boxes"
 run python -m beam_pipeline verify "$out/data/blood/1.0.0"
 run python -m beam_pipeline verify "$out/data/cells/1.0.0"
-run python -m beam_pipeline show "$out/data/blood/1.0.0" --split test --limit 10 --images "$out/pictures" >"$out/records.txt"
+run python -m beam_pipeline show "$out/data/blood/1.0.0" --split test --limit 10 --images "$out/images" >"$out/records.txt"
 
 say "4. A classifier trains on two replicas"
 run python -m trainer train --data "$out/data/cells" --output "$out/run" --overwrite \
@@ -34,7 +34,7 @@ history = list(csv.DictReader((out / "run/history.csv").open()))
 losses = " → ".join(f"{float(row['loss']):.3f}" for row in history)
 test = json.loads((out / "test.json").read_text().splitlines()[-1])
 print(f"""datasets          {out}/data/blood/1.0.0  {out}/data/cells/1.0.0
-pictures drawn    {out}/pictures
+images drawn    {out}/images
 records as text   {out}/records.txt
 loss              {losses}
 test accuracy     {test['accuracy']:.1%}

@@ -3,7 +3,7 @@
     python examples/make_example_data.py BCCD_DIR examples/data
 
 `blood` is a part of BCCD as it is: Pascal VOC annotations and image sets. `cells` is one
-folder a class: single cells, cropped from the boxes of pictures that are not in `blood`,
+folder a class: single cells, cropped from the boxes of images that are not in `blood`,
 so that the three classes have equally many.
 """
 
@@ -27,13 +27,13 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     args = parser.parse_args()
     shutil.rmtree(args.output, ignore_errors=True)
-    chosen = copy_pictures(args.bccd, args.output / "blood")
+    chosen = copy_images(args.bccd, args.output / "blood")
     crop_cells(args.bccd, args.output / "cells", leave_out=chosen)
     shutil.copy(args.bccd.parent / "LICENSE", args.output / "LICENSE-BCCD")
 
 
-def copy_pictures(bccd: Path, output: Path) -> set[str]:
-    """Copies the first pictures of each image set; returns their stems."""
+def copy_images(bccd: Path, output: Path) -> set[str]:
+    """Copies the first images of each image set; returns their stems."""
     for folder in ("JPEGImages", "Annotations", "ImageSets/Main"):
         (output / folder).mkdir(parents=True)
     chosen: set[str] = set()
@@ -48,7 +48,7 @@ def copy_pictures(bccd: Path, output: Path) -> set[str]:
 
 
 def crop_cells(bccd: Path, output: Path, leave_out: set[str]) -> None:
-    """Cuts equally many cells of each class out of the pictures that are not left out."""
+    """Cuts equally many cells of each class out of the images that are not left out."""
     boxes: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for path in sorted((bccd / "Annotations").glob("*.xml")):
         if path.stem in leave_out:
@@ -64,14 +64,14 @@ def crop_cells(bccd: Path, output: Path, leave_out: set[str]) -> None:
         folder.mkdir(parents=True)
         sample = random.Random(0).sample(of_class, min(CELLS_A_CLASS, len(of_class)))
         for number, (stem, sides) in enumerate(sorted(sample)):
-            with Image.open(bccd / "JPEGImages" / f"{stem}.jpg") as picture:
-                cell = picture.convert("RGB").crop(square(sides, picture.size))
+            with Image.open(bccd / "JPEGImages" / f"{stem}.jpg") as image:
+                cell = image.convert("RGB").crop(square(sides, image.size))
             cell = cell.resize((CELL_SIDE_PX, CELL_SIDE_PX), Image.Resampling.LANCZOS)
             cell.save(folder / f"{stem}_{number:03d}.jpg", quality=88)
 
 
 def square(sides: tuple[int, ...], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The square around a box, moved into the picture."""
+    """The square around a box, moved into the image."""
     xmin, ymin, xmax, ymax = sides
     side = min(max(xmax - xmin, ymax - ymin), *size)
     left = min(max((xmin + xmax - side) // 2, 0), size[0] - side)

@@ -15,7 +15,7 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from beam_pipeline.runner import choose_runner
+    from beam_pipeline.running.runner import choose_runner
 
     def run(transform: Any) -> list[Any]:
         result = tmp_path / "run_transform.pickle"
@@ -34,8 +34,8 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
 
 
 @pytest.fixture(scope="session")
-def write_picture() -> Callable[..., Path]:
-    """Writes a small picture of coloured blocks, another one for every seed."""
+def write_image() -> Callable[..., Path]:
+    """Writes a small image of coloured blocks, another one for every seed."""
 
     def write(path: Path, seed: int = 0, size: tuple[int, int] = (12, 9), **save: Any) -> Path:
         import numpy as np
@@ -50,13 +50,13 @@ def write_picture() -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def class_folders(write_picture: Callable[..., Path]) -> Callable[..., Path]:
+def class_folders(write_image: Callable[..., Path]) -> Callable[..., Path]:
     """Writes `<root>/<class>/<number>.jpg`, so many of each class; returns the root."""
 
     def write(root: Path, classes: tuple[str, ...] = ("cat", "dog"), each: int = 8) -> Path:
         for number in range(each * len(classes)):
             name = classes[number % len(classes)]
-            write_picture(root / name / f"{number:03d}.jpg", seed=number)
+            write_image(root / name / f"{number:03d}.jpg", seed=number)
         return root
 
     return write

@@ -12,21 +12,20 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "beam_pipeline": """
         errors
-        records example progress option_values arguments
-        urls
-        storage content
-        schema boxes parallel runner media tokens frames
-        rules measuring
-        stored_checking
-        config sharding drawing checking encoding batches
-        receipts census sources
-        options job inspection assign describe
-        dataset write survey
-        commit shards summary
-        pipeline show verification
-        adoption
-        commands
-        __init__ __main__
+        records
+        files
+        tfrecord
+        media schema
+        running
+        inspect
+        config
+        sources assign
+        describe
+        write
+        dataset
+        pipeline
+        cli
+        __init__ __main__ example
     """,
     "beam_pipeline.sources": """
         paths classes references gather unpacking

@@ -143,7 +143,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "--inputs",
         type=parse_names,
         metavar="FEATURE,…",
-        help="what to learn from (default: the picture, audio, sequence, text or array with the "
+        help="what to learn from (default: the image, audio, sequence, text or array with the "
         "vectors of numbers beside it, else all numbers)",
     )
     what.add_argument(
@@ -162,7 +162,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
     what.add_argument(
         "--model",
         default=TrainConfig.model,
-        help="small, or for pictures a name of keras.applications such as MobileNetV2 "
+        help="small, or for images a name of keras.applications such as MobileNetV2 "
         "(default: %(default)s)",
     )
     what.add_argument(
@@ -177,7 +177,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "--image-size",
         type=parse_image_size,
         metavar="SIDE|WxH",
-        help="pixels that pictures are resized to (default: the dataset's, else 128)",
+        help="pixels that images are resized to (default: the dataset's, else 128)",
     )
 
     how = parser.add_argument_group("how")

@@ -225,7 +225,7 @@ def _validation_split(dataset: Dataset, name: str | None, progress: Progress) ->
 
 
 def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
-    """The task, and the options with the size of its pictures."""
+    """The task, and the options with the size of its images."""
     size = config.image_size or _declared_size(dataset.features.values())
     task, reason = choose_task(
         config.task,
@@ -236,13 +236,13 @@ def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[
         settings=_settings(config.to_json() | {"image_size": size}),
     )
     progress.say(f"task {task.name}: {reason}")
-    has_pictures = any(each.group == "image" for each in task.inputs.values())
-    if config.image_size is not None and not has_pictures:
-        raise ConfigError("--image-size is for pictures, and none is an input; leave it out")
-    if has_pictures and size is None:
+    has_images = any(each.group == "image" for each in task.inputs.values())
+    if config.image_size is not None and not has_images:
+        raise ConfigError("--image-size is for images, and none is an input; leave it out")
+    if has_images and size is None:
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size[1]}x{size[0]} (--image-size)")
-    return task, dataclasses.replace(config, image_size=size if has_pictures else None)
+    return task, dataclasses.replace(config, image_size=size if has_images else None)
 
 
 def _settings(options: Mapping[str, Any]) -> Settings:

@@ -54,12 +54,12 @@ class TrainConfig:
         sample_weight: The number that weighs each record's loss in training, or None.
         pad: By input, the length that records are padded to or cut after; others are padded
             to the longest of their batch.
-        model: "small", or a name of `keras.applications` for pictures.
+        model: "small", or a name of `keras.applications` for images.
         model_fn: `package.module:function` that makes the model instead, or None.
         weights: A file of weights for the model, or None.
         epochs: In all, those of a resumed run included.
         batch_size: Of the global batch, over all replicas.
-        image_size: Of pictures, (height, width) in pixels; None takes the dataset's, else
+        image_size: Of images, (height, width) in pixels; None takes the dataset's, else
             128 x 128.
         devices: As `strategy.parse_devices` reads them.
         loop: One of LOOPS.

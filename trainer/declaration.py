@@ -15,7 +15,7 @@ from trainer.inference import bytes_feature, number_feature, one_kind
 from trainer.observation import Observed, Sample
 from trainer.parsing import parse_spec
 
-# By name: as metadata.json has it, as `tf.io.parse_example` takes it, or of another data set;
+# By name: as metadata.json has it, as `tf.io.parse_example` takes it, or of another dataset;
 # or a list of the first of these.
 Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature | Any]
 

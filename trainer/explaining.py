@@ -5,7 +5,7 @@ import re
 import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError, TrainerError
-from trainer.parsing.pictures import DECODING
+from trainer.parsing.images import DECODING
 
 _REMEDY = (
     "declare that key of bare files by --schema, or run `python -m beam_pipeline verify` on a "
@@ -28,7 +28,7 @@ _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r": ValueError: (?P<message>.*?)\nTraceback", re.DOTALL)
 # The records of a split are counted where metadata.json states how many there are.
 _COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<found>.*?) el")
-# What `parsing.pictures` calls the operation that decodes a feature.
+# What `parsing.images` calls the operation that decodes a feature.
 _PICTURE = re.compile(rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?DecodeImage(_\d+)?\}}\}}")
 _WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
@@ -57,7 +57,7 @@ def explained(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     told = brief(error)
     if match := _PICTURE.search(message):
         return DatasetDamagedError(
-            f"{match['name']!r} of a record is no picture that TensorFlow reads: "
+            f"{match['name']!r} of a record is no image that TensorFlow reads: "
             f"{told.removesuffix('.')}; `python -m beam_pipeline build` leaves damaged ones out "
             "and lists them"
         )

@@ -86,7 +86,7 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """What some records of a data set hold.
+    """What some records of a dataset hold.
 
     Attributes:
         num_records: How many they are.

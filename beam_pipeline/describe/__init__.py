@@ -1,0 +1,1 @@
+"""The files that describe a dataset to this project and to others."""

@@ -1,13 +1,13 @@
-"""metadata.json: what the data set is. Its presence is the commit."""
+"""metadata.json: what the dataset is. Its presence is the commit."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.census import Census, Plan
+from beam_pipeline.assign.census import Census, Plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.receipts import ShardInfo
+from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.schema.feature import Feature
 
 FILE = "metadata.json"
@@ -99,12 +99,12 @@ def _duplicates(policy: str, census: Census) -> dict[str, Any]:
 
 
 def main_classes(schema: Sequence[Feature]) -> tuple[str, ...]:
-    """The class names that the data set is known by: the label's, else the first there are."""
+    """The class names that the dataset is known by: the label's, else the first there are."""
     labelled = [feature for feature in schema if feature.classes]
     named = [feature for feature in labelled if feature.name == "label"]
     return (named or labelled)[0].classes if labelled else ()
 
 
 def to_text(value: Mapping[str, Any]) -> str:
-    """JSON as the data set's files have it."""
+    """JSON as the dataset's files have it."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.receipts import ShardInfo
+from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.schema.feature import Feature
 
 # TFDS's name for shards, and ours.

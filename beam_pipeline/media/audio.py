@@ -28,7 +28,7 @@ import numpy.typing as npt
 from beam_pipeline import records
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.media import ogg, wav
-from beam_pipeline.media.sound import (
+from beam_pipeline.media.audio_format import (
     DAMAGED,
     MAX_SAMPLE_RATE,
     MAX_VALUES,

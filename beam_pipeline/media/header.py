@@ -1,4 +1,4 @@
-"""What the first bytes of a picture's file say, and the checks that need no pixels."""
+"""What the first bytes of an image's file say, and the checks that need no pixels."""
 
 import dataclasses
 import struct
@@ -13,7 +13,7 @@ DAMAGED = "damaged image"
 TOO_LARGE = "image too large"
 UNSUPPORTED = "unsupported image"
 
-# TensorFlow decodes fewer than 2^29 bytes a picture: 178,956,970 pixels of RGB
+# TensorFlow decodes fewer than 2^29 bytes an image: 178,956,970 pixels of RGB
 # (tensorflow/core/kernels/image/decode_image_op.cc).
 DECODER_MAX_PIXELS = (2**29 - 1) // 3
 # The longest side that libjpeg and libpng take, whoever calls them.
@@ -25,7 +25,7 @@ _SHORT = 3
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """One picture as its file describes it.
+    """One image as its file describes it.
 
     Attributes:
         format: "jpeg", "png", "gif", …: the encoding, whatever the file's name says.
@@ -55,7 +55,7 @@ class Header:
 
 
 def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
-    """Refuses a picture by the size its header states, before a pixel is decoded.
+    """Refuses an image by the size its header states, before a pixel is decoded.
 
     Raises:
         RecordError: "damaged image" without pixels, "image too large" above `max_pixels`.
@@ -66,7 +66,7 @@ def check_size(image_format: str, width: int, height: int, max_pixels: int) -> N
         raise RecordError(
             TOO_LARGE,
             f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
-            f"{max_pixels:,} allowed; shrink the picture beforehand or allow more",
+            f"{max_pixels:,} allowed; shrink the image beforehand or allow more",
         )
 
 

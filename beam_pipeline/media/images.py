@@ -1,4 +1,4 @@
-"""What becomes of a picture: checked in `inspect_image`, stored by `encode_image`.
+"""What becomes of an image: checked in `inspect_image`, stored by `encode_image`.
 
 The rules, in the order in which they are applied:
 
@@ -12,8 +12,8 @@ The rules, in the order in which they are applied:
 4. A CMYK or YCCK JPEG becomes an RGB JPEG (a CMYK TIFF an RGB PNG) by the plain formula that
    decoders use, Adobe's inversion minded; its colour profile is not applied, and is dropped.
 5. Of an animated GIF, WebP, AVIF or PNG, and of a TIFF of several pages, the first frame becomes a
-   PNG. A JPEG with more pictures behind the first (MPO) is stored as it is.
-6. A picture whose EXIF orientation is not 1 is turned upright and encoded again in its format.
+   PNG. A JPEG with more images behind the first (MPO) is stored as it is.
+6. An image whose EXIF orientation is not 1 is turned upright and encoded again in its format.
    XMP is not asked.
 7. `max_side` and `size` resize (Lanczos), after a palette became colours and 1 bit became 8.
 8. `format` converts. For JPEG, transparent pixels are laid onto white, and 16 bits keep the
@@ -48,12 +48,12 @@ _PNG_COMPRESSION = 0.5
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ImageOptions:
-    """How pictures are stored.
+    """How images are stored.
 
     Attributes:
         max_side: Longest side in pixels; longer ones are shrunk, keeping the aspect. Nothing is
             enlarged.
-        size: (width, height) in pixels of every picture, stretched where the aspect differs.
+        size: (width, height) in pixels of every image, stretched where the aspect differs.
         format: "keep", "jpeg" or "png".
         jpeg_quality: 1 to 100, of what is encoded as JPEG (with 4:2:0 subsampling).
         max_pixels: Width times height that a header may state; more is refused before decoding.
@@ -99,11 +99,11 @@ class ImageFacts:
         width: Pixels, stored, upright.
         height: Pixels, stored, upright.
         channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
-        conversions: Why the picture is encoded again: "orientation", "animated", "cmyk", "palette",
+        conversions: Why the image is encoded again: "orientation", "animated", "cmyk", "palette",
             "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
         source_size: (width, height) as in the file, before the orientation.
         orientation: EXIF's 1..8.
-        estimated_bytes: What the stored picture will take: exact when the file's own bytes are
+        estimated_bytes: What the stored image will take: exact when the file's own bytes are
             stored, else a rough guess.
     """
 
@@ -118,7 +118,7 @@ class ImageFacts:
 
 
 def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
-    """Checks the whole of an encoded picture and decides how it is stored.
+    """Checks the whole of an encoded image and decides how it is stored.
 
     What passes, TensorFlow's `decode_image` decodes, once stored, to the size stated. It may look
     wrong all the same: damage that libjpeg merely warns about passes (`media/jpeg.py`).
@@ -169,10 +169,10 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
 
 
 def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
-    """The bytes to store for an inspected picture: `data` itself when nothing is converted.
+    """The bytes to store for an inspected image: `data` itself when nothing is converted.
 
     Args:
-        data: The picture's file, as it was inspected.
+        data: The image's file, as it was inspected.
         image: What `inspect_image` decided: format, size and conversions.
         options: The same options.
 
@@ -184,26 +184,26 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
     header = _read_again(data, options.max_pixels)
     size = (image.width, image.height)
     turned_size = size if header.orientation < 5 else size[::-1]
-    picture = _decode(data, header, at_least=turned_size)
+    decoded = _decode(data, header, at_least=turned_size)
     resized = "resized" in image.conversions
-    picture = pixels.to_mode(picture, pixels.stored_mode(header, image.format, resized))
+    decoded = pixels.to_mode(decoded, pixels.stored_mode(header, image.format, resized))
     if header.format != "tiff":  # Pillow has turned a TIFF already
-        picture = pixels.upright(picture, header.orientation)
-    if picture.size != size:
-        picture = picture.resize(size, Image.Resampling.LANCZOS)
-    return pixels.encode(picture, image.format, options.jpeg_quality)
+        decoded = pixels.upright(decoded, header.orientation)
+    if decoded.size != size:
+        decoded = decoded.resize(size, Image.Resampling.LANCZOS)
+    return pixels.encode(decoded, image.format, options.jpeg_quality)
 
 
 def decode_rgb(data: bytes) -> Image.Image:
-    """A stored picture to look at: 8-bit RGB, alpha laid onto white.
+    """A stored image to look at: 8-bit RGB, alpha laid onto white.
 
     Raises:
-        RecordError: `data` is not a picture, or is damaged.
+        RecordError: `data` is not an image, or is damaged.
     """
     header = _read_again(data, DECODER_MAX_PIXELS)
-    picture = _decode(data, header, at_least=(header.width, header.height))
+    image = _decode(data, header, at_least=(header.width, header.height))
     grey_or_rgb = pixels.stored_mode(header, "jpeg", resized=False)
-    return pixels.to_mode(picture, grey_or_rgb).convert("RGB")
+    return pixels.to_mode(image, grey_or_rgb).convert("RGB")
 
 
 def _decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
@@ -224,7 +224,7 @@ def _read(data: bytes, max_pixels: int) -> Header:
 
 
 def _read_again(data: bytes, max_pixels: int) -> Header:
-    """The header of a picture that is going to be decoded anyway."""
+    """The header of an image that is going to be decoded anyway."""
     if other_formats.sniff(data) == "jpeg":
         return jpeg.read_header(data, max_pixels)
     return _read(data, max_pixels)

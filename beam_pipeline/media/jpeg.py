@@ -5,7 +5,7 @@ decodes it without an error, hence so does TensorFlow. What no decoder reports c
 entropy data that libjpeg merely warns about (flipped bits, rows that are missing before a proper
 end marker) shows as smeared or grey blocks and passes.
 
-libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for a picture of 3 KB
+libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for an image of 3 KB
 where `Image.open` and `load` take 93.
 """
 
@@ -89,7 +89,7 @@ def read_header(data: bytes, max_pixels: int) -> Header:
         marker = data[position - 1]
         if marker == _EOI:
             if size is None:
-                raise RecordError(DAMAGED, "JPEG: it ends without a picture")
+                raise RecordError(DAMAGED, "JPEG: it ends without an image")
             return Header(
                 format="jpeg",
                 width=size[0],

@@ -8,7 +8,7 @@ import struct
 import zlib
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.sound import DAMAGED, TRUNCATED, UNSUPPORTED
+from beam_pipeline.media.audio_format import DAMAGED, TRUNCATED, UNSUPPORTED
 
 _PAGE = struct.Struct("<4sBBqIIIB")
 _BEGIN, _END = 0x02, 0x04

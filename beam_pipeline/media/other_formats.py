@@ -1,4 +1,4 @@
-"""Which format a picture has by its magic bytes, and all that is read through Pillow's plugins."""
+"""Which format an image has by its magic bytes, and all that is read through Pillow's plugins."""
 
 import io
 import re
@@ -18,7 +18,7 @@ from beam_pipeline.media.header import (
 )
 
 # Formats by the bytes they begin with. Those without magic bytes (TGA, …) would take noise
-# for pictures, and those that start other programs (EPS, WMF) have no place here.
+# for images, and those that start other programs (EPS, WMF) have no place here.
 _MAGIC = (
     ("jpeg", rb"\xff\xd8\xff"),
     ("png", rb"\x89PNG\r\n\x1a\n"),
@@ -56,7 +56,7 @@ def sniff(data: bytes) -> str:
     """The format of `data` by its magic bytes alone: "jpeg", "png", "gif", ….
 
     Raises:
-        RecordError: "not an image"; "unsupported image" for pictures that Pillow cannot read.
+        RecordError: "not an image"; "unsupported image" for images that Pillow cannot read.
     """
     if match := _MAGIC_REGEX.match(data):
         return str(match.lastgroup)
@@ -67,7 +67,7 @@ def sniff(data: bytes) -> str:
 
 
 def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
-    """Checks a picture that is neither JPEG nor PNG, and decodes its first frame.
+    """Checks an image that is neither JPEG nor PNG, and decodes its first frame.
 
     Raises:
         RecordError: "not an image", "truncated image", "damaged image", "image too large" or
@@ -97,12 +97,12 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
 
 
 def decode(data: bytes, image_format: str) -> Image.Image:
-    """The pixels of an inspected picture's first frame.
+    """The pixels of an inspected image's first frame.
 
     A TIFF comes upright already; every other format comes as stored in the file.
 
     Raises:
-        RecordError: What Pillow finds wrong with the picture.
+        RecordError: What Pillow finds wrong with the image.
     """
     return _load(_open(data, image_format), image_format)
 
@@ -134,7 +134,7 @@ def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
     if loaded.mode not in _CHANNELS:
         raise RecordError(
             UNSUPPORTED,
-            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; a picture has 1, 8 or "
+            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; an image has 1, 8 or "
             "16 bits a sample: scale floating point and 32-bit pixels to one of these",
         )
     return loaded

@@ -9,7 +9,7 @@ import struct
 from typing import Literal
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.sound import DAMAGED, NO_SAMPLES, TRUNCATED, UNSUPPORTED
+from beam_pipeline.media.audio_format import DAMAGED, NO_SAMPLES, TRUNCATED, UNSUPPORTED
 
 _PCM, _FLOAT, _EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
 _BITS = {_PCM: (8, 16, 24, 32), _FLOAT: (32, 64)}

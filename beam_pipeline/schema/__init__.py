@@ -1,1 +1,1 @@
-"""What every record of a data set holds: declared, or inferred from what was observed."""
+"""What every record of a dataset holds: declared, or inferred from what was observed."""

@@ -103,7 +103,7 @@ def _scalar_fits(feature: Feature, value: float | str | bytes) -> bool:
 
 
 def _agrees(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether a picture's or sound's `sizes` are the first of `shape`, where those are fixed."""
+    """Whether an image's or sound's `sizes` are the first of `shape`, where those are fixed."""
     return all(want in (None, size) for want, size in zip(shape, sizes, strict=False))
 
 
@@ -148,7 +148,7 @@ def _told(value: Value | None) -> str:
         case None:
             return "missing"
         case Image():
-            return f"a picture of {value.width}x{value.height}"
+            return f"an image of {value.width}x{value.height}"
         case Audio():
             return (
                 f"a sound of {value.num_samples:,} samples, {value.channels} channels and "

@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 import yaml
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.schema.feature import (
     KINDS,
     STORED_INTEGERS,

@@ -1,4 +1,4 @@
-"""What a data set's records are made of: one `Feature` a name, as metadata.json lists them.
+"""What a dataset's records are made of: one `Feature` a name, as metadata.json lists them.
 
 The trainer reads the same JSON; this module is the writer's side of it.
 """
@@ -35,7 +35,7 @@ class Feature:
         kind: One of KINDS.
         dtype: What the trainer yields: "uint8", "int64", "float32", "string"; of a tensor with
             encoding "bytes" any of NumPy's numbers; "bytes" for a scalar that is no text.
-        shape: Its shape there; None where it varies: pictures all of one size have that.
+        shape: Its shape there; None where it varies: images all of one size have that.
         key: The key in the Example; of an image and of boxes, the key or prefix that
             docs/format.md gives.
         format: Of an image: "jpeg", "png", or "mixed"; of audio: "wav", "flac", "ogg", "mixed".

@@ -64,7 +64,7 @@ def complete(
 ) -> tuple[Feature, ...]:
     """The schema that a user declared, with what only the records tell.
 
-    That is the classes where the schema names none, the formats of pictures and sounds, and
+    That is the classes where the schema names none, the formats of images and sounds, and
     their sizes where all agree.
 
     Args:
@@ -88,7 +88,7 @@ def _complete_feature(
         return stored_inference.complete_feature(feature, seen, declared.get(feature.name, ()))
     match feature.kind:
         case "image":
-            return dataclasses.replace(feature, format=_format(seen), shape=_picture_shape(seen))
+            return dataclasses.replace(feature, format=_format(seen), shape=_image_shape(seen))
         case "audio":
             return dataclasses.replace(
                 feature, format=_format(seen), shape=_shape(seen), sample_rate=_sample_rate(seen)
@@ -129,7 +129,7 @@ def _infer_feature(
     feature = functools.partial(_feature, name, with_image)
     match dtype:
         case "image":
-            return feature("image", "uint8", _picture_shape(seen), format=_format(seen))
+            return feature("image", "uint8", _image_shape(seen), format=_format(seen))
         case "audio":
             return feature(
                 "audio",
@@ -186,7 +186,7 @@ def _shape(seen: Observed) -> tuple[int | None, ...]:
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)
 
 
-def _picture_shape(seen: Observed) -> tuple[int | None, ...]:
+def _image_shape(seen: Observed) -> tuple[int | None, ...]:
     """(height, width, channels); height and width where all records agree in both."""
     shape = _shape(seen)
     return (None, None, 3) if None in shape or not shape else (*shape, 3)

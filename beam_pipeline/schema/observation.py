@@ -34,8 +34,8 @@ class Observed:
         dtypes: Records by the value's type, as `dtype_of` calls it; of Examples that others
             wrote, by the list's kind.
         example: A record's source by such a type, for messages.
-        formats: Pictures and sounds by encoding; `Stored.form` of other people's bytes.
-        sizes: By axis the sizes of pictures (height, width), sounds (samples, channels) and
+        formats: Images and sounds by encoding; `Stored.form` of other people's bytes.
+        sizes: By axis the sizes of images (height, width), sounds (samples, channels) and
             arrays, the smallest few of each axis.
         ranks: The same by their number of axes.
         array_dtypes: Arrays by NumPy's name of their type.

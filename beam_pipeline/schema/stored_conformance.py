@@ -140,7 +140,7 @@ def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str
 
 
 def size_problem(feature: Feature, value: Stored) -> str:
-    """What is wrong with the size of a picture or sound, or with its sample rate."""
+    """What is wrong with the size of an image or sound, or with its sample rate."""
     sizes = feature.shape[: len(value.shape)]
     if any(want not in (None, size) for want, size in zip(sizes, value.shape, strict=True)):
         return (

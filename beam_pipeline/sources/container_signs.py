@@ -28,7 +28,7 @@ def find_compressed_tars(tree: Tree) -> list[str]:
 
 
 def find_arrays(tree: Tree, top: str) -> Found:
-    """Files called .npy or .npz, more than pictures or sounds; in no folders but splits."""
+    """Files called .npy or .npz, more than images or sounds; in no folders but splits."""
     files = _files(tree, top)
     if main_kind(files) != "array":
         return []

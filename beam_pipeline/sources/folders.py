@@ -1,4 +1,4 @@
-"""Pictures, sounds or arrays in folders: a class each, or with paths that say what they are."""
+"""Images, sounds or arrays in folders: a class each, or with paths that say what they are."""
 
 import dataclasses
 import functools
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import apache_beam as beam
 
-from beam_pipeline import storage
+from beam_pipeline.files import storage
+from beam_pipeline.files.storage import StoredFile
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -21,7 +22,6 @@ from beam_pipeline.records import (
 from beam_pipeline.sources.columns.kinds import Kind, class_name, convert, kind_of_text, wider
 from beam_pipeline.sources.path_pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.paths import folder, input_folder, is_split_name, media_kind
-from beam_pipeline.storage import StoredFile
 
 # Of kinds with as many files, the first is taken.
 _KINDS = ("image", "audio", "array")
@@ -31,7 +31,7 @@ _KINDS = ("image", "audio", "array")
 class ReadClassFolders(beam.PTransform):
     """Files in one folder a class: `root/<class>/…/<file>` or `root/<split>/<class>/…/<file>`.
 
-    The data set is of pictures, sounds or arrays, whatever there are most of by their
+    The dataset is of images, sounds or arrays, whatever there are most of by their
     suffixes. Yields for every file below `root`, in no order:
 
     - a Record {image, label} ({audio, label}, {array, label}) where the suffix is of that kind,
@@ -166,7 +166,7 @@ def _record(path: str, relative: str, columns: Mapping[str, Value], split: str |
 
 
 def other_file(relative: str, kind: str) -> Rejected:
-    """A file that is no picture, sound or array where the others are."""
+    """A file that is no image, sound or array where the others are."""
     return Rejected(
         source=relative,
         reason=f"not an {kind} file",

@@ -1,4 +1,4 @@
-"""Brings together what belongs together: images and their annotations, rows of one picture.
+"""Brings together what belongs together: images and their annotations, rows of one image.
 
 A GroupByKey costs 10 µs for every small value, so entries cross it in packed batches, each
 of one bucket of keys; within a bucket they are gathered in memory (docs/design.md).

@@ -4,8 +4,8 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import is_split_name, split_of
 from beam_pipeline.sources.references import name_of, parent
 

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.sources import container_signs, signs
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.coco.files import find_coco_files
@@ -171,7 +171,7 @@ def _of_file(path: str) -> Layout:
         raise ConfigError(
             f"cannot tell the layout of {path}, a file {why}: looked for "
             f"{', '.join('.' + known for known in _LAYOUT_OF_SUFFIX)}, and for a TFRecord file; "
-            "give the folder of the data set, or name its layout with --layout"
+            "give the folder of the dataset, or name its layout with --layout"
         )
     return Layout(name=name, path=path, found=f"{name}: {_name(path)}")
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 
 # A suffix says what a file was meant to be; its content is Inspect's to judge.

@@ -1,17 +1,17 @@
-"""From the name of a picture in an annotation file to the picture."""
+"""From the name of an image in an annotation file to the image."""
 
 import posixpath
 
-from beam_pipeline import storage
+from beam_pipeline.files import storage
 
 
 def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
-    """The key and the path of the picture that an annotation file calls `name`.
+    """The key and the path of the image that an annotation file calls `name`.
 
     Args:
         name: Relative to `folder`, or absolute, or remote. Backslashes are Windows's slashes.
         folder: Absolute path or URL.
-        root: Absolute path or URL of the input; the key is the path below it. A picture
+        root: Absolute path or URL of the input; the key is the path below it. An image
             outside of it keeps the stated name as its key.
     """
     name = name.strip().replace("\\", "/")

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.folders import has_split_folders, main_kind
 from beam_pipeline.sources.paths import (
@@ -44,7 +44,7 @@ _MEDIA_NAME = re.compile(
     rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),
     re.IGNORECASE,
 )
-# Folders of pictures and sounds, and of what goes with them, are no classes.
+# Folders of images and sounds, and of what goes with them, are no classes.
 _NO_CLASSES = frozenset(
     {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "labels", "masks"}
     | {"annotations", "segmentationclass", "segmentationobject", "data"}
@@ -57,7 +57,7 @@ _BESIDE_TABLES = frozenset(
 
 
 def find_folders(tree: Tree, top: str) -> Found:
-    """Pictures, sounds or arrays in class folders, perhaps below folders of splits; or flat."""
+    """Images, sounds or arrays in class folders, perhaps below folders of splits; or flat."""
     files = [
         joined(relative, name)[len(joined(top, "")) :]
         for relative, listing in tree.walk(top)

@@ -4,7 +4,7 @@ import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 
-from beam_pipeline import storage
+from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, folder
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.

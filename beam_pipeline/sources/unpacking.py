@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import ArrayHeader, array_header, raw_values
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
 

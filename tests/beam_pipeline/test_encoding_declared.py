@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.encoding import example_values
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.write.encoding import example_values
 
 
 def array(values, **more):

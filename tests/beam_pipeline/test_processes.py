@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from beam_pipeline import inspection, parallel
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset import DatasetInfo
+from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.inspect import stage as inspection
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import FileRef, Record
 from beam_pipeline.records import Image as ImageValue
+from beam_pipeline.running import parallel
 
 NUM_PICTURES = 600
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    """Tiny pictures in two classes, one of them empty."""
-    folder = tmp_path / "pictures"
+def images(tmp_path: Path) -> Path:
+    """Tiny images in two classes, one of them empty."""
+    folder = tmp_path / "images"
     for number in range(NUM_PICTURES):
         path = folder / f"class_{number % 2}" / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def hashes(info: DatasetInfo) -> list[str]:
     return [shard.sha256 for shards in info.splits.values() for shard in shards]
 
 
-def test_processes_write_the_same_bytes(pictures, tmp_path, monkeypatch):
+def test_processes_write_the_same_bytes(images, tmp_path, monkeypatch):
     monkeypatch.setattr(inspection, "_BATCHES_A_LOOK", 1)
     started = []
     ahead = parallel.ahead_in_processes
@@ -45,7 +46,7 @@ def test_processes_write_the_same_bytes(pictures, tmp_path, monkeypatch):
         return ahead(processes)
 
     monkeypatch.setattr(inspection, "ahead_in_processes", counted)
-    options = {"input": str(pictures), "num_shards": 3, "max_bad_fraction": 0.1}
+    options = {"input": str(images), "num_shards": 3, "max_bad_fraction": 0.1}
     in_processes = build(BuildConfig(output=str(tmp_path / "processes"), **options))
     assert started
     alone = build(BuildConfig(output=str(tmp_path / "alone"), threads=1, **options))
@@ -56,7 +57,7 @@ def test_processes_write_the_same_bytes(pictures, tmp_path, monkeypatch):
 
 def test_worker_processes_load_neither_beam_nor_tensorflow():
     code = (
-        "import sys, beam_pipeline.encoding, beam_pipeline.checking\n"
+        "import sys, beam_pipeline.write.encoding, beam_pipeline.inspect.record\n"
         "print([name for name in ('apache_beam', 'tensorflow', 'pyarrow') if name in sys.modules])"
     )
     printed = subprocess.run(
@@ -68,7 +69,7 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
 def test_worker_processes_end_when_their_parent_is_killed():
     code = (
         "import time\n"
-        "from beam_pipeline.parallel import ahead_in_processes\n"
+        "from beam_pipeline.running.parallel import ahead_in_processes\n"
         "print(*ahead_in_processes(1).map(time.sleep, [0]), flush=True)\n"
         "time.sleep(60)"
     )
@@ -97,7 +98,7 @@ def command(pid: int) -> bytes:
         return b""
 
 
-def picture(path: Path | str) -> Record:
+def image(path: Path | str) -> Record:
     return Record(key=str(path), features={"image": ImageValue(file=FileRef(path=str(path)))})
 
 
@@ -115,11 +116,11 @@ def picture(path: Path | str) -> Record:
 def test_divide_labour(tmp_path, num_bytes, threads, processes, expected):
     path = tmp_path / "file"
     path.write_bytes(bytes(num_bytes))
-    assert parallel.divide_labour([picture(path)], threads, processes) == expected
+    assert parallel.divide_labour([image(path)], threads, processes) == expected
 
 
 def test_remote_files_are_read_many_at_once():
-    labour = parallel.divide_labour([picture("gs://bucket/a.jpg")], 0, 2)
+    labour = parallel.divide_labour([image("gs://bucket/a.jpg")], 0, 2)
     assert labour == parallel.Labour(threads=16)
 
 

@@ -24,17 +24,17 @@ VOC_FILE = """<annotation><filename>{file}</filename>
 
 
 @pytest.fixture(scope="session")
-def write_voc(write_picture: Callable[..., Path]) -> Callable[..., None]:
-    """Writes one picture and its annotation; boxes are (name, xmin, ymin, xmax, ymax)."""
+def write_voc(write_image: Callable[..., Path]) -> Callable[..., None]:
+    """Writes one image and its annotation; boxes are (name, xmin, ymin, xmax, ymax)."""
 
     def write(
         root: Path,
         stem: str,
         boxes: list[tuple[str, int, int, int, int]],
         size: tuple[int, int] = (40, 30),
-        **picture: Any,
+        **image: Any,
     ) -> None:
-        write_picture(root / f"JPEGImages/{stem}.jpg", size=size, **picture)
+        write_image(root / f"JPEGImages/{stem}.jpg", size=size, **image)
         objects = "".join(
             VOC_OBJECT.format(
                 name=name, difficult=i % 2, xmin=xmin, ymin=ymin, xmax=xmax, ymax=ymax
@@ -51,7 +51,7 @@ def write_voc(write_picture: Callable[..., Path]) -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[..., None]) -> Path:
-    """20 annotated pictures: one is truncated, two are equal, one lies on its side."""
+    """20 annotated images: one is truncated, two are equal, one lies on its side."""
     root: Path = tmp_path_factory.mktemp("voc") / "cells"
     for number in range(20):
         box = ("red" if number % 3 else "white", 5, 6, 15 + number, 20)
@@ -61,17 +61,17 @@ def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[...,
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = 6
     write_voc(root, "07", [("red", 5, 6, 20, 20)], seed=7, exif=exif)
-    picture = root / "JPEGImages/09.jpg"
-    picture.write_bytes(picture.read_bytes()[:-200])
+    image = root / "JPEGImages/09.jpg"
+    image.write_bytes(image.read_bytes()[:-200])
     return root
 
 
 @pytest.fixture(scope="session")
-def coco_file(tmp_path_factory: pytest.TempPathFactory, write_picture: Callable[..., Path]) -> Path:
-    """A COCO file of 12 pictures, with a box whose area is a fraction."""
+def coco_file(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Path]) -> Path:
+    """A COCO file of 12 images, with a box whose area is a fraction."""
     root = tmp_path_factory.mktemp("coco") / "zoo"
     for number in range(12):
-        write_picture(root / f"images/{number}.jpg", seed=100 + number, size=(40, 30))
+        write_image(root / f"images/{number}.jpg", seed=100 + number, size=(40, 30))
     annotations = [
         {
             "id": i,
@@ -102,7 +102,7 @@ def coco_file(tmp_path_factory: pytest.TempPathFactory, write_picture: Callable[
 def labelled(
     tmp_path_factory: pytest.TempPathFactory, class_folders: Callable[..., Path]
 ) -> beam_pipeline.DatasetInfo:
-    """A data set of 30 pictures by class, in two splits; for tests that only read it."""
+    """A dataset of 30 images by class, in two splits; for tests that only read it."""
     folder = tmp_path_factory.mktemp("labelled")
     class_folders(folder / "pets", each=15)
     config = beam_pipeline.BuildConfig(
@@ -117,7 +117,7 @@ def labelled(
 
 @pytest.fixture(scope="session")
 def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.DatasetInfo:
-    """The data set of `voc_input`; for tests that only read it."""
+    """The dataset of `voc_input`; for tests that only read it."""
     config = beam_pipeline.BuildConfig(
         input=str(voc_input),
         output=str(tmp_path_factory.mktemp("boxed")),
@@ -136,7 +136,7 @@ def two_processes() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
-    """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the data set.
+    """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the dataset.
 
     It is verified, and nothing of the work is left beside it.
     """

@@ -11,12 +11,13 @@ import pytest
 import soundfile
 from PIL import Image
 
-from beam_pipeline import commands, write
+from beam_pipeline.cli import commands
+from beam_pipeline.write import stage as write
 
 COLORS = ("red", "green", "blue")
 
 
-def picture_of(number: int) -> np.ndarray:
+def image_of(number: int) -> np.ndarray:
     return np.random.default_rng(number).integers(0, 256, (9, 12, 3), dtype=np.uint8)
 
 
@@ -39,8 +40,8 @@ def encoded(sound: np.ndarray, suffix: str) -> bytes:
 
 
 def sample_of(number: int) -> dict[str, bytes]:
-    """A picture, its mask, class, texts and numbers."""
-    picture = picture_of(number)
+    """An image, its mask, class, texts and numbers."""
+    image = image_of(number)
     facts = {
         "id": number,
         "score": number / 4,
@@ -49,11 +50,11 @@ def sample_of(number: int) -> dict[str, bytes]:
         "license": None if number % 2 else "free",
     }
     return {
-        "png": png(picture),
-        "seg.png": png(picture[:, :, 0] // 2),
+        "png": png(image),
+        "seg.png": png(image[:, :, 0] // 2),
         "cls": b"%d\n" % (number % 3),
         "txt": f"Bild „{number}“".encode(),
-        "emb.npy": npy(picture[:2, :3, 0] / 7),
+        "emb.npy": npy(image[:2, :3, 0] / 7),
         "bin": bytes(range(number)),
         "json": json.dumps(facts).encode(),
     }
@@ -73,7 +74,7 @@ def write_tar(path: Path, samples: dict[str, dict[str, bytes]], form=tarfile.PAX
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory) -> Path:
-    """Three tars of pictures: 20 records to train with in two of them, 5 to test with."""
+    """Three tars of images: 20 records to train with in two of them, 5 to test with."""
     root = tmp_path_factory.mktemp("tars") / "shards"
     for name, numbers, form in (
         ("train-000000", range(10), tarfile.PAX_FORMAT),
@@ -85,7 +86,7 @@ def shards(tmp_path_factory) -> Path:
     return root
 
 
-def test_a_tar_of_pictures(shards, tmp_path, build_verified, read_by_id, kinds):
+def test_a_tar_of_images(shards, tmp_path, build_verified, read_by_id, kinds):
     info = build_verified(shards, tmp_path, classes=COLORS)
     assert kinds(info) == {
         "image": "image uint8 [9, 12, 3]",
@@ -105,10 +106,10 @@ def test_a_tar_of_pictures(shards, tmp_path, build_verified, read_by_id, kinds):
         records = read_by_id(info, split)
         assert records.keys() == {*numbers}
         for number, record in records.items():
-            picture = picture_of(number)
-            np.testing.assert_array_equal(record["image"], picture)
-            np.testing.assert_array_equal(record["seg"][:, :, 0], picture[:, :, 0] // 2)
-            np.testing.assert_array_equal(record["emb"], picture[:2, :3, 0] / 7)
+            image = image_of(number)
+            np.testing.assert_array_equal(record["image"], image)
+            np.testing.assert_array_equal(record["seg"][:, :, 0], image[:, :, 0] // 2)
+            np.testing.assert_array_equal(record["emb"], image[:2, :3, 0] / 7)
             np.testing.assert_array_equal(record["vector"], np.float32([number, 0.5, -1]))
             assert record["label"] == number % 3
             assert record["txt"].decode() == f"Bild „{number}“"

@@ -8,7 +8,8 @@ import pytest
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands, write
+from beam_pipeline.cli import commands
+from beam_pipeline.write import stage as write
 
 X = np.random.default_rng(0).integers(0, 256, (70, 28, 28), dtype=np.uint8)
 Y = np.arange(70) % 10
@@ -34,7 +35,7 @@ def check_digits(info: beam_pipeline.DatasetInfo) -> None:
 
 
 def test_an_npz_as_keras_has_mnist(tmp_path, digests, two_processes, build_verified, kinds):
-    """Compressed, stored, in another order or on more processes: the same data set."""
+    """Compressed, stored, in another order or on more processes: the same dataset."""
     saved = {
         "compressed": (np.savez_compressed, X, Y),
         "stored": (np.savez, X, Y),

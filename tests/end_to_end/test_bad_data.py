@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from beam_pipeline import commands, open_dataset
+from beam_pipeline import open_dataset
+from beam_pipeline.cli import commands
 
 
 def rejects_of(directory):
@@ -25,13 +26,13 @@ def truncate(path, by):
 
 @pytest.fixture(scope="session")
 def bad_folders(tmp_path_factory, class_folders):
-    """16 good pictures; 6 bad files and 2 that were never meant as data."""
+    """16 good images; 6 bad files and 2 that were never meant as data."""
     root = class_folders(tmp_path_factory.mktemp("bad") / "pets")
     cat = root / "cat"
     shutil.copy(cat / "000.jpg", cat / "truncated.jpg")
     truncate(cat / "truncated.jpg", 60)
     (cat / "empty.jpg").write_bytes(b"")
-    (cat / "text.jpg").write_text("no picture at all")
+    (cat / "text.jpg").write_text("no image at all")
     (cat / "noise.png").write_bytes(random.Random(0).randbytes(2000))
     data = bytearray((cat / "002.jpg").read_bytes())
     data[300:] = random.Random(0).randbytes(len(data) - 300)
@@ -106,7 +107,7 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
 
 @pytest.fixture
 def bad_voc(tmp_path, write_voc):
-    """Two good pictures; malformed XML, an impossible box, a picture that is missing."""
+    """Two good images; malformed XML, an impossible box, an image that is missing."""
     root = tmp_path / "cells"
     for number, stem in enumerate(("good", "fine", "malformed", "impossible", "missing", "words")):
         write_voc(root, stem, [("red", 5, 5, 15, 15)], seed=number)
@@ -136,10 +137,10 @@ def test_bad_annotations(bad_voc, tmp_path, capsys):
     }
 
 
-def test_bad_rows_of_a_manifest(tmp_path, write_picture, capsys):
+def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
     rows = ["file_name,label", "a.jpg,cat", "b.jpg,dog", "missing.jpg,dog"]
     for name in ("a.jpg", "b.jpg"):
-        write_picture(tmp_path / "in" / name, seed=ord(name[0]))
+        write_image(tmp_path / "in" / name, seed=ord(name[0]))
     (tmp_path / "in/labels.csv").write_text("\n".join(rows))
 
     code, _ = run(capsys, "build", tmp_path / "in/labels.csv", "--output", tmp_path / "out")
@@ -150,12 +151,12 @@ def test_bad_rows_of_a_manifest(tmp_path, write_picture, capsys):
     assert "labels.csv:4" in rejected["source"]
 
 
-def test_bad_lines_of_yolo(tmp_path, write_picture, capsys):
+def test_bad_lines_of_yolo(tmp_path, write_image, capsys):
     root = tmp_path / "zoo"
     (root / "labels").mkdir(parents=True)
     lines = {"good": "0 0.5 0.5 0.2 0.2", "words": "0 a b c d", "outside": "0 3 3 0.1 0.1"}
     for number, (stem, line) in enumerate(lines.items()):
-        write_picture(root / f"images/{stem}.jpg", seed=number)
+        write_image(root / f"images/{stem}.jpg", seed=number)
         (root / f"labels/{stem}.txt").write_text(line)
     (root / "data.yaml").write_text("names: [ant]\ntrain: images\n")
 
@@ -200,11 +201,11 @@ def test_a_coco_file_that_ends_in_its_middle(tmp_path, coco_file, capsys):
     assert "instances.json" in shown.err
 
 
-def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_picture, digests, capsys):
+def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests, capsys):
     found = []
     for place in ("one", "another"):
         root = tmp_path / place / "pets"
-        write_picture(root / "a.jpg")
+        write_image(root / "a.jpg")
         (root / "folder.jpg").mkdir()
         rows = "file_name,label\na.jpg,cat\nmissing.jpg,dog\nfolder.jpg,dog\n"
         (root / "labels.csv").write_text(rows)

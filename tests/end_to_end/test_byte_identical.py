@@ -8,7 +8,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
-from beam_pipeline.batches import BATCH_SIZE
+from beam_pipeline.running.batches import BATCH_SIZE
 
 OPTIONS = {
     "num_shards": {"train": 3, "test": 2},

@@ -5,7 +5,7 @@ import json
 from PIL import Image
 
 
-def test_from_pictures_to_a_trained_model(class_folders, tmp_path, command):
+def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
     class_folders(tmp_path / "pets", classes=("cat", "dog"), each=12)
 
     done = command(
@@ -27,10 +27,10 @@ def test_from_pictures_to_a_trained_model(class_folders, tmp_path, command):
     )
     assert done.returncode == 0, done.stderr
     assert "image/class/text" in done.stdout
-    pictures = sorted((tmp_path / "shown").iterdir())
-    assert len(pictures) == 4
-    assert all(str(path.name) in done.stdout for path in pictures)
-    for path in pictures:
+    images = sorted((tmp_path / "shown").iterdir())
+    assert len(images) == 4
+    assert all(str(path.name) in done.stdout for path in images)
+    for path in images:
         Image.open(path).verify()
 
     done = command(

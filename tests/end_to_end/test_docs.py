@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline import commands as pipeline_commands
-from beam_pipeline.arguments import Parser, beam_options
+from beam_pipeline.cli import commands as pipeline_commands
+from beam_pipeline.cli.beam_arguments import Parser, beam_options
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
@@ -40,9 +40,10 @@ def _known_options() -> set[str]:
         group._add_argparse_args(single)
         beam._option_string_actions.update(single._option_string_actions)
     text = "".join(
-        (_ROOT / path).read_text() for path in ("beam_pipeline/options.py", "trainer/__main__.py")
+        (_ROOT / path).read_text()
+        for path in ("beam_pipeline/cli/options.py", "trainer/__main__.py")
     )
-    text += (_ROOT / "beam_pipeline/commands.py").read_text()
+    text += (_ROOT / "beam_pipeline/cli/commands.py").read_text()
     return set(re.findall(r'"(--[a-z][a-z-]+)"', text)) | beam._option_string_actions.keys()
 
 

@@ -18,15 +18,15 @@ _CAMERAS = 8
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """Pictures of two classes by eight cameras, and a row without a class."""
+    """Images of two classes by eight cameras, and a row without a class."""
     path = tmp_path / "photos.db"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE photos (path TEXT, species TEXT, camera TEXT)")
         for species in ("RBC", "WBC"):
             (tmp_path / species).mkdir()
-            for number, picture in enumerate(sorted((_CELLS / species).iterdir())[:16]):
-                shutil.copy(picture, tmp_path / species)
-                row = (f"{species}/{picture.name}", species, f"camera {number % _CAMERAS}")
+            for number, image in enumerate(sorted((_CELLS / species).iterdir())[:16]):
+                shutil.copy(image, tmp_path / species)
+                row = (f"{species}/{image.name}", species, f"camera {number % _CAMERAS}")
                 connection.execute("INSERT INTO photos VALUES (?, ?, ?)", row)
         connection.execute("INSERT INTO photos VALUES ('unnamed.jpg', NULL, 'camera 0')")
     return path

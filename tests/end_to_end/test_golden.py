@@ -1,4 +1,4 @@
-"""The golden data set holds both packages to one format."""
+"""The golden dataset holds both packages to one format."""
 
 import json
 from pathlib import Path

@@ -13,8 +13,11 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
-from beam_pipeline import commands, commit, errors, write
+from beam_pipeline import errors
+from beam_pipeline.cli import commands
 from beam_pipeline.records import Record
+from beam_pipeline.write import commit
+from beam_pipeline.write import stage as write
 
 
 def configuration(source, output, **options):
@@ -42,15 +45,15 @@ def whole(tmp_path_factory, pets, digests):
     return digests(info.directory)
 
 
-def test_killed_while_writing_and_started_again(tmp_path, write_picture, digests):
+def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
     """The killed build waits for ever at its third shard, so that the kill is sure to hit it."""
     source = tmp_path / "pets"
     for number in range(40):
-        write_picture(source / f"cat/{number}.jpg", seed=number)
+        write_image(source / f"cat/{number}.jpg", seed=number)
     output = tmp_path / "out"
     script = (
         "import sys, time, beam_pipeline\n"
-        "from beam_pipeline import storage\n"
+        "from beam_pipeline.files import storage\n"
         "from beam_pipeline.config import BuildConfig\n"
         "written, wrote = [], storage.write_bytes\n"
         "def write_bytes(path, data):\n"
@@ -165,7 +168,7 @@ def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("change", ["rewritten", "deleted"])
 def test_a_source_that_changes_under_the_build(
-    class_folders, write_picture, tmp_path, monkeypatch, change, capsys
+    class_folders, write_image, tmp_path, monkeypatch, change, capsys
 ):
     pets = class_folders(tmp_path / "pets", each=2)
     victim = pets / "cat/000.jpg"
@@ -174,7 +177,7 @@ def test_a_source_that_changes_under_the_build(
     def change_then_order(*arguments):
         victim.unlink(missing_ok=True)
         if change == "rewritten":
-            write_picture(victim, seed=99)
+            write_image(victim, seed=99)
         return original(*arguments)
 
     monkeypatch.setattr(write, "in_order", change_then_order)
@@ -195,7 +198,7 @@ def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tm
         "The above exception was the direct cause of the following exception:\n\n"
         "beam_pipeline.errors.SourceChangedError: /in/a.jpg was read [while running 'Write']\n"
     )
-    from beam_pipeline.job import explain
+    from beam_pipeline.running.job import explain
 
     told = explain(RuntimeError(text))
     assert type(told) is errors.SourceChangedError
@@ -218,9 +221,9 @@ def test_two_builds_into_one_output(pets, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_two_builds_at_once_for_real(write_picture, tmp_path):
+def test_two_builds_at_once_for_real(write_image, tmp_path):
     for number in range(400):
-        write_picture(tmp_path / f"pets/cat/{number}.jpg", seed=number)
+        write_image(tmp_path / f"pets/cat/{number}.jpg", seed=number)
     line = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "pets"]
     line += ["--output", tmp_path / "out", "--num-shards", "40", "--threads", "1"]
     builds = [
@@ -241,7 +244,7 @@ def drop_one_of(elements):
 @pytest.mark.parametrize("stage", ["before the census", "after the census"])
 def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage):
     if stage == "before the census":
-        from beam_pipeline import assign
+        from beam_pipeline.assign import stage as assign
 
         unpack = assign.unpack
         lost = []

@@ -1,9 +1,9 @@
-"""A finished data set is replaced whole and on purpose, or stays as it is."""
+"""A finished dataset is replaced whole and on purpose, or stays as it is."""
 
 import pytest
 
 import beam_pipeline
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 
 
 @pytest.fixture

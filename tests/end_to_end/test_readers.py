@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import beam_pipeline
-from beam_pipeline.shards import read_examples
+from beam_pipeline.dataset.reading import read_examples
 
 # TFDS 4.9 calls what protobuf 6 warns of.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
@@ -111,8 +111,8 @@ def test_tensorflow_parses_everything(name, request):
         ]
         assert len(parsed) == info.num_records(split)
         for each in parsed:
-            picture = tf.io.decode_image(each["image/encoded"], channels=3)
-            assert picture.shape == (each["image/height"], each["image/width"], 3)
+            image = tf.io.decode_image(each["image/encoded"], channels=3)
+            assert image.shape == (each["image/height"], each["image/width"], 3)
 
 
 def test_dali_offsets_point_at_the_frames(labelled):

@@ -3,8 +3,8 @@
 import pytest
 
 import beam_pipeline
-from beam_pipeline import commands
-from beam_pipeline.shards import read_examples
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.reading import read_examples
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_the_layouts_splits_are_kept(class_folders, build, tmp_path):
     assert shards(info) == {"train": 2, "val": 1}
 
 
-def test_groups_by_level(write_picture, build, tmp_path):
+def test_groups_by_level(write_image, build, tmp_path):
     for number in range(40):
-        write_picture(
+        write_image(
             tmp_path / f"pets/{'cat' if number % 2 else 'dog'}/patient{number % 10}/{number}.jpg",
             seed=number,
         )
@@ -56,10 +56,10 @@ def test_groups_by_level(write_picture, build, tmp_path):
     assert sum(map(len, patients)) == 10
 
 
-def test_groups_by_column(write_picture, build, tmp_path):
+def test_groups_by_column(write_image, build, tmp_path):
     rows = ["file_name,label,patient"]
     for number in range(30):
-        write_picture(tmp_path / f"in/{number}.jpg", seed=number)
+        write_image(tmp_path / f"in/{number}.jpg", seed=number)
         rows.append(f"{number}.jpg,cat,p{number % 10}")
     (tmp_path / "in/labels.csv").write_text("\n".join(rows))
     info = build(tmp_path / "in", "--split", "train=0.5,test=0.5", "--group-by", "patient")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 from trainer.__main__ import main as train
 
 ROWS = 240

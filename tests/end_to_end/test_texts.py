@@ -8,7 +8,7 @@ import tokenizers
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 
 TEXTS = [
     f"{word} film: häßlich {n}" + ", really" * (n % 3)

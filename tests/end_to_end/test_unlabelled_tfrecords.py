@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 from trainer.__main__ import main as train
 
 NUM_CLASSES = 3
@@ -19,7 +19,7 @@ COUNTS = {"train": 24, "val": 6, "test": 9}
 
 
 def flower(split, number):
-    """As its organisers wrote it: (id, class) and a picture whose colour tells the class."""
+    """As its organisers wrote it: (id, class) and an image whose colour tells the class."""
     kind = number % NUM_CLASSES
     pixels = np.full((16, 16, 3), 40, np.uint8)
     pixels[..., kind] = 200 + number

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import (
     Array,
@@ -24,7 +25,6 @@ from beam_pipeline.records import (
     Image,
     Record,
 )
-from beam_pipeline.shards import read_examples
 
 # TFDS 4.9 calls what protobuf 6 warns of.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
@@ -68,7 +68,7 @@ def rows(number):
     return np.arange(4.0 * (number % 3), dtype=np.float32).reshape(-1, 4)
 
 
-def features(folder, write_picture, number):
+def features(folder, write_image, number):
     def file(name, data):
         path = folder / f"{number}.{name}"
         path.write_bytes(data)
@@ -79,9 +79,9 @@ def features(folder, write_picture, number):
         np.save(buffer, values)
         return Array(file=file(name, buffer.getvalue()))
 
-    picture = write_picture(folder / f"{number}.png", seed=number)
+    image = write_image(folder / f"{number}.png", seed=number)
     return {
-        "image": Image(file=FileRef(path=str(picture))),
+        "image": Image(file=FileRef(path=str(image))),
         "audio": Audio(file=file("wav", sound(number))),
         "label": ClassLabel("ab"[number % 2]),
         "topics": ClassLabels(tuple("xyz"[: number % 4])),
@@ -99,10 +99,10 @@ def features(folder, write_picture, number):
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory, write_picture):
+def records(tmp_path_factory, write_image):
     folder = tmp_path_factory.mktemp("input")
     return [
-        Record(key=f"{number:02d}", features=features(folder, write_picture, number))
+        Record(key=f"{number:02d}", features=features(folder, write_image, number))
         for number in range(COUNT)
     ]
 

@@ -123,14 +123,14 @@ def _png(pixels: Any) -> bytes:
 
 
 def _colored_record(number: int, label: int, size: tuple[int, int] = (20, 24)) -> dict[str, Any]:
-    """A noisy picture in the color of its class; `number` tells records apart."""
+    """A noisy image in the color of its class; `number` tells records apart."""
     noise = np.random.default_rng(number).integers(-40, 40, (*size, 3))
     pixels = np.clip(np.array(list(COLORS.values())[label]) + noise, 0, 255)
     return {"image/encoded": _png(pixels), "image/class/label": label, "number": number}
 
 
 def _colored_records(count: int, first: int = 0) -> list[dict[str, Any]]:
-    """Pictures of three classes in turn, numbered from `first`."""
+    """Images of three classes in turn, numbered from `first`."""
     return [_colored_record(number, number % 3) for number in range(first, first + count)]
 
 
@@ -166,7 +166,7 @@ def schema() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset directory: 50 training, 13 validation and 7 test pictures in three colors."""
+    """A dataset directory: 50 training, 13 validation and 7 test images in three colors."""
     return _write_dataset(
         tmp_path_factory.mktemp("data") / "tiny" / "1.0.0",
         [IMAGE, LABEL, NUMBER],
@@ -181,7 +181,7 @@ def colors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dataset(colors: Path) -> Any:
-    """The pictures of `colors`, opened; for tests that only read them."""
+    """The images of `colors`, opened; for tests that only read them."""
     import trainer
 
     return trainer.open(colors)
@@ -207,7 +207,7 @@ def one_replica() -> tf.distribute.Strategy:
 def make_plan(colors: Path) -> Callable[..., Any]:
     """A function (strategy, optimizer or its options) to a Plan that is the same each time.
 
-    Global batches of 8 pictures of 16 x 16 pixels, in the same order; equal first weights.
+    Global batches of 8 images of 16 x 16 pixels, in the same order; equal first weights.
     """
     import keras
 

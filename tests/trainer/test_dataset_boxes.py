@@ -1,6 +1,6 @@
 """Boxes in batches: padded to the most of a batch or to a given number, ragged, with keypoints.
 
-A box is (xmin, ymin, xmax, ymax) in fractions of its picture; where a record has fewer boxes than
+A box is (xmin, ymin, xmax, ymax) in fractions of its image; where a record has fewer boxes than
 the batch has room for, each number of a box, its class and its attributes is -1.
 """
 
@@ -14,10 +14,10 @@ from trainer.errors import DatasetDamagedError
 
 @pytest.fixture(scope="module")
 def boxed(tmp_path_factory, write_dataset, schema, png):
-    """Three pictures with 2, 0 and 1 boxes, in one shard."""
+    """Three images with 2, 0 and 1 boxes, in one shard."""
 
     def record(boxes, labels):
-        """A picture and its boxes, as a build stores them."""
+        """An image and its boxes, as a build stores them."""
         columns = [list(map(float, column)) for column in zip(*boxes, strict=True)] or [[]] * 4
         sides = zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
         return {

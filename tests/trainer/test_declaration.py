@@ -16,7 +16,7 @@ RECORD = {
     "boxes": [0.5] * 8,
     "caption": b"text",
     "raw": FLOATS,
-    "picture": tf.io.encode_png(np.zeros((2, 2, 3), np.uint8)).numpy(),
+    "image": tf.io.encode_png(np.zeros((2, 2, 3), np.uint8)).numpy(),
     "sound": tf.audio.encode_wav([[0.5]], 8000).numpy(),
     "words": [b"a", b"b"],
 }
@@ -55,7 +55,7 @@ def file(tmp_path, write_records):
             "raw", tf.io.FixedLenFeature([], tf.string), "tensor", "float32", (4, 4), id="raw"
         ),
         pytest.param(
-            "picture",
+            "image",
             tf.io.FixedLenFeature([], tf.string),
             "image",
             "uint8",
@@ -130,14 +130,14 @@ def test_specs_declarations_and_features_mix(file):
         file,
         features={
             "x": tf.io.FixedLenFeature([], tf.float32),
-            "picture": {"kind": "image", "shape": [2, 2, 3]},
+            "image": {"kind": "image", "shape": [2, 2, 3]},
             "text": inferred.features["caption"],
         },
     )
 
-    assert list(dataset.features) == ["x", "picture", "text"]
+    assert list(dataset.features) == ["x", "image", "text"]
     (batch,) = dataset.batches()
-    assert batch["picture"].shape == (2, 2, 2, 3)
+    assert batch["image"].shape == (2, 2, 2, 3)
     assert batch["text"].numpy().tolist() == [b"text"] * 2
 
 

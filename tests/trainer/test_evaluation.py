@@ -33,7 +33,7 @@ def model(two_replicas):
 
 @pytest.fixture(scope="module")
 def by_hand(dataset, task, model):
-    """Loss and accuracy of the model on the validation split, one picture at a time."""
+    """Loss and accuracy of the model on the validation split, one image at a time."""
     losses, correct = [], []
     for record in dataset.numpy("validation", image_size=16, image_dtype="uint8"):
         logits = model(task.prepare(record["image"][None]), training=False)

@@ -77,13 +77,13 @@ JPEG = tf.io.encode_jpeg(tf.zeros([99, 99, 3], tf.uint8)).numpy()
         pytest.param(PNG[:50] + bytes(50), "Invalid PNG data, size 100", id="PNG"),
         pytest.param(JPEG[:100], "jpeg::Uncompress failed. Invalid JPEG data or crop", id="JPEG"),
         pytest.param(b"", "Input is empty;", id="empty"),
-        pytest.param(b"a picture", "Unknown image file format", id="no picture"),
+        pytest.param(b"an image", "Unknown image file format", id="no image"),
         pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP"),
         pytest.param(b"GIF89a", "Invalid GIF data", id="GIF"),
     ],
 )
 @pytest.mark.parametrize("name", ["image", "image/encoded"])
-def test_a_picture_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
+def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
     write_records(tmp_path / "a.tfrecord", [{name: PNG}, {name: damaged}])
     dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
 
@@ -93,7 +93,7 @@ def test_a_picture_that_cannot_be_decoded(tmp_path, write_records, damaged, expe
         assert isinstance(error, trainer.DatasetDamagedError)
         message = str(error)
         assert message.startswith(
-            f"{name!r} of a record is no picture that TensorFlow reads: {expected}"
+            f"{name!r} of a record is no image that TensorFlow reads: {expected}"
         )
         assert message.endswith("build` leaves damaged ones out and lists them")
         assert "\n" not in message

@@ -58,7 +58,7 @@ def inferred(key, *records):
         pytest.param("n", [[1], []], "sequence", "int64", (None,), id="one or none"),
         pytest.param("n", [1, MISSING], "sequence", "int64", (None,), id="missing is none"),
         pytest.param("s", [b"a", MISSING], "sequence", "string", (None,), id="missing text"),
-        pytest.param("s", [JPEG, MISSING], "sequence", "string", (None,), id="missing picture"),
+        pytest.param("s", [JPEG, MISSING], "sequence", "string", (None,), id="missing image"),
         pytest.param("s", [[b"a"], [b"a", b"b"]], "sequence", "string", (None,), id="strings"),
         pytest.param("s", [[], []], "sequence", "string", (None,), id="nothing at all"),
         pytest.param("boxes", [[0.1] * 4, [0.1] * 8], "sequence", "float32", (None, 4), id="boxes"),
@@ -81,8 +81,8 @@ def inferred(key, *records):
         pytest.param("s", [b"abc", "ä".encode()], "text", "string", (), id="text"),
         pytest.param("s", [b"abc", b""], "text", "string", (), id="an empty text"),
         pytest.param("s", [b"", b""], "text", "string", (), id="empty texts"),
-        pytest.param("s", [JPEG, PNG], "image", "uint8", (None, None, 3), id="pictures"),
-        pytest.param("s", [JPEG, b""], "image", "uint8", (None, None, 3), id="an empty picture"),
+        pytest.param("s", [JPEG, PNG], "image", "uint8", (None, None, 3), id="images"),
+        pytest.param("s", [JPEG, b""], "image", "uint8", (None, None, 3), id="an empty image"),
         pytest.param("s", [WAV, WAV], "audio", "float32", (None, None), id="sounds"),
         pytest.param("s", [FLOATS] * 2, "tensor", "float32", (4, 4), id="a raw square"),
         pytest.param(
@@ -101,7 +101,7 @@ def inferred(key, *records):
         pytest.param("s", [FLOATS, b""], "bytes", "string", (), id="an empty raw value"),
         pytest.param("s", [FLOATS, FLOATS * 4], "bytes", "string", (), id="raw of two lengths"),
         pytest.param("s", [b"\xff" * 5] * 2, "bytes", "string", (), id="no square"),
-        pytest.param("s", [JPEG, b"\xff" * 5], "bytes", "string", (), id="a picture and raw"),
+        pytest.param("s", [JPEG, b"\xff" * 5], "bytes", "string", (), id="an image and raw"),
     ],
 )
 def test_infer(key, records, kind, dtype, shape):

@@ -202,7 +202,7 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_a_damaged_picture_is_exit_3(colored_records, write_records, tmp_path, capsys, loop):
+def test_a_damaged_image_is_exit_3(colored_records, write_records, tmp_path, capsys, loop):
     records = [record | {"image": record.pop("image/encoded")} for record in colored_records(24)]
     records[5]["image"] = records[5]["image"][:100]
     write_records(tmp_path / "a.tfrecord", records)
@@ -211,7 +211,7 @@ def test_a_damaged_picture_is_exit_3(colored_records, write_records, tmp_path, c
     assert main(options(files, tmp_path / "run", "--loop", loop)) == 3
 
     message = capsys.readouterr().err
-    assert "error: 'image' of a record is no picture that TensorFlow reads: Invalid PNG" in message
+    assert "error: 'image' of a record is no image that TensorFlow reads: Invalid PNG" in message
 
 
 def test_other_classes_are_refused_in_evaluation(finished, colors, tmp_path, capsys):

@@ -1,7 +1,7 @@
 """Lengths in batches: padded, cut, ragged and in buckets, against NumPy by hand.
 
 Columns that need no decoding are padded a batch at a time, others record by record: each case
-is read both ways, the second with a picture beside it.
+is read both ways, the second with an image beside it.
 """
 
 import itertools
@@ -30,7 +30,7 @@ def dataset(request, tmp_path_factory, write_records, png):
     """Nine records of the lengths above."""
     by_record = request.param == "record by record"
     file = tmp_path_factory.mktemp("lengths") / "a.tfrecord"
-    picture = {"image": png(np.zeros((2, 2, 3)))} if by_record else {}
+    image = {"image": png(np.zeros((2, 2, 3)))} if by_record else {}
     columns = zip(TOKENS, WORDS, ROWS, strict=True)
     write_records(
         file,
@@ -40,7 +40,7 @@ def dataset(request, tmp_path_factory, write_records, png):
                 "words": words,
                 "rows": list(map(float, rows.flatten())),
                 "number": number,
-                **picture,
+                **image,
             }
             for number, (tokens, words, rows) in enumerate(columns)
         ],

@@ -11,7 +11,7 @@ from trainer.features import Feature
 from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
-from trainer.parsing.pictures import Image
+from trainer.parsing.images import Image
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 
 __all__ = [

@@ -76,7 +76,7 @@ def is_plain_wav(encoded: Any) -> Any:
 
 
 def _decode_by_library(name: str, encoded: bytes) -> Any:
-    import soundfile  # on first need: most data sets hold no sound
+    import soundfile  # on first need: most datasets hold no sound
 
     try:
         samples, _ = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)

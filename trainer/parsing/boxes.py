@@ -1,4 +1,4 @@
-"""Bounding boxes as detection data sets store them: a list a side, with what belongs to them."""
+"""Bounding boxes as detection datasets store them: a list a side, with what belongs to them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Boxes:
-    """The boxes of a picture, with their classes and attributes where there are any.
+    """The boxes of an image, with their classes and attributes where there are any.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
     `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `box_keypoints`, float32

@@ -50,7 +50,7 @@ def choose_task(
         features: The dataset's.
         target: The feature to learn; None for the class label, or what is called label,
             target or y.
-        inputs: The features to learn from; None for the picture, sound, sequence, text or
+        inputs: The features to learn from; None for the image, sound, sequence, text or
             array with the vectors of numbers beside it, else all numbers.
         sample_weight: The number that weighs each record's loss in training.
         settings: What else the user asks of inputs.
@@ -105,12 +105,12 @@ def _check_suited(name: str, leader: str | None, inputs: Sequence[Input]) -> Non
         )
     if name == _PICTURES and len(groups) > 1:
         raise ConfigError(
-            f"--task {name} learns from a picture alone, and the inputs are {names}; use --task "
+            f"--task {name} learns from an image alone, and the inputs are {names}; use --task "
             f"{_PICTURES_AND_MORE}"
         )
     if name == _PICTURES_AND_MORE and len(groups) == 1:
         raise ConfigError(
-            f"--task {name} learns from a picture and more, and there is only {names}; name more "
+            f"--task {name} learns from an image and more, and there is only {names}; name more "
             f"by --inputs, or use --task {_PICTURES}"
         )
 
@@ -119,7 +119,7 @@ def _check_settings(settings: Settings, inputs: Sequence[Input]) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
     if not is_default and "image" not in [each.group for each in inputs]:
         raise ConfigError(
-            f"--model {settings.image_model} (or --weights) is for pictures, and there is none "
+            f"--model {settings.image_model} (or --weights) is for images, and there is none "
             f"among the inputs {', '.join(each.name for each in inputs)}; leave it out"
         )
     varying = [each.name for each in inputs if each.varies]

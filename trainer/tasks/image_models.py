@@ -1,4 +1,4 @@
-"""Models from a picture to a vector: a small one, and those of `keras.applications`."""
+"""Models from an image to a vector: a small one, and those of `keras.applications`."""
 
 import difflib
 import importlib
@@ -18,7 +18,7 @@ _GROUPS = 8
 
 
 def encode(name: str, image: Any, weights: str | None) -> Any:
-    """A vector a picture, from a Keras tensor of float32 pictures in 0..1.
+    """A vector an image, from a Keras tensor of float32 images in 0..1.
 
     Args:
         name: "small", or a model of `keras.applications` such as "MobileNetV2". Their
@@ -45,7 +45,7 @@ def convolutions(x: Any) -> Any:
     """The small model: four strided convolutions with group normalisation; 0.4 M parameters.
 
     Meant for 32 to 128 pixels, about 0 and with a variance of about 1. Group normalisation
-    looks at one picture at a time, so the number of replicas changes nothing and small
+    looks at one image at a time, so the number of replicas changes nothing and small
     batches do no harm.
     """
     for width in _WIDTHS:

@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected

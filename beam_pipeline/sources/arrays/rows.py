@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Array, ClassLabel, FileRef, Record, Rejected, Value
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table

@@ -1,16 +1,16 @@
-"""Which files of a folder are COCO's, which split each is, and where its pictures lie."""
+"""Which files of a folder are COCO's, which split each is, and where its images lie."""
 
 import dataclasses
 import re
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import is_split_name, stem
 from beam_pipeline.sources.references import locate, name_of, parent
 
 _ROBOFLOW = "_annotations.coco.json"
-# The first kind that is there is read; the others describe the same pictures otherwise.
+# The first kind that is there is read; the others describe the same images otherwise.
 _KINDS = (_ROBOFLOW, "instances", "person_keypoints")
 _NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
 
@@ -24,7 +24,7 @@ class CocoFile:
         relative: The path relative to the input, for messages.
         split: The split that its name or its folder states.
         root: Keys are paths below it.
-        image_folders: Where its pictures may be, likeliest first.
+        image_folders: Where its images may be, likeliest first.
     """
 
     path: str
@@ -35,24 +35,24 @@ class CocoFile:
 
 
 def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], list[Rejected]]:
-    """The annotation files of a COCO data set, and those left aside with the reason.
+    """The annotation files of a COCO dataset, and those left aside with the reason.
 
     Args:
         path: One JSON file, or a folder with `annotations/instances_<split>.json`,
             Roboflow's `<split>/_annotations.coco.json`, or other JSON files.
-        image_root: Where the pictures are, if not in one of the usual places.
+        image_root: Where the images are, if not in one of the usual places.
 
     Raises:
         ConfigError: There is no such file or folder, or no COCO file in it.
     """
     path = storage.absolute(path).rstrip("/") or "/"
-    pictures = storage.absolute(image_root).rstrip("/") if image_root else None
+    images = storage.absolute(image_root).rstrip("/") if image_root else None
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the COCO input {path} does not exist")
         base = _base(path)
         relative = path.removeprefix(f"{base}/")
-        return [_coco_file(base, relative, pictures)], []
+        return [_coco_file(base, relative, images)], []
 
     candidates = sorted(_json_files(path))
     chosen = _choose(candidates)
@@ -72,7 +72,7 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
         for relative in candidates
         if relative not in chosen
     ]
-    return [_coco_file(path, relative, pictures) for relative in chosen], left_aside
+    return [_coco_file(path, relative, images) for relative in chosen], left_aside
 
 
 def _json_files(root: str) -> list[str]:
@@ -101,7 +101,7 @@ def _choose(candidates: list[str]) -> list[str]:
 
 
 def _base(path: str) -> str:
-    """The data set's folder when a JSON file is given directly."""
+    """The dataset's folder when a JSON file is given directly."""
     folder = parent(path)
     return parent(folder) if name_of(folder).lower() == "annotations" else folder
 
@@ -120,13 +120,13 @@ def split_of_file(relative: str) -> str | None:
     return None
 
 
-def _coco_file(root: str, relative: str, pictures: str | None) -> CocoFile:
+def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
     path = storage.join(root, relative)
     split = split_of_file(relative)
     if split is None and name_of(path) == _ROBOFLOW and is_split_name(name_of(parent(path))):
         split = name_of(parent(path))  # given directly
     image_set = re.sub(r"^(instances|person_keypoints)_", "", stem(relative))
-    bases = [pictures] if pictures else [_base(path), parent(path)]
+    bases = [images] if images else [_base(path), parent(path)]
     folders = []
     for base in bases:
         for name in filter(None, (image_set, split)):
@@ -136,15 +136,15 @@ def _coco_file(root: str, relative: str, pictures: str | None) -> CocoFile:
         path=path,
         relative=relative,
         split=split,
-        root=pictures or root,
+        root=images or root,
         image_folders=tuple(dict.fromkeys(folders)),
     )
 
 
 def image_folder(file: CocoFile, names: list[str]) -> str:
-    """The first of the file's folders that has one of the pictures `names`.
+    """The first of the file's folders that has one of the images `names`.
 
-    Where none has, the first folder that exists: its pictures are then found missing.
+    Where none has, the first folder that exists: its images are then found missing.
     """
     for folder in file.image_folders:
         if any(storage.exists(locate(name, folder=folder, root="")[1]) for name in names):

@@ -24,20 +24,20 @@ from beam_pipeline.sources.gather import ReadAndGather
 
 @dataclasses.dataclass
 class ReadCoco(beam.PTransform):
-    """The pictures of COCO JSON files, with their boxes.
+    """The images of COCO JSON files, with their boxes.
 
     Yields a Record for every image that a file describes, with "boxes" in format "xywh"
     (none where it has no annotations), their attributes `is_crowd` (int) and `area` (float,
     pixels²; width times height where it is not stated) and keypoints where there are any;
-    one DeclaredClasses a file; a bad Rejected for every picture with an annotation that
-    cannot be used, for every annotation of an unknown picture, and for a file that is not
+    one DeclaredClasses a file; a bad Rejected for every image with an annotation that
+    cannot be used, for every annotation of an unknown image, and for a file that is not
     JSON to its end, of which nothing is used.
 
     Attributes:
         path: A JSON file, or a folder that holds `annotations/instances_<split>.json` and
-            the pictures in `<split>/`, `images/<split>/` or `images/`, or Roboflow's
-            `<split>/_annotations.coco.json` with the pictures beside.
-        image_root: The folder of the pictures, where it is another one.
+            the images in `<split>/`, `images/<split>/` or `images/`, or Roboflow's
+            `<split>/_annotations.coco.json` with the images beside.
+        image_root: The folder of the images, where it is another one.
     """
 
     path: str
@@ -76,7 +76,7 @@ def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Recor
 
 
 def record_of(image: CocoImage, annotations: list[CocoAnnotation]) -> Record:
-    """One picture with its boxes.
+    """One image with its boxes.
 
     Raises:
         RecordError: An annotation cannot be used; the message names it.

@@ -15,7 +15,7 @@ from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.references import locate
 
 MALFORMED = "malformed annotation"
-# So many pictures are looked for, to find out in which folder they are.
+# So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
 
 
@@ -113,7 +113,7 @@ def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
     first = list(itertools.islice(images, _PROBED_IMAGES))
     names = [image["file_name"] for image in first if _is_image(image)]
     folder = image_folder(file, names)
-    # Hashes: the names themselves of millions of pictures would fill the memory.
+    # Hashes: the names themselves of millions of images would fill the memory.
     seen: set[int] = set()
     repeats: dict[str, int] = {}
     for number, image in enumerate(itertools.chain(first, images)):

@@ -4,8 +4,8 @@ import dataclasses
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 
-from beam_pipeline.boxes import FORMATS
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.inspect.boxes import FORMATS
 from beam_pipeline.sources.columns.column import (
     ARRAY,
     AUDIO,
@@ -38,8 +38,8 @@ def pick_columns(names: Iterable[str], named: Named, looks: Looks) -> Columns:
     media = _media(usable, plain, named, looks)
     paths = {each.column for each in media}
     free = {key: name for key, name in plain.items() if name not in paths}
-    with_picture = any(each.feature == "image" for each in media)
-    columns = box_columns(usable, free, named, looks.nested) if with_picture else Columns()
+    with_image = any(each.feature == "image" for each in media)
+    columns = box_columns(usable, free, named, looks.nested) if with_image else Columns()
     classes = _labels(usable, free, named, looks, with_boxes=bool(columns.boxes))
     if columns.corners:
         if len(classes) > 1:
@@ -110,15 +110,15 @@ def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
 def _media(
     usable: list[str], plain: Mapping[str, str], named: Named, looks: Looks
 ) -> tuple[Media, ...]:
-    """The columns of paths: the main picture, sound and array first, if there are such."""
+    """The columns of paths: the main image, sound and array first, if there are such."""
     sound = given("audio", named.audio, usable) or first(AUDIO, _of_kind("audio", plain, looks))
     array = first(ARRAY, _of_kind("array", plain, looks))
-    picture = given("image", named.image, usable) or _picture(
+    image = given("image", named.image, usable) or _image(
         plain, named, looks, alone=not sound and not array
     )
-    if sound and sound == picture:
-        raise ConfigError(f"the column {sound!r} cannot hold pictures and sounds; name another")
-    main = {"image": picture, "audio": sound, "array": array}
+    if sound and sound == image:
+        raise ConfigError(f"the column {sound!r} cannot hold images and sounds; name another")
+    main = {"image": image, "audio": sound, "array": array}
     others = [name for name in usable if name in looks.existing and name not in main.values()]
     for kind in ("image", "audio"):
         alike = [name for name in others if looks.media[name] == kind]
@@ -135,8 +135,8 @@ def _of_kind(kind: str, plain: Mapping[str, str], looks: Looks) -> dict[str, str
     return {key: name for key, name in plain.items() if looks.media.get(name) == kind}
 
 
-def _picture(plain: Mapping[str, str], named: Named, looks: Looks, *, alone: bool) -> str:
-    """The column of pictures by its name; names as "path" need pictures' suffixes beside sounds."""
+def _image(plain: Mapping[str, str], named: Named, looks: Looks, *, alone: bool) -> str:
+    """The column of images by its name; names as "path" need images' suffixes beside sounds."""
     possible = {
         key: name
         for key, name in plain.items()

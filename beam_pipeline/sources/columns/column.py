@@ -1,4 +1,4 @@
-"""What the columns of a manifest mean: which one is the picture, the label, the boxes, ….
+"""What the columns of a manifest mean: which one is the image, the label, the boxes, ….
 
 Names are compared without regard to case; the first name of a list that a manifest has is it.
 """
@@ -47,7 +47,7 @@ CORNERS = (
     (("x_center", "y_center", "w", "h"), "center_xywh"),
     (("cx", "cy", "w", "h"), "center_xywh"),
 )
-# JSON only: one column that holds all boxes of a picture, and one with their classes.
+# JSON only: one column that holds all boxes of an image, and one with their classes.
 BOXES = ("boxes", "bboxes", "bbox", "objects")
 BOX_LABELS = ("box_labels", "labels", "categories", "classes", "category", "label", "class")
 # The names that this project's boxes use, whatever the manifest calls them.
@@ -125,9 +125,9 @@ class Columns:
         unlabelled: Manifests, by their relative path, whose records may lack classes.
         split: The split.
         split_folders: Whether folders with splits' names state it.
-        size: The picture's width and height in pixels, as stated beside boxes.
-        corners: Four numbers of one box; a picture's boxes are then several rows.
-        boxes: All boxes of the picture.
+        size: The image's width and height in pixels, as stated beside boxes.
+        corners: Four numbers of one box; an image's boxes are then several rows.
+        boxes: All boxes of the image.
         box_labels: Their classes.
         box_lists: Lists of JSON with a value for each box of the list of boxes beside.
         box_format: The format of the boxes, one of `boxes.FORMATS`; "" leaves it to the names.

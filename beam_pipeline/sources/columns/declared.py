@@ -120,7 +120,7 @@ def _box_columns(
 
 
 def _key(declared: Sequence[tuple[Feature, str]], looks: Looks) -> str:
-    """The column of the main picture, sound or array, where it holds paths."""
+    """The column of the main image, sound or array, where it holds paths."""
     main = {
         feature.name: column
         for feature, column in declared

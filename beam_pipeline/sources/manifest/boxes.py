@@ -1,4 +1,4 @@
-"""The boxes of one picture, as the rows of a manifest state them."""
+"""The boxes of one image, as the rows of a manifest state them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def label_name(value: Any, column: str) -> str:
 def boxes_from_rows(
     rows: Sequence[Mapping[str, Any]], columns: Columns, kinds: Mapping[str, Kind | None]
 ) -> Boxes:
-    """The boxes of one picture from its rows, a box each; a row without coordinates adds none.
+    """The boxes of one image from its rows, a box each; a row without coordinates adds none.
 
     Other columns become attributes of the boxes.
 
@@ -204,7 +204,7 @@ def _four(box: Any) -> tuple[float, float, float, float]:
 
 
 def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[int, int] | None:
-    """What the rows state of the picture's size, if they do.
+    """What the rows state of the image's size, if they do.
 
     Raises:
         RecordError: They contradict one another, or state no number.
@@ -215,7 +215,7 @@ def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[in
     stated = {(row.get(width), row.get(height)) for row in rows}
     if len(stated) > 1:
         raise RecordError(
-            MALFORMED, f"rows of one picture state the sizes {sorted(map(str, stated))}"
+            MALFORMED, f"rows of one image state the sizes {sorted(map(str, stated))}"
         )
     size: tuple[Any, Any] = stated.pop()
     if not all(map(is_stated, size)):

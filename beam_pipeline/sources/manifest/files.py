@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Collection
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import (
     folder,
     is_split_name,

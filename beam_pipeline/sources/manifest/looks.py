@@ -7,8 +7,8 @@ from typing import Any
 
 from apache_beam.io.filesystem import BeamIOError
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.column import Looks
 from beam_pipeline.sources.columns.kinds import (

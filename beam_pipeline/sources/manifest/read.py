@@ -157,15 +157,15 @@ def _nameless(headers: Iterable[Sequence[str]]) -> set[str]:
 class ReadCsv(ReadManifest):
     """The rows of CSV or TSV files, a record each.
 
-    Columns are found by their names and by what the first rows hold: the picture, the sound,
+    Columns are found by their names and by what the first rows hold: the image, the sound,
     labels, the split, four numbers of a box, paths of further files (docs/manifests.md). All
     others are features under their own name: int, else float, else str, whatever holds every
     value of the column, or arrays where every field is a list in JSON. A missing text is "";
     a row that misses a number, a list or its label is rejected. So are rows with too few or too
     many fields.
 
-    Where four columns hold a box (see `columns.CORNERS`) the rows of a picture make one
-    Record, with their boxes in their order; a row with empty coordinates is a picture without
+    Where four columns hold a box (see `columns.CORNERS`) the rows of an image make one
+    Record, with their boxes in their order; a row with empty coordinates is an image without
     boxes. Other columns are attributes of the boxes.
 
     With a schema its features alone are read, each converted to what is declared; a row that
@@ -197,7 +197,7 @@ class ReadJsonl(ReadManifest):
     """The lines of JSON Lines files, an object and a record each.
 
     As `ReadCsv`, and besides: lists of numbers are arrays and may be nested, lists of strings
-    tuples. A column `boxes`, `bboxes` or `bbox` may hold all boxes of the picture, four numbers
+    tuples. A column `boxes`, `bboxes` or `bbox` may hold all boxes of the image, four numbers
     each in format "xyxy", with their classes and other values in lists beside; or `objects` as
     Hugging Face has it, with `bbox` in format "xywh". Columns are found in the first rows; an
     object that is none of these is an error.

@@ -102,7 +102,7 @@ def records_of_key(
 def record_from_rows(
     rows: Sequence[ManifestRow], columns: Columns, kinds: Mapping[str, Kind | None]
 ) -> Record:
-    """One record from one row, or from the rows of a picture where each is a box.
+    """One record from one row, or from the rows of an image where each is a box.
 
     Args:
         rows: One row, unless `columns.corners` is there.
@@ -117,7 +117,7 @@ def record_from_rows(
     splits = {_split(row, columns) for row in rows}
     if len(splits) > 1:
         raise RecordError(
-            MALFORMED, f"rows of one picture are in the splits {sorted(map(str, splits))}"
+            MALFORMED, f"rows of one image are in the splits {sorted(map(str, splits))}"
         )
     features: dict[str, Value] = {
         media.feature: media_value(media, first.values.get(media.column), first.manifest)
@@ -130,7 +130,7 @@ def record_from_rows(
         if may_lack and feature.kind == "class_label" and not is_stated(value):
             continue
         if any(row.values.get(column) != value for row in rows[1:]):
-            raise RecordError(MALFORMED, f"rows of one picture differ in the column {column!r}")
+            raise RecordError(MALFORMED, f"rows of one image differ in the column {column!r}")
         features[feature.name] = fit(
             feature,
             column,
@@ -160,7 +160,7 @@ def record_from_rows(
 
 
 def media_value(media: Media, value: Any, manifest: Manifest) -> Image | Audio | Array:
-    """The picture, sound or array that a path in a manifest leads to.
+    """The image, sound or array that a path in a manifest leads to.
 
     Raises:
         RecordError: "malformed annotation": it is no path.

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of

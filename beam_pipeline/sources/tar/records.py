@@ -113,7 +113,7 @@ def found_features(
         value = values.get(name)
         if role.form in _OF_FILE:
             if isinstance(value, Part):
-                # A second picture of the record goes by its extension.
+                # A second image of the record goes by its extension.
                 feature = name if role.feature in features else role.feature
                 features[feature] = _OF_FILE[role.form](_range(value, path))
             continue

@@ -61,7 +61,7 @@ def merge_seen(seen: Iterable[Seen]) -> Seen:
     """What was seen in all.
 
     Raises:
-        DataError: More than any data set has, so names are split at the wrong dot.
+        DataError: More than any dataset has, so names are split at the wrong dot.
     """
     merged: Seen = {}
     for each in seen:
@@ -118,7 +118,7 @@ def find_roles(
 
 
 def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
-    """The feature of an extension: "seg" of "seg.png", but "image" if there is no other picture."""
+    """The feature of an extension: "seg" of "seg.png", but "image" if there is no other image."""
     stem = stem_of(name)
     alone = [each for each, other in forms.items() if other == form] == [name]
     if form in _MEDIA and (not stem or (alone and form != "array")):
@@ -171,7 +171,7 @@ def _named_label(column: str, roles: Mapping[str, Role]) -> str:
 
 
 def _check_clashes(roles: Mapping[str, Role]) -> None:
-    """Pictures may come as .jpg and .png; else every feature is of one extension or name."""
+    """Images may come as .jpg and .png; else every feature is of one extension or name."""
     first: dict[str, tuple[str, Role]] = {}
     for name, role in roles.items():
         other, earlier = first.setdefault(role.feature, (name, role))

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import wanted
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import first_records
-from beam_pipeline.stored_checking import expectations
 
 # Where this project, the TF Object Detection API and Model Garden put these kinds.
 _USUAL_KEYS = {

@@ -6,13 +6,13 @@ import re
 import zlib
 from collections.abc import Sequence
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, DataError, RecordError
-from beam_pipeline.frames import HEADER_BYTES, starts_frame
-from beam_pipeline.parallel import map_threads
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
+from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.sources.input_files import InputFile, find_files, stated_splits
 from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.tfrecord.frames import HEADER_BYTES, starts_frame
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -25,7 +25,7 @@ _ZLIB = "it is compressed as ZLIB, which is not read; write it plain or as GZIP"
 # Numbers may follow, and gzip's suffix; an index beside a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 _TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
-# What says that a directory is a data set.
+# What says that a directory is a dataset.
 _DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
 _REMOTE_FILES_AT_ONCE = 16
 
@@ -133,17 +133,17 @@ def file_splits(relatives: Sequence[str]) -> list[str | None]:
 
 
 def tfds_name(files: Sequence[str]) -> str:
-    """The data set's name in TFDS's names of files, if all have such names and one data set's."""
+    """The dataset's name in TFDS's names of files, if all have such names and one dataset's."""
     found = [_TFDS_NAME.fullmatch(name_of(file)) for file in files]
     names = {each["name"] if each else "" for each in found}
     return names.pop() if len(names) == 1 else ""
 
 
 def find_shards(directory: str) -> list[RecordFile]:
-    """The TFRecord files of a directory that are to be one data set.
+    """The TFRecord files of a directory that are to be one dataset.
 
     Raises:
-        ConfigError: They cannot be one data set, or there are none.
+        ConfigError: They cannot be one dataset, or there are none.
         DataError: A file is called like one and is none, or cannot be read.
     """
     if not storage.is_directory(directory):
@@ -156,7 +156,7 @@ def find_shards(directory: str) -> list[RecordFile]:
             )
         if name_of(other.source) in _DESCRIPTIONS and other.source not in _DESCRIPTIONS:
             raise ConfigError(
-                f"{directory} has a data set below it, {parent(other.source)}; adopt that, or "
+                f"{directory} has a dataset below it, {parent(other.source)}; adopt that, or "
                 "move it away"
             )
     for told, property_ in (
@@ -168,7 +168,7 @@ def find_shards(directory: str) -> list[RecordFile]:
     ):
         if len(told) > 1:
             raise ConfigError(
-                f"{told[True]} is {property_} {told[False]}; make them alike, or build a data set "
+                f"{told[True]} is {property_} {told[False]}; make them alike, or build a dataset "
                 "from them"
             )
     return files

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline import frames, storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, Expected, FileRef, Record, Rejected, StoredExample
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
-from beam_pipeline.stored_checking import expectations
+from beam_pipeline.tfrecord import frames
 
-# The first records of a data set: so many in all, and so many of a file.
+# The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
@@ -106,7 +107,7 @@ def _until_damage(path: str) -> Iterator[bytes]:
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
-    """(source, payload) of the first records of a data set, as far as they are whole."""
+    """(source, payload) of the first records of a dataset, as far as they are whole."""
     found = itertools.chain.from_iterable(map(_first_of_file, files))
     return itertools.islice(found, _FIRST_RECORDS)
 

@@ -1,1 +1,1 @@
-"""Pascal VOC: one XML file a picture, image sets for the splits."""
+"""Pascal VOC: one XML file an image, image sets for the splits."""

@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Rejected
 from beam_pipeline.sources.paths import (
     below,

@@ -1,12 +1,12 @@
-"""Pascal VOC: one XML file a picture, image sets for the splits."""
+"""Pascal VOC: one XML file an image, image sets for the splits."""
 
 import dataclasses
 from collections.abc import Iterator
 
 import apache_beam as beam
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Image, Record, Rejected
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.voc.annotation import parse_annotation
@@ -15,7 +15,7 @@ from beam_pipeline.sources.voc.files import VocPair, list_voc
 
 @dataclasses.dataclass
 class ReadVoc(beam.PTransform):
-    """Pictures with boxes, annotated in Pascal VOC's XML.
+    """Images with boxes, annotated in Pascal VOC's XML.
 
     `root` is the folder that holds `Annotations/`, or lies above one or several such folders
     (`VOCdevkit/VOC2007`, `VOC2012`). Where nothing is called `Annotations`, the XML files may lie

@@ -1,1 +1,1 @@
-"""YOLO: one text file a picture, a line a box."""
+"""YOLO: one text file an image, a line a box."""

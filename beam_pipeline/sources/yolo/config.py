@@ -1,4 +1,4 @@
-"""Ultralytics' data.yaml: where the splits of a YOLO data set lie, and what its classes are called.
+"""Ultralytics' data.yaml: where the splits of a YOLO dataset lie, and what its classes are called.
 
 Source of the format: https://docs.ultralytics.com/datasets/detect/#ultralytics-yolo-format.
 """
@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from beam_pipeline import storage
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, folder
 
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test", "minival")
@@ -22,14 +22,14 @@ NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class YoloConfig:
-    """What a YOLO data set says of itself.
+    """What a YOLO dataset says of itself.
 
     Attributes:
         root: The folder that keys are relative to.
         names: Class names by number; None where nothing names them.
         splits: For each split the absolute paths of its folders and lists (.txt) of images;
             None where the folders' names tell the splits.
-        bases: Where else the paths in lists may start from: the data set's `path`.
+        bases: Where else the paths in lists may start from: the dataset's `path`.
         keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given.
         source: The file that says so, for messages; or "".
     """
@@ -43,7 +43,7 @@ class YoloConfig:
 
 
 def find_config(root: str) -> YoloConfig:
-    """The description of the YOLO data set in folder `root`, or described by the YAML file `root`.
+    """The description of the YOLO dataset in folder `root`, or described by the YAML file `root`.
 
     In a folder: its data.yaml or dataset.yaml, or the only YAML file that has `names`; else class
     names from classes.txt or obj.names, a name a line, and no splits.
@@ -85,7 +85,7 @@ def find_data_yaml(root: str, files: Sequence[str]) -> str | None:
 
 
 def read_data_yaml(path: str) -> YoloConfig:
-    """The YOLO data set that the YAML file `path` describes.
+    """The YOLO dataset that the YAML file `path` describes.
 
     `path` and the splits may be written for another machine, or as Roboflow does
     (`../train/images`): where a path does not exist as it stands, what remains of it without its
@@ -115,7 +115,7 @@ def read_data_yaml(path: str) -> YoloConfig:
         if splits[one] == splits[other]:
             raise ConfigError(
                 f"{path}: {one} and {other} are the same ({', '.join(splits[one])}); remove one, "
-                "or its pictures would be in both"
+                "or its images would be in both"
             )
     return YoloConfig(
         root=root,

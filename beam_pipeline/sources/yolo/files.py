@@ -8,8 +8,8 @@ import itertools
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.paths import (
     below,
@@ -53,7 +53,7 @@ class YoloTree:
 def list_yolo(
     origin: str, config: YoloConfig
 ) -> Iterator[Sequence[YoloPair | Rejected | DeclaredClasses]]:
-    """What every file of the data set is, in batches; the classes first, if they have names."""
+    """What every file of the dataset is, in batches; the classes first, if they have names."""
     if config.names is not None:
         yield [DeclaredClasses(feature="boxes", names=config.names)]
     description = {config.source, *itertools.chain(*(config.splits or {}).values())}
@@ -179,7 +179,7 @@ def pair_files(
             yield Rejected(
                 source=image,
                 reason="no label file",
-                detail="not one image of the data set has one; labels/ lies beside images/",
+                detail="not one image of the dataset has one; labels/ lies beside images/",
             )
         elif len(names) > 1:
             yield Rejected(
@@ -235,7 +235,7 @@ def _read_list(
 def listed_places(line: str, origin: str, bases: Iterable[str]) -> Iterator[str]:
     """Where an image of a list may be, most likely first.
 
-    Relative to the list, to the data set's `path` or to the origin; written for another machine,
+    Relative to the list, to the dataset's `path` or to the origin; written for another machine,
     it may be below the origin without its first folders.
     """
     if line.startswith(below(origin, "")):

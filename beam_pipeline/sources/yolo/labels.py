@@ -1,4 +1,4 @@
-"""One YOLO label file: a line a box, in fractions of the picture.
+"""One YOLO label file: a line a box, in fractions of the image.
 
 Source of the format: https://docs.ultralytics.com/datasets/ (detect, segment and pose).
 """
@@ -11,7 +11,7 @@ from beam_pipeline.records import Boxes
 
 Corners = tuple[float, float, float, float]
 
-# A box may reach out of its picture, but a number beyond this is no fraction of anything.
+# A box may reach out of its image, but a number beyond this is no fraction of anything.
 _MAX_FRACTION = 2.0
 
 
@@ -99,7 +99,7 @@ def _number(field: str) -> float:
 def _fraction(field: str) -> float:
     value = _number(field)
     if abs(value) > _MAX_FRACTION:
-        raise ValueError(f"{field} is no fraction of the picture; is it in pixels?")
+        raise ValueError(f"{field} is no fraction of the image; is it in pixels?")
     return value
 
 

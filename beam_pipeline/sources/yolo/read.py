@@ -1,12 +1,12 @@
-"""YOLO: one text file a picture, a line a box; data.yaml for splits and class names."""
+"""YOLO: one text file an image, a line a box; data.yaml for splits and class names."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline import storage
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
@@ -16,7 +16,7 @@ from beam_pipeline.sources.yolo.labels import parse_labels
 
 @dataclasses.dataclass
 class ReadYolo(beam.PTransform):
-    """Pictures with boxes, annotated in YOLO's text files.
+    """Images with boxes, annotated in YOLO's text files.
 
     `root` is a data.yaml, or the folder that holds one, or that holds `images/` and `labels/`
     (`images/train` and `labels/train`, or `train/images` and `train/labels`, too) with the class
@@ -27,9 +27,9 @@ class ReadYolo(beam.PTransform):
     - one DeclaredClasses for "boxes", where class names are given; else a class's name is its
       number.
     - a Record {image, boxes} for each image: without label file or with an empty one it is a
-      background picture with no boxes. The key is the image's path below `root` (if the splits
+      background image with no boxes. The key is the image's path below `root` (if the splits
       of a data.yaml lie elsewhere: below the folder that holds them all). Boxes are in fractions
-      of the picture, "rel_center_xywh" as written, or "rel_xyxy" where polygons are among them,
+      of the image, "rel_center_xywh" as written, or "rel_xyxy" where polygons are among them,
       whose bounding boxes are kept; keypoints are read where data.yaml has `kpt_shape`.
     - Rejected "malformed annotation", bad, with the line and what is wrong: a class without
       name, a wrong count of numbers, something that is no number, pixels in place of fractions.
@@ -64,7 +64,7 @@ class ReadYolo(beam.PTransform):
 
 
 def read_config(root: str) -> YoloConfig:
-    """The description of the data set at `root`, a folder or a YAML file."""
+    """The description of the dataset at `root`, a folder or a YAML file."""
     path = storage.absolute(root)
     is_file = path.endswith((".yaml", ".yml")) and storage.exists(path)
     return find_config(path if is_file else input_folder(root))

@@ -156,15 +156,15 @@ def test_what_others_stored():
     def stored(key, features):
         return Record(key=key, features=features, example=StoredExample(file=FileRef(path="/a")))
 
-    def picture(sha256):
+    def image(sha256):
         shape = (2, 3)
         return Stored(kind="bytes", length=1, form="png", num_bytes=9, sha256=sha256, shape=shape)
 
     long_text = Stored(kind="bytes", length=1, form="text", num_bytes=500, num_characters=500)
     many = Stored(kind="int64", length=3, minimum=1, maximum=9)
     table, _ = index_of(
-        stored("a:0", {"image": picture("aa"), "label": 1, "text": "short", "n": many, "age": 3}),
-        stored("a:1", {"image": picture("bb"), "label": -1, "text": long_text, "n": 7, "age": 4}),
+        stored("a:0", {"image": image("aa"), "label": 1, "text": "short", "n": many, "age": 3}),
+        stored("a:1", {"image": image("bb"), "label": -1, "text": long_text, "n": 7, "age": 4}),
     )
     found = table.to_pydict()
 

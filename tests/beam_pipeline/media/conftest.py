@@ -1,4 +1,4 @@
-"""Tiny pictures, made in memory."""
+"""Tiny images, made in memory."""
 
 import io
 import struct
@@ -15,26 +15,26 @@ from beam_pipeline.media.images import ImageFacts, ImageOptions, encode_image, i
 
 
 def _pixels(size: tuple[int, int]) -> Image.Image:
-    """A smooth picture in all colours, so that JPEG changes little."""
+    """A smooth image in all colours, so that JPEG changes little."""
     colors = np.random.default_rng(7).integers(0, 256, (2, 3, 3), dtype=np.uint8)
     return Image.fromarray(colors).resize(size, Image.Resampling.BICUBIC)
 
 
 @pytest.fixture(scope="session")
 def make_image() -> Callable[..., Image.Image]:
-    """make_image(mode, size) -> a picture in one of Pillow's modes."""
+    """make_image(mode, size) -> an image in one of Pillow's modes."""
 
     def make(mode: str = "RGB", size: tuple[int, int] = (24, 16)) -> Image.Image:
-        picture = _pixels(size)
+        image = _pixels(size)
         if mode == "I;16":
-            return Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257)
+            return Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 257)
         if mode == "I":
-            return Image.fromarray(np.asarray(picture.convert("L")).astype(np.int32) * 257)
+            return Image.fromarray(np.asarray(image.convert("L")).astype(np.int32) * 257)
         if mode in ("LA", "RGBA"):
-            picture = picture.convert(mode)
-            picture.putalpha(_pixels(size).convert("L"))
-            return picture
-        return picture.convert(mode)
+            image = image.convert(mode)
+            image.putalpha(_pixels(size).convert("L"))
+            return image
+        return image.convert(mode)
 
     return make
 
@@ -51,16 +51,16 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
         animated: bool = False,
         **options: Any,
     ) -> bytes:
-        picture = make_image(mode, size)
+        image = make_image(mode, size)
         if orientation is not None:
             exif = Image.Exif()
             exif[0x0112] = orientation
             options["exif"] = exif
         if animated:
-            options["append_images"] = [picture.transpose(Image.Transpose.ROTATE_180)]
+            options["append_images"] = [image.transpose(Image.Transpose.ROTATE_180)]
             options["save_all"] = True
         buffer = io.BytesIO()
-        picture.save(buffer, file_format, **options)
+        image.save(buffer, file_format, **options)
         return buffer.getvalue()
 
     return save
@@ -68,7 +68,7 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def inspected() -> Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]]:
-    """The facts of a picture, and what of them a record carries to where it is encoded."""
+    """The facts of an image, and what of them a record carries to where it is encoded."""
 
     def run(data: bytes, options: ImageOptions) -> tuple[ImageFacts, records.Image]:
         facts = inspect_image(data, options)
@@ -89,7 +89,7 @@ def inspected() -> Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Ima
 def store(
     inspected: Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]],
 ) -> Callable[..., tuple[ImageFacts, bytes]]:
-    """What the stages do to a picture: inspect it, and later encode it."""
+    """What the stages do to an image: inspect it, and later encode it."""
 
     def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
         options = options or ImageOptions()
@@ -103,7 +103,7 @@ def store(
 
 @pytest.fixture(scope="session")
 def open_image() -> Callable[[bytes], Image.Image]:
-    """The picture in a file's bytes."""
+    """The image in a file's bytes."""
 
     def load(data: bytes) -> Image.Image:
         image = Image.open(io.BytesIO(data))
@@ -115,7 +115,7 @@ def open_image() -> Callable[[bytes], Image.Image]:
 
 @pytest.fixture(scope="session")
 def rgb_of() -> Callable[[Image.Image], np.ndarray]:
-    """A picture's colours, in integers that may be subtracted: [height, width, 3]."""
+    """An image's colours, in integers that may be subtracted: [height, width, 3]."""
 
     def array(image: Image.Image) -> np.ndarray:
         return np.asarray(image.convert("RGB")).astype(int)

@@ -38,7 +38,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"", "empty file", "no bytes", id="empty"),
         pytest.param(b"\0" * 999, "not audio", "999 bytes", id="zeros"),
         pytest.param(b"<html><body>404", "not audio", "<html>", id="an error page"),
-        pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="a picture"),
+        pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="an image"),
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "unsupported audio", "MP3", id="MP3 with a tag"),
         pytest.param(

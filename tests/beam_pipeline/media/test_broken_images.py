@@ -37,12 +37,12 @@ def reason(data: bytes) -> str | None:
         pytest.param(b'<?xml version="1.0"?>\n<svg xmlns="">', "unsupported image", id="SVG"),
         pytest.param(b"%!PS-Adobe-3.0 EPSF-3.0", "unsupported image", id="EPS runs programs"),
         pytest.param(b"\xff\xd8\xff", "truncated image", id="JPEG of three bytes"),
-        pytest.param(b"\xff\xd8\xff\xd9", "damaged image", id="JPEG without a picture"),
+        pytest.param(b"\xff\xd8\xff\xd9", "damaged image", id="JPEG without an image"),
         pytest.param(b"\x89PNG\r\n\x1a\n", "truncated image", id="PNG of eight bytes"),
         pytest.param(b"GIF89a", "damaged image", id="GIF of six bytes"),
     ],
 )
-def test_not_a_usable_picture(data, expected):
+def test_not_a_usable_image(data, expected):
     assert reason(data) == expected
 
 

@@ -1,4 +1,4 @@
-"""Pictures in the size and format that a user asks for, and the pictures that a limit refuses."""
+"""Images in the size and format that a user asks for, and the images that a limit refuses."""
 
 import warnings
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_sizes(encode: Encode, store, open_image, options, size, expected, file_
     assert ("resized" in facts.conversions) == (size != expected)
 
 
-def test_a_turned_picture_is_resized_upright(encode: Encode, store, open_image):
+def test_a_turned_image_is_resized_upright(encode: Encode, store, open_image):
     facts, stored = store(encode("JPEG", orientation=6), ImageOptions(max_side=12))
 
     assert (facts.width, facts.height) == open_image(stored).size == (8, 12)

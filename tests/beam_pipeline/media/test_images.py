@@ -1,4 +1,4 @@
-"""What is stored of each kind of picture where nobody asks for another."""
+"""What is stored of each kind of image where nobody asks for another."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ Encode = Callable[..., bytes]
         pytest.param("JPEG", "RGB", {"progressive": True}, "jpeg", 3, id="progressive jpeg"),
         pytest.param("JPEG", "L", {}, "jpeg", 1, id="grey jpeg"),
         pytest.param("JPEG", "RGB", {"orientation": 1}, "jpeg", 3, id="jpeg that says upright"),
-        pytest.param("MPO", "RGB", {"animated": True}, "jpeg", 3, id="jpeg with a second picture"),
+        pytest.param("MPO", "RGB", {"animated": True}, "jpeg", 3, id="jpeg with a second image"),
         pytest.param("PNG", "1", {}, "png", 1, id="1-bit png"),
         pytest.param("PNG", "L", {}, "png", 1, id="grey png"),
         pytest.param("PNG", "L", {"transparency": 9}, "png", 1, id="grey png with a clear colour"),
@@ -154,7 +154,7 @@ def test_pixels_of_more_than_16_bits_are_unsupported(encode: Encode, file_format
         ("TIFF", "png", "RGB"),
     ],
 )
-def test_a_turned_picture_is_stored_upright(
+def test_a_turned_image_is_stored_upright(
     encode: Encode, make_image, store, open_image, file_format, stored_format, mode, orientation
 ):
     lossless = {"lossless": True} if file_format == "WEBP" else {}

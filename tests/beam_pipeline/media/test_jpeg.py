@@ -71,7 +71,7 @@ def test_a_colour_profile_that_lacks_a_part_is_none(encode: Encode):
     assert jpeg.read_header(data[:start] + data[end:], ANY_SIZE).icc_profile == b""
 
 
-def test_a_thumbnails_markers_are_not_the_pictures(encode: Encode):
+def test_a_thumbnails_markers_are_not_the_images(encode: Encode):
     data = encode("JPEG", size=(40, 30))
     thumbnail = encode("JPEG", size=(8, 8))
     segment = b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail

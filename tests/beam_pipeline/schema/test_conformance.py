@@ -76,8 +76,8 @@ ROWS = {"kind": "sequence", "dtype": "float32", "shape": [None, 4]}
         pytest.param(LABELS, ClassLabel("dog"), id="one for several classes"),
         pytest.param({"kind": "boxes", "classes": ["cat"]}, BOXES, id="boxes"),
         pytest.param({"kind": "boxes"}, None, id="no boxes"),
-        pytest.param({"kind": "image"}, PICTURE, id="picture"),
-        pytest.param({"kind": "image", "shape": [10, 20, 3]}, PICTURE, id="picture of a size"),
+        pytest.param({"kind": "image"}, PICTURE, id="image"),
+        pytest.param({"kind": "image", "shape": [10, 20, 3]}, PICTURE, id="image of a size"),
         pytest.param({"kind": "audio"}, SOUND, id="sound"),
         pytest.param(
             {"kind": "audio", "shape": [None, 1], "sample_rate": 8000}, SOUND, id="mono of 8 kHz"
@@ -142,12 +142,12 @@ def test_what_fits(declared, value):
         (
             {"kind": "image", "shape": [20, 20, 3]},
             PICTURE,
-            "'x' is a picture of 20x10, where image [20, 20, 3] was expected",
+            "'x' is an image of 20x10, where image [20, 20, 3] was expected",
         ),
         (
             {"kind": "audio"},
             PICTURE,
-            "'x' is a picture of 20x10, where audio [any, any] was expected",
+            "'x' is an image of 20x10, where audio [any, any] was expected",
         ),
         (
             {"kind": "audio", "sample_rate": 16000},

@@ -12,7 +12,7 @@ from beam_pipeline.schema.feature import Feature
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        pytest.param({"kind": "image"}, {"dtype": "uint8", "key": "x/encoded"}, id="picture"),
+        pytest.param({"kind": "image"}, {"dtype": "uint8", "key": "x/encoded"}, id="image"),
         pytest.param(
             {"kind": "class_label", "classes": [1, "b"]},
             {"dtype": "int64", "shape": (), "key": "x/label", "classes": ("1", "b")},
@@ -39,7 +39,7 @@ def test_what_is_not_said_is_usual(entry, expected):
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_the_label_of_a_picture_lies_beside_it():
+def test_the_label_of_an_image_lies_beside_it():
     image, label = parse_schema({"image": "image", "label": "class_label"})
     assert (image.key, label.key) == ("image/encoded", "image/class/label")
 

@@ -54,26 +54,26 @@ def schema_of(*features, declared=None):
             [{"image": JPEG}, {"image": PNG}],
             "image",
             {"kind": "image", "dtype": "uint8", "key": "image/encoded", "format": "mixed"},
-            id="pictures",
+            id="images",
         ),
         pytest.param([{"image": JPEG}] * 3, "image", {"shape": (20, 30, 3)}, id="of one size"),
         pytest.param(
             [{"image": JPEG}, {"image": PNG}], "image", {"shape": (None, None, 3)}, id="of several"
         ),
         pytest.param(
-            [{"mask": PNG}], "mask", {"key": "mask/encoded", "format": "png"}, id="second picture"
+            [{"mask": PNG}], "mask", {"key": "mask/encoded", "format": "png"}, id="second image"
         ),
         pytest.param(
             [{"image": JPEG, "label": ClassLabel("b")}, {"image": JPEG, "label": ClassLabel("a")}],
             "label",
             {"kind": "class_label", "key": "image/class/label", "classes": ("a", "b")},
-            id="class of the picture",
+            id="class of the image",
         ),
         pytest.param(
             [{"label": ClassLabel("10")}, {"label": ClassLabel("9")}],
             "label",
             {"key": "label/label", "classes": ("9", "10")},
-            id="numbers as numbers, no picture",
+            id="numbers as numbers, no image",
         ),
         pytest.param(
             [{"boxes": one_box("x", area=1)}, {"boxes": one_box("y", area=1.5)}, {}],
@@ -188,7 +188,7 @@ def test_declared_classes_keep_their_order():
     [
         pytest.param([{"x": 1}, {"x": "one"}], "int64 in 0, string in 1", id="two types"),
         pytest.param([{"x": 1}, {}], "'x' is missing in 1 of 2 records", id="missing number"),
-        pytest.param([{"image": JPEG}, {}], "'image' is missing", id="missing picture"),
+        pytest.param([{"image": JPEG}, {}], "'image' is missing", id="missing image"),
         pytest.param(
             [{"v": array((1, 2))}, {"v": array((1, 3))}], r"axis 1: \[2, 3\]", id="unlike rows"
         ),

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from beam_pipeline.example import encode, lists
 from beam_pipeline.records import Stored
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import misfits, size_problem, wanted
+from beam_pipeline.tfrecord.example import encode, lists
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -45,7 +45,7 @@ def problems(feature, values):
         pytest.param(BOXES, [0.5] * 8, id="boxes"),
         pytest.param(bare("scalar", "string"), ["Öl".encode()], id="text"),
         pytest.param(bare("scalar", "bytes"), [b"\xff"], id="bytes"),
-        pytest.param(bare("image", "uint8", (None, None, 3)), [PNG], id="a picture"),
+        pytest.param(bare("image", "uint8", (None, None, 3)), [PNG], id="an image"),
     ],
 )
 def test_what_fits(feature, values):
@@ -85,7 +85,7 @@ def test_what_fits(feature, values):
             bare("image", "uint8", (None, None, 3)),
             [b"text"],
             "4 bytes that start with 'text', where image was expected",
-            id="no picture",
+            id="no image",
         ),
         pytest.param(bare("audio", "float32", (None, None)), [b""], "no bytes", id="no sound"),
     ],

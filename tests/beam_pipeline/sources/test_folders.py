@@ -234,7 +234,7 @@ def test_a_root_that_is_no_folder(make_tree, run_transform, below, message):
 
 
 def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline import storage
+    from beam_pipeline.files import storage
 
     root = make_tree({f"train/{name}/1.jpg": "" for name in "abc"} | {"x/1.jpg": ""})
     there = list(storage.list_files(root))

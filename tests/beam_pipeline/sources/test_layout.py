@@ -9,7 +9,7 @@ from beam_pipeline.sources import layout
 XML = "<annotation><filename>a.jpg</filename></annotation>"
 BOX = "0 0.5 0.5 0.2 0.4\n"
 COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
-CSV = "image,label\npictures/a.jpg,cat\n"
+CSV = "image,label\nimages/a.jpg,cat\n"
 JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
 CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
 
@@ -220,17 +220,17 @@ TREES = [
         "folders",
         "",
         "3 images without class folders, so without labels",
-        id="an array beside pictures",
+        id="an array beside images",
     ),
     pytest.param(
-        {"labels.tsv": CSV.replace(",", "\t"), "pictures/a.jpg": "", "sizes.csv": "a,b\n1,2\n"},
+        {"labels.tsv": CSV.replace(",", "\t"), "images/a.jpg": "", "sizes.csv": "a,b\n1,2\n"},
         "csv",
         "labels.tsv",
         "labels.tsv",
         id="tsv, and a table without images",
     ),
     pytest.param(
-        {"train.csv": CSV, "test.csv": CSV, "pictures/a.jpg": ""},
+        {"train.csv": CSV, "test.csv": CSV, "images/a.jpg": ""},
         "csv",
         "",
         "test.csv, train.csv",

@@ -9,7 +9,7 @@ from beam_pipeline.sources import layout
 
 XML = "<annotation><filename>a.jpg</filename></annotation>"
 BOX = "0 0.5 0.5 0.2 0.4\n"
-CSV = "image,label\npictures/a.jpg,cat\n"
+CSV = "image,label\nimages/a.jpg,cat\n"
 CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
 
 
@@ -22,7 +22,7 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
         pytest.param(
             {"a.tar": "", "b.npz": ""}, "*", r"fits 2 files .* not all \.tar", id="mixed pattern"
         ),
-        pytest.param({"a.jpg": ""}, "*.jpg", "cannot tell the layout", id="a pattern of pictures"),
+        pytest.param({"a.jpg": ""}, "*.jpg", "cannot tell the layout", id="a pattern of images"),
         pytest.param(
             {"a.tar.gz": ""}, "a.tar.gz", "decompressing all before it; decompress it", id="tar.gz"
         ),

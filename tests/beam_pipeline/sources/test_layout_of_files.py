@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.frames import framed
 from beam_pipeline.sources import layout
 from beam_pipeline.sources.tree import Tree
+from beam_pipeline.tfrecord.frames import framed
 
 COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
-CSV = "image,label\npictures/a.jpg,cat\n"
+CSV = "image,label\nimages/a.jpg,cat\n"
 JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
 
 
@@ -104,7 +104,7 @@ def test_a_link_to_itself_is_a_file(make_tree):
 
 
 def test_a_remote_tree_is_listed_once(monkeypatch):
-    from beam_pipeline import storage
+    from beam_pipeline.files import storage
 
     names = ["readme.txt", "VOC/Annotations/a.xml", "VOC/JPEGImages/a.jpg"]
     files = [storage.StoredFile(path=f"gs://b/{n}", relative=n, size=1) for n in names]

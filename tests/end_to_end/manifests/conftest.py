@@ -44,7 +44,7 @@ def write_manifest() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def pixels() -> Callable[[Path], np.ndarray]:
-    """The pixels of a picture's file: uint8 [height, width, 3]."""
+    """The pixels of an image's file: uint8 [height, width, 3]."""
 
     def of(path: Path) -> np.ndarray:
         return np.asarray(Image.open(path).convert("RGB"))
@@ -53,16 +53,16 @@ def pixels() -> Callable[[Path], np.ndarray]:
 
 
 @pytest.fixture(scope="session")
-def media(tmp_path_factory: pytest.TempPathFactory, write_picture: Callable[..., Path]) -> Path:
-    """Pictures, masks, sounds, arrays and other files in a folder each, numbered 0 to 6."""
+def media(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Path]) -> Path:
+    """Images, masks, sounds, arrays and other files in a folder each, numbered 0 to 6."""
     random = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("media")
     (folder / "sounds").mkdir()
     (folder / "arrays").mkdir()
     (folder / "blobs").mkdir()
     for number in range(7):
-        write_picture(folder / f"pictures/{number}.png", seed=number)
-        write_picture(folder / f"masks/{number}.png", seed=100 + number)
+        write_image(folder / f"images/{number}.png", seed=number)
+        write_image(folder / f"masks/{number}.png", seed=100 + number)
         sound = random.integers(-3000, 3000, (50 + number, 1 + number % 2), dtype=np.int16)
         soundfile.write(folder / f"sounds/{number}.wav", sound, 8000)
         np.save(folder / f"arrays/{number}.npy", random.random((2, 3), dtype=np.float32))

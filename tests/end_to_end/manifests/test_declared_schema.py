@@ -10,8 +10,8 @@ import yaml
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands
-from beam_pipeline.verification import verify
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.verification import verify
 
 NUM_ROWS = 7  # as many as there are files of a kind in `media`
 
@@ -36,7 +36,7 @@ def declared_rows() -> list[dict[str, Any]]:
         {
             "unused": {"an": "object"},
             "id": str(number),
-            "image": f"pictures/{number}.png",
+            "image": f"images/{number}.png",
             "array": f"arrays/{number}.npy" if number % 2 else "0.5 1 2; 3 4 5",
             "pixels": f"{number} 80 82 72",
             "tokens": "[]" if number == 3 else " ".join(map(str, range(number + 1))),
@@ -82,7 +82,7 @@ def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layo
     assert len(records) == NUM_ROWS
     for number, record in records.items():
         array = np.load(media / f"arrays/{number}.npy") if number % 2 else [[0.5, 1, 2], [3, 4, 5]]
-        np.testing.assert_array_equal(record["image"], pixels(media / f"pictures/{number}.png"))
+        np.testing.assert_array_equal(record["image"], pixels(media / f"images/{number}.png"))
         np.testing.assert_array_equal(record["array"], array)
         np.testing.assert_array_equal(record["pixels"], np.uint8([[number, 80], [82, 72]]))
         assert record["tokens"].tolist() == ([] if number == 3 else [*range(number + 1)])
@@ -159,7 +159,7 @@ def test_a_schema_without_its_column_stops_before_the_job(tmp_path, capsys, writ
 def test_two_features_of_one_key_stop_before_the_job(media, tmp_path, capsys, write_manifest):
     schema = tmp_path / "schema.yaml"
     schema.write_text("mask: image\nmask/height: {kind: scalar, dtype: int64}")
-    rows = [{"mask": str(media / "pictures/0.png"), "mask/height": 1}]
+    rows = [{"mask": str(media / "images/0.png"), "mask/height": 1}]
     path = write_manifest(tmp_path / "m.csv", rows)
     assert commands.main(["plan", str(path), "--schema", str(schema)]) == 2
     assert "'mask' and 'mask/height' are both stored as 'mask/height'" in capsys.readouterr().err

@@ -7,19 +7,19 @@ import pytest
 import soundfile
 
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 
 NUM_ROWS = 7  # as many as there are files of a kind in `media`
 
 
 @pytest.mark.parametrize("layout", ["csv", "jsonl"])
-def test_pictures_with_vectors_and_captions(
+def test_images_with_vectors_and_captions(
     media, tmp_path, write_manifest, build_verified, read_by_id, kinds, pixels, layout
 ):
     rows = [
         {
             "id": number,
-            "image": f"pictures/{number}.png",
+            "image": f"images/{number}.png",
             "metadata": [number, 0.5, -1e-3, 1e6, number / 7],
             "caption": f'„Bild“ {number},\n"zwei" Zeilen',
             "label": ["cat", "dog"][number % 2],
@@ -122,7 +122,7 @@ def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, re
     rows = [
         {
             "id": number,
-            "picture": str(media / f"pictures/{number}.png"),
+            "image": str(media / f"images/{number}.png"),
             "mask": f"../media/masks/{number}.png",
             "left": f"../media/sounds/{number}.wav",
             "right": str(media / f"sounds/{NUM_ROWS - 1 - number}.wav"),
@@ -133,9 +133,7 @@ def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, re
     ]
     (tmp_path / "media").symlink_to(media)
     path = write_manifest(tmp_path / "in/m.csv", rows)
-    info = build_verified(
-        path, tmp_path / "out", label_column="color,shape", image_column="picture"
-    )
+    info = build_verified(path, tmp_path / "out", label_column="color,shape", image_column="image")
 
     assert [feature.name for feature in info.features] == [
         *("image", "color", "id", "left", "mask", "right", "shape"),
@@ -147,7 +145,7 @@ def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, re
     for row in rows:
         number = row["id"]
         record = records[number]
-        np.testing.assert_array_equal(record["image"], pixels(media / f"pictures/{number}.png"))
+        np.testing.assert_array_equal(record["image"], pixels(media / f"images/{number}.png"))
         np.testing.assert_array_equal(record["mask"], pixels(media / f"masks/{number}.png"))
         for side, source in (("left", number), ("right", NUM_ROWS - 1 - number)):
             sound, _ = soundfile.read(
@@ -230,7 +228,7 @@ def test_folders_of_arrays_and_flat_folders(media, tmp_path, build_verified, kin
     expected = sorted(float(np.load(media / f"arrays/{number}.npy").sum()) for number in range(4))
     np.testing.assert_allclose(sums, expected)
 
-    info = build_verified(media / "pictures", tmp_path / "pictures")
+    info = build_verified(media / "images", tmp_path / "images")
     assert kinds(info) == {"image": "image uint8 [9, 12, 3]"}
     assert info.num_records("train") == NUM_ROWS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 
 TIMES = [1700000061.5, 1700000001.25, 1700000000.0]
 NOTE = (

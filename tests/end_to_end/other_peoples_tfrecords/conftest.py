@@ -1,4 +1,4 @@
-"""TFRecord files as TensorFlow and its tutorials write them, and what data sets hold of them."""
+"""TFRecord files as TensorFlow and its tutorials write them, and what datasets hold of them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -150,7 +150,7 @@ def example() -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def jpeg() -> Callable[[int], bytes]:
-    """A picture of 16 x 12 pixels, another one for every number."""
+    """An image of 16 x 12 pixels, another one for every number."""
     return _jpeg
 
 
@@ -178,7 +178,7 @@ def write() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def stored() -> Callable[..., list[bytes]]:
-    """stored(info, split=None) -> the Examples of a data set, as TensorFlow reads them."""
+    """stored(info, split=None) -> the Examples of a dataset, as TensorFlow reads them."""
 
     def read(info: beam_pipeline.DatasetInfo, split: str | None = None) -> list[bytes]:
         compression = "GZIP" if info.compressed else ""

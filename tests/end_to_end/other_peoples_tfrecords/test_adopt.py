@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import beam_pipeline
 import trainer
-from beam_pipeline import commands
-from beam_pipeline.adoption import adopt
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tfrecord.files import find_record_files

@@ -1,4 +1,4 @@
-"""Data sets built from other people's TFRecords: their Examples are the same bytes."""
+"""Datasets built from other people's TFRecords: their Examples are the same bytes."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from beam_pipeline import commands
+from beam_pipeline.cli import commands
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.declaration import parse_schema
 
@@ -62,7 +62,7 @@ def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_ver
     assert not speakers["a"] & speakers["b"]
 
 
-def test_equal_pictures_are_duplicates(tmp_path, example, jpeg, write, build_verified, stored):
+def test_equal_images_are_duplicates(tmp_path, example, jpeg, write, build_verified, stored):
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
 
@@ -122,7 +122,7 @@ def test_class_names(tmp_path, examples, write, build_verified):
         build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
 
 
-def test_pictures_that_others_would_convert_are_kept(
+def test_images_that_others_would_convert_are_kept(
     tmp_path, example, jpeg, write, build_verified, stored
 ):
     tall = tf.io.encode_jpeg(np.zeros((8, 4, 3), np.uint8)).numpy()

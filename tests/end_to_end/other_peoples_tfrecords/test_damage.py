@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import beam_pipeline
-from beam_pipeline import frames
 from beam_pipeline.errors import DataError
+from beam_pipeline.tfrecord import frames
 
 
 def flipped(data, byte):
@@ -48,13 +48,13 @@ def damages(example, jpeg) -> dict[str, tuple[Any, str, str, int]]:
             "not an Example",
             7,
         ),
-        "half_a_picture": (
+        "half_an_image": (
             lambda data: data + frames.framed(example(image=jpeg(0)[:-200], label=1)),
             ":7",
             "truncated image",
             7,
         ),
-        "no_picture": (
+        "no_image": (
             lambda data: data + frames.framed(example(image=b"a text", label=1)),
             ":7",
             "not an image",

@@ -11,7 +11,7 @@ import pytest
 
 import beam_pipeline
 import trainer
-from beam_pipeline.adoption import adopt
+from beam_pipeline.dataset.adoption import adopt
 
 # TFDS 4.9 calls what protobuf 6 warns of.
 tfds_warns = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")

@@ -33,20 +33,20 @@ def _write(path, records):
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (5,), (1, 2, 2), ()])
-@pytest.mark.parametrize("beside_a_picture", [False, True])
-def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_a_picture):
+@pytest.mark.parametrize("beside_an_image", [False, True])
+def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
     random = np.random.default_rng(0)
     arrays = {
         dtype: [random.integers(0, 200, shape).astype(dtype) for _ in range(3)]
         for dtype in RAW_DTYPES
     }
-    picture = {"image": _feature("bytes", [png(np.zeros((2, 2, 3)))])} if beside_a_picture else {}
+    image = {"image": _feature("bytes", [png(np.zeros((2, 2, 3)))])} if beside_an_image else {}
     _write(
         tmp_path / "a",
         [
             {
                 **{dtype: _feature("bytes", [arrays[dtype][n].tobytes()]) for dtype in RAW_DTYPES},
-                **picture,
+                **image,
             }
             for n in range(3)
         ],
@@ -55,7 +55,7 @@ def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_a_picture):
         dtype: {"kind": "tensor", "dtype": dtype, "shape": shape, "encoding": "bytes"}
         for dtype in RAW_DTYPES
     }
-    image = {"image": {"kind": "image", "shape": [2, 2, 3]}} if beside_a_picture else {}
+    image = {"image": {"kind": "image", "shape": [2, 2, 3]}} if beside_an_image else {}
     dataset = trainer.open(tmp_path / "a", features=declared | image)
 
     (batch,) = dataset.batches(batch_size=3)

@@ -175,7 +175,7 @@ def test_an_unknown_sample_rate_is_said(choose):
             "classification",
             ["image"],
             "class",
-            id="pictures alone",
+            id="images alone",
         ),
         pytest.param(
             {"t": "text", "a": "float", "v": "vector", "label": "label"},

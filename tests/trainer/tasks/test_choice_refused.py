@@ -80,14 +80,14 @@ from trainer.tasks import Settings
             {"name": "classification", "inputs": ["image", "a"]},
             ConfigError,
             "use --task image_metadata",
-            id="more than a picture",
+            id="more than an image",
         ),
         pytest.param(
             {"image": "image", "a": "float", "label": "label"},
             {"name": "image_metadata"},
             ConfigError,
             "--inputs, or use --task classification",
-            id="no vector beside the picture",
+            id="no vector beside the image",
         ),
         pytest.param(
             {"a": "float", "y": "float"},
@@ -186,7 +186,7 @@ from trainer.tasks import Settings
             {"inputs": ["a"], "sample_weight": "grid"},
             ConfigError,
             "it is no number",
-            id="a picture as weight",
+            id="an image as weight",
         ),
         pytest.param(
             {"a": "float", "label": "label"},
@@ -206,8 +206,8 @@ from trainer.tasks import Settings
             {"a": "float", "label": "label"},
             {"settings": Settings(image_model="MobileNetV2")},
             ConfigError,
-            "--model MobileNetV2 .* is for pictures",
-            id="a model for pictures",
+            "--model MobileNetV2 .* is for images",
+            id="a model for images",
         ),
     ],
 )

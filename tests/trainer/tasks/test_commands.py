@@ -113,7 +113,7 @@ def test_bare_files(kind, more, task, directory_of, train, evaluate, tmp_path):
     assert evaluate(files)["num_records"] == 13
 
 
-def a_picture(number, label):
+def an_image(number, label):
     pixels = np.random.default_rng(number).integers(0, 128, (20, 16 + number % 3, 3)) + 100 * label
     return bytes(tf.io.encode_jpeg(pixels.astype(np.uint8)).numpy())
 
@@ -128,10 +128,10 @@ def a_sound(number, label):
     ("record", "more", "said"),
     [
         pytest.param(
-            lambda number, label: {"image": a_picture(number, label), "label": label},
+            lambda number, label: {"image": an_image(number, label), "label": label},
             ["--image-size", "16"],
             "task classification: from image (image) to label (class_label)",
-            id="pictures",
+            id="images",
             marks=pytest.mark.slow,
         ),
         pytest.param(
@@ -158,7 +158,7 @@ def a_sound(number, label):
         ),
         pytest.param(
             lambda number, label: {
-                "image_raw": a_picture(number, label),
+                "image_raw": an_image(number, label),
                 "label": label,
                 "height": 20,
                 "width": 16 + number % 3,
@@ -166,7 +166,7 @@ def a_sound(number, label):
             },
             ["--image-size", "16"],
             "left out: caption (text), height (scalar of int64), width (scalar of int64)",
-            id="pictures and what is known of them",
+            id="images and what is known of them",
         ),
     ],
 )
@@ -261,8 +261,8 @@ def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        pytest.param("text", ["--image-size", "8"], "--image-size is for pictures", id="size"),
-        pytest.param("text", ["--model", "MobileNetV2"], "is for pictures", id="model"),
+        pytest.param("text", ["--image-size", "8"], "--image-size is for images", id="size"),
+        pytest.param("text", ["--model", "MobileNetV2"], "is for images", id="model"),
         pytest.param("text", ["--pad", "caption"], "cannot be read", id="length"),
         pytest.param("text", ["--pad", "caption=0"], "less than 1", id="no length"),
         pytest.param("text", ["--pad", "captoin=3"], "did you mean 'caption'", id="pad what"),

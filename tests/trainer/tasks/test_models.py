@@ -98,7 +98,7 @@ def hidden_layers(model):
     ]
 
 
-def test_one_picture_goes_straight_to_the_classes():
+def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
     task, _ = choose_task("auto", features, settings=Settings(image_size=(32, 48)))
 

@@ -1,4 +1,4 @@
-"""Arrays of two or three axes, taken as pictures of any numbers."""
+"""Arrays of two or three axes, taken as images of any numbers."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Pictures."""
+"""Images."""
 
 import dataclasses
 from typing import Any, ClassVar, Self
@@ -12,11 +12,11 @@ from trainer.tasks.inputs.input import Input, Settings
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Image(Input):
-    """A picture; models take float32 [height, width, channels] in 0..1.
+    """An image; models take float32 [height, width, channels] in 0..1.
 
     Attributes:
         name: The feature's.
-        height: Pixels that pictures are stretched to.
+        height: Pixels that images are stretched to.
         width: The same.
         channels: 3, unless the schema has others.
         model: "small", or a name of `keras.applications`.
@@ -46,7 +46,7 @@ class Image(Input):
 
     @property
     def in_words(self) -> str:
-        return f"pictures of {self.channels} channel(s)"
+        return f"images of {self.channels} channel(s)"
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -14,7 +14,7 @@ class Settings:
     """What the user asks of inputs.
 
     Attributes:
-        image_size: (height, width) in pixels that pictures are stretched to.
+        image_size: (height, width) in pixels that images are stretched to.
         image_model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
         lengths: By feature name: ids, numbers, words or audio samples that records are

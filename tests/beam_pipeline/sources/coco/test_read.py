@@ -109,7 +109,7 @@ def test_roboflow_and_images_beside(tmp_path, run_transform):
 
 
 @pytest.mark.parametrize(
-    ("json_file", "picture", "given", "image_root", "key", "split"),
+    ("json_file", "path", "given", "image_root", "key", "split"),
     [
         pytest.param("annotations.json", "images/1.jpg", "", None, "images/1.jpg", None, id="one"),
         pytest.param("coco.json", "1.jpg", "coco.json", None, "1.jpg", None, id="file beside"),
@@ -125,17 +125,15 @@ def test_roboflow_and_images_beside(tmp_path, run_transform):
         pytest.param("x.json", "b/1.jpg", "", "b", "1.jpg", None, id="image root, folder"),
     ],
 )  # fmt: skip
-def test_where_pictures_are(
-    tmp_path, run_transform, json_file, picture, given, image_root, key, split
-):
+def test_where_images_are(tmp_path, run_transform, json_file, path, given, image_root, key, split):
     write(tmp_path / json_file, [image(1)])
-    touch(tmp_path / picture)
+    touch(tmp_path / path)
     root = str(tmp_path / image_root) if image_root else None
 
     (record,) = records_by_key(run_transform(ReadCoco(str(tmp_path / given), root))).values()
 
     assert (record.key, record.split) == (key, split)
-    assert path_of(record) == str(tmp_path / picture)
+    assert path_of(record) == str(tmp_path / path)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
         pytest.param(
             "image audio_path",
             {"media": {"image": "image", "audio_path": "audio"}}, {},
-            {"image": "image", "audio": "audio_path"}, "image", id="picture and sound",
+            {"image": "image", "audio": "audio_path"}, "image", id="image and sound",
         ),
         pytest.param(
             "image audio", {"media": {"image": "image"}}, {"ignored": frozenset({"audio"})},
@@ -80,15 +80,15 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
         pytest.param("recording label", {}, {}, {}, "", id="a sound's name, but text"),
         pytest.param(
             "image mask", {"media": {"image": "image", "mask": "image"}, "existing": {"mask"}}, {},
-            {"image": "image", "mask": "mask"}, "image", id="a second picture that is there",
+            {"image": "image", "mask": "mask"}, "image", id="a second image that is there",
         ),
         pytest.param(
             "image was", {"media": {"image": "image", "was": "image"}}, {},
-            {"image": "image"}, "image", id="only like a picture",
+            {"image": "image"}, "image", id="only like an image",
         ),
         pytest.param(
             "scan x", {"media": {"scan": "image"}, "existing": {"scan"}}, {},
-            {"image": "scan"}, "scan", id="the only picture",
+            {"image": "scan"}, "scan", id="the only image",
         ),
         pytest.param("a b", IMAGES, {}, {"a": "a", "b": "b"}, "", id="none is the main one"),
         pytest.param("a b", IMAGES, {"image": "b"}, {"image": "b", "a": "a"}, "b", id="told"),
@@ -108,7 +108,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
         ),
         pytest.param(
             "wav img", {"media": {"wav": "audio"}}, {}, {"image": "img", "audio": "wav"}, "img",
-            id="a picture's own name",
+            id="an image's own name",
         ),
     ],
 )  # fmt: skip
@@ -144,7 +144,7 @@ def test_columns_of_labels(names, looks, label, labels):
         ("image labl", {"label": "label"}, "--label-column 'label'.*did you mean 'labl'"),
         ("image a b", {"label": "a,c"}, "--label-column 'c'.*there are 'image', 'a', 'b'"),
         ("image", {"audio": "sound"}, "--audio-column 'sound' is not a column"),
-        ("image", {"audio": "image", "image": "image"}, "cannot hold pictures and sounds"),
+        ("image", {"audio": "image", "image": "image"}, "cannot hold images and sounds"),
         ("path image", {"image": "path"}, "'image' would take the place"),
         ("path label kind", {"label": "kind"}, "'label' would take the place"),
         ("path image/height", {}, "'image/height' would take the place of the feature 'image'"),

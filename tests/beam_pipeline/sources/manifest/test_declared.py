@@ -81,7 +81,7 @@ def test_boxes_that_a_schema_declares(
             attributes={"hard": (1, 0)},
         ),
     }
-    assert rejects(elements)["m.csv:4"][1] == "rows of one picture differ in the column 'age'"
+    assert rejects(elements)["m.csv:4"][1] == "rows of one image differ in the column 'age'"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_csv_with_a_box_a_row(tmp_path, read_manifest, write, records_by_key, re
     assert "''" in found["boxes.csv:5"][1]
 
 
-def test_one_picture_in_several_rows_makes_several_records(
+def test_one_image_in_several_rows_makes_several_records(
     tmp_path, read_manifest, write, records_by_key
 ):
     path = write(tmp_path / "m.csv", "image,caption\n1.jpg,a\n2.jpg,b\n./1.jpg,c\n1.jpg,d\n")
@@ -177,11 +177,11 @@ def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by
 
 
 def test_image_root_and_named_columns(tmp_path, read_manifest, write, others):
-    path = write(tmp_path / "m.csv", "picture, kind, part\nx/1.jpg, cat, a\n")
+    path = write(tmp_path / "m.csv", "image, kind, part\nx/1.jpg, cat, a\n")
     source = ReadCsv(
         path,
-        image_root=str(tmp_path / "pictures"),
-        image_column="picture",
+        image_root=str(tmp_path / "images"),
+        image_column="image",
         label_column="kind",
         split_column="part",
     )
@@ -191,10 +191,10 @@ def test_image_root_and_named_columns(tmp_path, read_manifest, write, others):
         "a",
         {"label": ClassLabel("cat")},
     )
-    assert record.features["image"].file.path == str(tmp_path / "pictures/x/1.jpg")
+    assert record.features["image"].file.path == str(tmp_path / "images/x/1.jpg")
 
 
-def test_pictures_that_are_not_there_are_told(tmp_path, read_manifest, caplog, write):
+def test_images_that_are_not_there_are_told(tmp_path, read_manifest, caplog, write):
     path = write(tmp_path / "m.csv", "image_id,x\n1.jpg,2\n")
     (record,) = read_manifest(ReadCsv(path))
     assert record.features["image_id"] == "1.jpg"
@@ -256,7 +256,7 @@ def test_a_long_field(tmp_path, read_manifest, write):
     assert record.features["x"].shape == (100_000,)
 
 
-@pytest.mark.parametrize("kind", ["table", "pictures", "boxes", "json"])
+@pytest.mark.parametrize("kind", ["table", "images", "boxes", "json"])
 def test_the_transform(tmp_path, write, json_lines, read_manifest, run_transform, kind):
     """Yields the same as its functions do without Beam, over several manifests."""
     for split in ("train", "test"):
@@ -264,7 +264,7 @@ def test_the_transform(tmp_path, write, json_lines, read_manifest, run_transform
         boxes = [f"{row},1,2,{number + 3},5" for number, row in enumerate(rows)]
         texts = {
             "table": "id,label,n\n" + "\n".join(rows) + "\nx,,\n",
-            "pictures": "image,label,n\n" + "\n".join(rows) + "\n,,\n",
+            "images": "image,label,n\n" + "\n".join(rows) + "\n,,\n",
             "boxes": "image,label,n,xmin,ymin,xmax,ymax\n" + "\n".join(boxes) + "\n",
             "json": json_lines(*({"image": f"{n % 7}.jpg", "tokens": [n] * n} for n in range(40))),
         }
@@ -273,5 +273,5 @@ def test_the_transform(tmp_path, write, json_lines, read_manifest, run_transform
 
     expected, found = read_manifest(source), run_transform(source)
 
-    assert len(expected) == {"table": 82, "pictures": 82, "boxes": 14, "json": 80}[kind]
+    assert len(expected) == {"table": 82, "images": 82, "boxes": 14, "json": 80}[kind]
     assert sorted(map(repr, found)) == sorted(map(repr, expected))

@@ -125,7 +125,7 @@ def test_lists_beside_boxes(values, box_attributes, others_):
     assert features.keys() - {"boxes"} == others_
 
 
-def test_rows_of_one_picture_in_two_splits_are_rejected():
+def test_rows_of_one_image_in_two_splits_are_rejected():
     columns = pick_columns(
         ["image", "xmin", "ymin", "xmax", "ymax", "split"], Named(), look([], str)
     )

@@ -20,7 +20,7 @@ SCHEMA = (
 )
 
 FITTING = {
-    "jpg": b"picture",
+    "jpg": b"image",
     "cls": b"1",
     "age": b"7",
     "box": b"1 2",
@@ -36,7 +36,7 @@ def test_a_declared_schema(read, content):
     records, rejects = read({"x.tar": members}, schema=SCHEMA)
     assert rejects == {}
     features = records["x.tar/0"].features
-    assert content(features["image"]) == b"picture"
+    assert content(features["image"]) == b"image"
     assert isinstance(features["raw"], FileContent)
     assert content(features["raw"]) == b"any"
     assert features["label"] == ClassLabel("bee")
@@ -60,7 +60,7 @@ def test_a_declared_schema_finds_its_values_in_json(read):
         pytest.param({"cls": b"2"}, "class of ant, bee", id="class"),
         pytest.param({"box": b"1 2 3"}, "list of 2", id="shape"),
         pytest.param({"age": None}, "there is no .age", id="missing"),
-        pytest.param({"jpg": None}, "there is no .jpg", id="no picture"),
+        pytest.param({"jpg": None}, "there is no .jpg", id="no image"),
     ],
 )
 def test_what_does_not_fit_the_schema(read, changes, detail):

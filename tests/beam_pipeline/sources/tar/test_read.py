@@ -67,7 +67,7 @@ def test_what_is_declared_goes_before_the_extension():
 
 def test_every_kind_of_member(read, content):
     members = {
-        "0.jpg": b"picture",
+        "0.jpg": b"image",
         "0.seg.png": b"mask",
         "0.cls": b" 3\n",
         "0.color.cls": b"red",
@@ -92,7 +92,7 @@ def test_every_kind_of_member(read, content):
     assert rejects == {}
     features = records["x.tar/0"].features
     media = {
-        "image": (Image, b"picture"),
+        "image": (Image, b"image"),
         "seg": (Image, b"mask"),
         "audio": (Audio, b"sound"),
         "emb": (Array, b"numbers"),
@@ -122,9 +122,9 @@ def test_every_kind_of_member(read, content):
     ("members", "expected"),
     [
         pytest.param({"0.PNG": b"1"}, {"image"}, id="letter case"),
-        pytest.param({"0.rgb.png": b"1"}, {"image"}, id="the only picture"),
-        pytest.param({"0.a.png": b"1", "0.b.png": b"2"}, {"a", "b"}, id="no main picture"),
-        pytest.param({"0.jpg": b"1", "0.png": b"2"}, {"image", "png"}, id="two main pictures"),
+        pytest.param({"0.rgb.png": b"1"}, {"image"}, id="the only image"),
+        pytest.param({"0.a.png": b"1", "0.b.png": b"2"}, {"a", "b"}, id="no main image"),
+        pytest.param({"0.jpg": b"1", "0.png": b"2"}, {"image", "png"}, id="two main images"),
         pytest.param({"0.x.flac": b"1"}, {"audio"}, id="the only sound"),
         pytest.param({"0.npy": b"1"}, {"array"}, id="array"),
         pytest.param({"0.x.npz": b"1"}, {"x"}, id="the only array keeps its name"),

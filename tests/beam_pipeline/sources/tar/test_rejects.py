@@ -29,7 +29,7 @@ from beam_pipeline.sources.tar.read import ReadTar
         pytest.param([("0.id", b"")], "missing value", "'id'", id="empty number"),
         pytest.param([("0.pyd", b"1")], "pickled member", "'0.pyd'", id="pickle"),
         pytest.param([("0.x.pkl", b"1")], "pickled member", "run a program", id="pkl"),
-        pytest.param([("0.jpg", None)], "missing value", "--ignore-columns jpg", id="no picture"),
+        pytest.param([("0.jpg", None)], "missing value", "--ignore-columns jpg", id="no image"),
         pytest.param([("0.cls", None)], "missing value", "no label", id="no class"),
         pytest.param([("0.json", None)], "missing value", "'n'", id="no number"),
         pytest.param([("0.json", b'{"n": null}')], "missing value", "'n'", id="null"),

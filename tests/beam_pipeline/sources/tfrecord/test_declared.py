@@ -4,8 +4,6 @@ import pytest
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.example import encode
-from beam_pipeline.frames import framed
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
@@ -14,6 +12,8 @@ from beam_pipeline.sources.tfrecord.declared import (
     settled_with_keys,
     with_key_of,
 )
+from beam_pipeline.tfrecord.example import encode
+from beam_pipeline.tfrecord.frames import framed
 
 
 def only(entry):

@@ -6,7 +6,6 @@ import zlib
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.frames import framed
 from beam_pipeline.sources.tfrecord.files import (
     file_splits,
     find_record_files,
@@ -15,6 +14,7 @@ from beam_pipeline.sources.tfrecord.files import (
     kind_of_file,
     tfds_name,
 )
+from beam_pipeline.tfrecord.frames import framed
 
 FILE = framed(b"one") + framed(b"two")
 # The first length is 35,615: the two bytes that gzip files begin with.
@@ -180,8 +180,8 @@ def test_nothing_at_all(folder):
         pytest.param(
             {"a/1.0.0/a.tfrecord": FILE, "a/1.0.0/dataset_info.json": b"{}"},
             ConfigError,
-            "a data set below it, a/1.0.0",
-            id="another data set below",
+            "a dataset below it, a/1.0.0",
+            id="another dataset below",
         ),
     ],
 )

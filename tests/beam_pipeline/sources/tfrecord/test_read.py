@@ -4,11 +4,12 @@ import gzip
 
 import pytest
 
-from beam_pipeline import frames, storage
-from beam_pipeline.example import encode
+from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
+from beam_pipeline.tfrecord import frames
+from beam_pipeline.tfrecord.example import encode
 
 PAYLOADS = [encode({"x": [number]}) for number in range(5)]
 WHOLE = b"".join(map(frames.framed, PAYLOADS))

@@ -100,7 +100,7 @@ def test_malformed_annotations(text, message):
 
 @pytest.mark.parametrize(
     ("stated", "expected"),
-    [("a.jpg", "a.jpg"), (" C:\\pictures\\a.jpg ", "a.jpg"), ("x/a.jpg", "a.jpg"), ("", "")],
+    [("a.jpg", "a.jpg"), (" C:\\images\\a.jpg ", "a.jpg"), ("x/a.jpg", "a.jpg"), ("", "")],
 )
 def test_named_image(stated, expected):
     assert named_image(xml(filename=stated).encode()) == expected

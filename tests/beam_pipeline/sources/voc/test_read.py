@@ -34,7 +34,7 @@ def read(root):
     [
         pytest.param("a\nb\n", False, id="names"),
         pytest.param("a  1\nb -1\n", True, id="a class"),
-        pytest.param("my picture\nb\n", False, id="names with spaces"),
+        pytest.param("my image\nb\n", False, id="names with spaces"),
         pytest.param("", False, id="empty"),
     ],
 )
@@ -240,7 +240,7 @@ def test_the_transform_reads_a_tree(make_tree, run_transform):
 
 
 def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline import storage
+    from beam_pipeline.files import storage
 
     root = make_tree(
         {

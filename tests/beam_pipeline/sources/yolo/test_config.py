@@ -1,4 +1,4 @@
-"""YOLO's description of a data set: class names, splits, and paths of other machines."""
+"""YOLO's description of a dataset: class names, splits, and paths of other machines."""
 
 import pytest
 

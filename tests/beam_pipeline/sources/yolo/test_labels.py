@@ -1,6 +1,6 @@
 """The lines of a YOLO label file: boxes, polygons, keypoints, and what is none of them.
 
-Coordinates are fractions of the picture's width and height.
+Coordinates are fractions of the image's width and height.
 """
 
 import pytest

@@ -194,7 +194,7 @@ def test_the_transform_reads_a_tree(make_tree, run_transform):
 
 
 def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline import storage
+    from beam_pipeline.files import storage
 
     root = make_tree(
         {"images/a.jpg": "", "images/a.txt": BOX, "labels/a.txt": "", "x/b.jpg": "", "c.txt": ""}

@@ -1,0 +1,1 @@
+"""Assign, the third stage: duplicates, splits, shards, and the plan."""

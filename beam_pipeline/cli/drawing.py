@@ -1,0 +1,212 @@
+"""Images with their boxes and names drawn, for `show --images`."""
+
+import bisect
+import dataclasses
+import io
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Literal
+
+from PIL import Image, ImageDraw, ImageFont
+
+from beam_pipeline.media.images import decode_rgb
+from beam_pipeline.records import Boxes
+
+Color = tuple[int, int, int]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Rectangle = tuple[float, float, float, float]
+
+# Distinct from each other and from most photographs; further classes go round the wheel again.
+COLORS: tuple[Color, ...] = (
+    (230, 25, 75), (60, 180, 75), (0, 110, 230), (255, 190, 0), (200, 50, 230), (0, 200, 210),
+    (245, 120, 20), (150, 220, 30), (250, 130, 190), (110, 70, 220), (0, 128, 128), (150, 75, 20),
+)  # fmt: skip
+_BLACK: Color = (0, 0, 0)
+_WHITE: Color = (255, 255, 255)
+_STRIP: Color = (32, 32, 32)
+# Smaller images are enlarged to about this side, in pixels, so that names can be read.
+_READABLE_SIDE = 400
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Canvas:
+    """Where to draw, and how large; all in pixels."""
+
+    draw: ImageDraw.ImageDraw
+    width: int
+    height: int
+    line: int
+    font: Font
+
+
+def draw(
+    data: bytes,
+    boxes: Boxes | None = None,
+    label: str | None = None,
+    *,
+    classes: Sequence[str] = (),
+    image_format: Literal["jpeg", "png"] = "jpeg",
+) -> bytes:
+    """An encoded image with its boxes, their names and keypoints, and below it its own label.
+
+    Lines and letters are as large as the image demands; an image of fewer than 400 pixels a
+    side is enlarged by a whole factor. Pillow's own font is used, which has Latin letters.
+
+    Args:
+        data: The image as stored, upright: JPEG, PNG, or what else Pillow reads.
+        boxes: In format "rel_xyxy".
+        label: The class of the whole image.
+        classes: All classes in order, so that each has a colour of its own; without them the
+            colour follows from the name alone.
+        image_format: "jpeg" or "png": of the result.
+
+    Raises:
+        RecordError: `data` cannot be decoded.
+        ValueError: `boxes` are in another format.
+    """
+    if boxes is not None and boxes.format != "rel_xyxy":
+        raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
+    image = decode_rgb(data)
+    longest = max(image.size)
+    if longest < _READABLE_SIDE:
+        factor = -(-_READABLE_SIDE // longest)
+        image = image.resize(
+            (image.width * factor, image.height * factor), Image.Resampling.NEAREST
+        )
+    side = math.sqrt(image.width * image.height)
+    canvas = _Canvas(
+        draw=ImageDraw.Draw(image),
+        width=image.width,
+        height=image.height,
+        line=max(2, round(side / 320)),
+        font=_font(max(14, round(side / 36))),
+    )
+    if boxes is not None:
+        _draw_boxes(canvas, boxes, classes)
+    if label is not None:
+        image = _with_strip(image, label, canvas.font)
+    buffer = io.BytesIO()
+    if image_format == "jpeg":
+        image.save(buffer, "JPEG", quality=92, subsampling="4:4:4")
+    else:
+        image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def color_of(name: str, classes: Sequence[str] = ()) -> Color:
+    """The colour of a class: by its place among `classes`, else by its name; always the same."""
+    index = classes.index(name) if name in classes else zlib.crc32(name.encode())
+    return COLORS[index % len(COLORS)]
+
+
+def _font(size: int) -> Font:
+    return ImageFont.load_default(size=size)
+
+
+def _draw_boxes(canvas: _Canvas, boxes: Boxes, classes: Sequence[str]) -> None:
+    names = boxes.labels or ("",) * len(boxes.coordinates)
+    in_pixels = [
+        (
+            box[0] * (canvas.width - 1),
+            box[1] * (canvas.height - 1),
+            box[2] * (canvas.width - 1),
+            box[3] * (canvas.height - 1),
+        )
+        for box in boxes.coordinates
+    ]
+    # Large boxes first, so that small ones and all names stay on top.
+    order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))
+    for index in order:
+        canvas.draw.rectangle(
+            in_pixels[index], outline=color_of(names[index], classes), width=canvas.line
+        )
+    for triples in boxes.keypoints:
+        _draw_keypoints(canvas, triples)
+    taken: list[Rectangle] = []
+    for index in order:
+        if names[index]:
+            taken.append(
+                _draw_tag(
+                    canvas, names[index], in_pixels[index], color_of(names[index], classes), taken
+                )
+            )
+
+
+def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
+    radius = canvas.line * 1.5
+    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
+        if visibility > 0:
+            center = (x * (canvas.width - 1), y * (canvas.height - 1))
+            canvas.draw.circle(center, radius, fill=_WHITE, outline=_BLACK)
+
+
+def _draw_tag(
+    canvas: _Canvas, name: str, box: Rectangle, color: Color, taken: list[Rectangle]
+) -> Rectangle:
+    """Draws a name on a filled ground at its box, where no other name is if possible."""
+    padding = canvas.line + 1
+    name = _shortened(canvas.draw, name, canvas.width - 2 * padding, canvas.font)
+    left, top, right, bottom = canvas.draw.textbbox((0, 0), name, font=canvas.font)
+    width = right - left + 2 * padding
+    height = bottom - top + 2 * padding
+    corners = (
+        (box[0], box[1] - height),  # above
+        (box[2] - width, box[1] - height),
+        (box[0], box[1]),  # inside
+        (box[0], box[3]),  # below
+        (box[2] - width, box[3]),
+        (box[0], box[3] - height),
+    )
+    places = []
+    for x, y in corners:
+        inside_x = max(0.0, min(x, canvas.width - width))
+        inside_y = max(0.0, min(y, canvas.height - height))
+        places.append((inside_x, inside_y, inside_x + width, inside_y + height))
+    free = (place for place in places if not any(_overlap(place, other) for other in taken))
+    place = next(free, places[0])
+    canvas.draw.rectangle(place, fill=color)
+    canvas.draw.text(
+        (place[0] + padding - left, place[1] + padding - top),
+        name,
+        fill=_readable_on(color),
+        font=canvas.font,
+    )
+    return place
+
+
+def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
+    """`image` with `text` on a dark strip below it, shortened to fit."""
+    measure = ImageDraw.Draw(image)
+    _, top, _, bottom = measure.textbbox((0, 0), "Ág", font=font)
+    padding = max(3, int(bottom - top) // 4)
+    shown = _shortened(measure, text, image.width - 2 * padding, font)
+    framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)
+    framed.paste(image, (0, 0))
+    ImageDraw.Draw(framed).text(
+        (padding, image.height + padding - top), shown, fill=_WHITE, font=font
+    )
+    return framed
+
+
+def _shortened(draw: ImageDraw.ImageDraw, text: str, width: float, font: Font) -> str:
+    """`text`, or as much of it as `width` pixels hold, at least a letter."""
+    if draw.textlength(text, font=font) <= width:
+        return text
+    length = bisect.bisect_right(
+        range(1, len(text)), width, key=lambda letters: draw.textlength(text[:letters] + "…", font)
+    )
+    return text[: max(1, length)] + "…"
+
+
+def _readable_on(color: Color) -> Color:
+    red, green, blue = color
+    return _BLACK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else _WHITE
+
+
+def _area(box: Rectangle) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _overlap(a: Rectangle, b: Rectangle) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

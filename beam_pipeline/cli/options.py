@@ -1,0 +1,195 @@
+"""The options of `build` and `plan`: argparse in, BuildConfig out."""
+
+import argparse
+from collections.abc import Callable
+
+from beam_pipeline.cli.option_values import (
+    parse_bytes,
+    parse_classes,
+    parse_fractions,
+    parse_names,
+    parse_shards,
+    parse_size,
+)
+from beam_pipeline.config import (
+    COMPRESSIONS,
+    DUPLICATE_POLICIES,
+    LAYOUTS,
+    MISSING_NUMBERS,
+    BuildConfig,
+)
+from beam_pipeline.inspect.boxes import FORMATS, POLICIES
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.schema.declaration import read_schema
+
+
+def add_build_options(parser: argparse.ArgumentParser) -> None:
+    """Adds every option that makes a BuildConfig."""
+    default = BuildConfig(name="default")
+    parser.add_argument(
+        "input", help="folder or file to read; or a pattern of files that hold many records each"
+    )
+    add = parser.add_argument_group("what is read").add_argument
+    add(
+        "--layout",
+        choices=LAYOUTS,
+        default="auto",
+        help="how the input is laid out (default: look)",
+    )
+    add("--image-root", default="", metavar="DIR", help="where a manifest's or COCO's paths start")
+    add("--image-column", default="", metavar="NAME", help="a manifest's column of image paths")
+    add("--audio-column", default="", metavar="NAME", help="a manifest's column of sound paths")
+    add("--label-column", default="", metavar="A[,B]", help="a manifest's columns of class names")
+    add("--split-column", default="", metavar="NAME", help="a manifest's column of splits")
+    add(
+        "--column-names",
+        type=parse_names,
+        default=(),
+        metavar="A,B",
+        help="a CSV's columns, where it has no header",
+    )
+    add(
+        "--ignore-columns",
+        type=parse_names,
+        default=(),
+        metavar="A,B",
+        help="columns of a manifest to leave out",
+    )
+    add(
+        "--missing-numbers",
+        choices=MISSING_NUMBERS,
+        default=default.missing_numbers,
+        help="rows without a number: reject (default), or store nan",
+    )
+    add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
+    add_schema(add)
+    add(
+        "--path-pattern",
+        default="",
+        metavar="P",
+        help="what files' paths say, such as '{label}_{speaker}_{index}'",
+    )
+    add = parser.add_argument_group("what is checked").add_argument
+    add(
+        "--max-bad-fraction",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="bad records to accept, 0..1",
+    )
+    add("--duplicates", choices=DUPLICATE_POLICIES, default="keep", help="images met twice")
+    add(
+        "--box-policy",
+        choices=POLICIES,
+        default="clip",
+        help="boxes that reach outside: clip (default), drop the box, or error: reject the image",
+    )
+    add(
+        "--max-image-pixels",
+        type=int,
+        default=default.image.max_pixels,
+        metavar="N",
+        help="refuse larger images before decoding (default: %(default)s)",
+    )
+    add = parser.add_argument_group("how images are stored").add_argument
+    add("--image-max-side", type=int, metavar="PX", help="shrink images with a longer side")
+    add("--image-size", type=parse_size, metavar="S|WxH", help="stretch every image to this size")
+    add("--image-format", choices=("keep", "jpeg", "png"), default="keep")
+    add("--jpeg-quality", type=int, default=default.image.jpeg_quality, metavar="Q")
+    add = parser.add_argument_group("how sounds and texts are stored").add_argument
+    add("--audio-sample-rate", type=int, metavar="HZ", help="resample (default: keep)")
+    add("--audio-mono", action="store_true", help="average the channels")
+    add(
+        "--tokenizer",
+        default="",
+        metavar="FILE",
+        help="sentencepiece .model or tokenizers .json: adds <text>/tokens",
+    )
+    add = parser.add_argument_group("splits and shards").add_argument
+    add(
+        "--split",
+        type=parse_fractions,
+        default=None,
+        metavar="A=F,…",
+        help="fractions, where the layout has no splits (default: train=1)",
+    )
+    add(
+        "--group-by", default="", metavar="COLUMN|LEVEL", help="keep records alike in this together"
+    )
+    add("--seed", type=int, default=0, help="salt of split and order (default: 0)")
+    add("--num-shards", type=parse_shards, metavar="N|A=N,…", help="shards of each split")
+    add(
+        "--target-shard-bytes",
+        type=parse_bytes,
+        default=default.target_shard_bytes,
+        metavar="SIZE",
+        help="bytes a shard aims at (default: 128MiB)",
+    )
+    add("--compression", choices=COMPRESSIONS, default="none")
+    add = parser.add_argument_group("where it goes").add_argument
+    add("--name", default="", help="the dataset's name (default: the input's)")
+    add("--version", default="1.0.0", help="the dataset's version (default: 1.0.0)")
+    add("--overwrite", action="store_true", help="replace a finished dataset")
+    add("--threads", type=int, default=0, metavar="N", help="reads at once in a worker (0: choose)")
+
+
+def add_schema(add: Callable[..., object]) -> None:
+    """Adds what says what records hold, by an `add_argument`."""
+    add(
+        "--schema",
+        default="",
+        metavar="FILE",
+        help="JSON or YAML that declares the features (default: look at all records)",
+    )
+    add(
+        "--classes",
+        "--labels",
+        type=parse_classes,
+        default=(),
+        metavar="A,B|FILE",
+        help="class names in order (default: the layout's, else sorted)",
+    )
+
+
+def build_config(args: argparse.Namespace) -> BuildConfig:
+    """The configuration that parsed arguments ask for."""
+    return BuildConfig(
+        input=args.input,
+        output=getattr(args, "output", ""),
+        name=args.name,
+        version=args.version,
+        layout=args.layout,
+        split=args.split or {"train": 1.0},
+        group_by=args.group_by,
+        seed=args.seed,
+        num_shards=args.num_shards,
+        target_shard_bytes=args.target_shard_bytes,
+        compression=args.compression,
+        overwrite=args.overwrite,
+        duplicates=args.duplicates,
+        max_bad_fraction=args.max_bad_fraction,
+        box_policy=args.box_policy,
+        box_format=args.box_format,
+        classes=args.classes,
+        image=ImageOptions(
+            max_side=args.image_max_side,
+            size=args.image_size,
+            format=args.image_format,
+            jpeg_quality=args.jpeg_quality,
+            max_pixels=args.max_image_pixels,
+        ),
+        audio=AudioOptions(sample_rate=args.audio_sample_rate, mono=args.audio_mono),
+        tokenizer=args.tokenizer,
+        schema=read_schema(args.schema) if args.schema else (),
+        path_pattern=args.path_pattern,
+        image_root=args.image_root,
+        image_column=args.image_column,
+        audio_column=args.audio_column,
+        label_column=args.label_column,
+        split_column=args.split_column,
+        column_names=args.column_names,
+        ignore_columns=args.ignore_columns,
+        missing_numbers=args.missing_numbers,
+        threads=args.threads,
+    )

@@ -1,0 +1,136 @@
+"""Show: records as text, and images with their boxes drawn."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from beam_pipeline.cli.drawing import draw
+from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.records import Boxes
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_values import form_of
+
+_SHOWN_CHARACTERS = 80
+_SHOWN_VALUES = 8
+
+
+def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str:
+    """The Example as aligned lines `key  value`; long values are cut, binary ones counted.
+
+    Where `features` say what a key holds, arrays have their type and shape, sounds their length.
+    """
+    width = max(map(len, example), default=0)
+    of_key = {feature.key: feature for feature in features}
+    return "\n".join(
+        f"{key:{width}}  {_shown(value)}{_note(of_key.get(key), example)}"
+        for key, value in example.items()
+    )
+
+
+def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
+    """What is known of a key's values beside the values."""
+    match feature:
+        case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
+            return f" ({feature.dtype} {_sizes(feature, example[feature.key])})"
+        case Feature(kind="audio", bare=False):
+            prefix = feature.key.removesuffix("/encoded")
+            facts = ("num_samples", "sample_rate", "channels")
+            samples, rate, channels = (example[f"{prefix}/{name}"][0] for name in facts)
+            plural = "" if channels == 1 else "s"
+            return f" ({samples / rate:.2f} s, {rate:,} Hz, {channels} channel{plural})"
+    return ""
+
+
+def _sizes(feature: Feature, values: Sequence[Any]) -> str:
+    """The shape of such values, "2×3"."""
+    inner = [size for size in feature.shape if size is not None]
+    rows = [] if len(inner) == len(feature.shape) else [len(values) // math.prod(inner)]
+    return "×".join(map(str, (*rows, *inner))) or "scalar"
+
+
+def _shown(values: Sequence[Any]) -> str:
+    texts = [_shown_value(value) for value in values[:_SHOWN_VALUES]]
+    more = f" … {len(values)} values" if len(values) > _SHOWN_VALUES else ""
+    if len(values) == 1:
+        return texts[0]
+    return f"[{', '.join(texts)}{more}]"
+
+
+def _shown_value(value: Any) -> str:
+    match value:
+        case bytes():
+            if not value:
+                return ""
+            text = value.decode() if form_of(value) == "text" else ""
+            if not 0 < len(text) <= _SHOWN_CHARACTERS:
+                return f"<{len(value):,} bytes>"
+            return text if text.isprintable() else repr(text)  # a terminal may do what it says
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def examples(
+    info: DatasetInfo, split: str | None, limit: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(split, Example) of the first `limit` records of one split, or of each."""
+    for name in [split] if split else info.splits:
+        for example in itertools.islice(read_examples(info, name), limit):
+            yield name, example
+
+
+def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
+    """The example's image with boxes and class names on it, as JPEG; None without an image."""
+    by_kind = {feature.kind: feature for feature in reversed(features)}
+    if "image" not in by_kind:
+        return None
+    label = None
+    if feature := by_kind.get("class_label"):
+        label = _label(feature, example)
+    image = example[by_kind["image"].key][0]
+    if feature := by_kind.get("boxes"):
+        return draw(image, _boxes(feature, example), label, classes=feature.classes)
+    return draw(image, None, label)
+
+
+def _label(feature: Feature, example: Mapping[str, Any]) -> str:
+    """The names of the record's classes, as far as there are any."""
+    if not feature.bare:
+        texts = example[f"{feature.key.removesuffix('/label')}/text"]
+        return ", ".join(text.decode() for text in texts)
+    stored = example.get(feature.key, [])
+    numbers = (number - feature.label_offset for number in stored if number >= 0)
+    return ", ".join(feature.classes[number] for number in numbers)
+
+
+def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
+    if feature.encoding == "flat":
+        flat = example.get(feature.key, [])
+        rows = zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
+        return Boxes(coordinates=tuple(rows), format="rel_xyxy")
+    sides = (example[f"{feature.key}/bbox/{side}"] for side in ("xmin", "ymin", "xmax", "ymax"))
+    names = example.get(f"{feature.key}/class/text", [])
+    return Boxes(
+        coordinates=tuple(zip(*sides, strict=True)),
+        format="rel_xyxy",
+        labels=tuple(name.decode() for name in names),
+    )
+
+
+def write_images(
+    info: DatasetInfo, split: str | None, limit: int, folder: Path
+) -> Iterator[tuple[str, dict[str, Any], Path | None]]:
+    """Like `examples`, with the path of the image written into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, example) in enumerate(examples(info, split, limit)):
+        image = drawn(info.features, example)
+        path = None
+        if image is not None:
+            stem = Path(example.get("image/filename", [b"record"])[0].decode()).stem
+            path = folder / f"{name}-{number:05d}-{stem}.jpg"
+            path.write_bytes(image)
+        yield name, example, path

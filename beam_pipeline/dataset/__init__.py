@@ -1,0 +1,1 @@
+"""A dataset on disk: opened, read back, verified, or adopted from others."""

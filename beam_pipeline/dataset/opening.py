@@ -1,0 +1,124 @@
+"""A dataset directory, opened by its metadata.json."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
+from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.schema.feature import Feature
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShardEntry:
+    """A shard as metadata.json lists it.
+
+    Attributes:
+        file: File name in the dataset's directory.
+        num_records: Records in it.
+        num_bytes: Bytes of the records with their framing, before compression.
+        sha256: Hex digest of the file.
+    """
+
+    file: str
+    num_records: int
+    num_bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetInfo:
+    """A finished dataset.
+
+    Attributes:
+        directory: Where it lies.
+        metadata: All of metadata.json.
+        features: The schema.
+        splits: Shards by split.
+    """
+
+    directory: str
+    metadata: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    splits: Mapping[str, tuple[ShardEntry, ...]]
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the shards are gzip files."""
+        return bool(self.metadata["config"]["compression"] != "none")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the main classes, in the order of their numbers."""
+        return tuple(self.metadata["classes"])
+
+    def num_records(self, split: str) -> int:
+        """Records of a split."""
+        return sum(shard.num_records for shard in self.splits[split])
+
+
+def is_dataset(directory: str) -> bool:
+    """Whether `directory` holds a committed dataset."""
+    return storage.exists(storage.join(directory, FILE))
+
+
+def find_dataset(path: str) -> str:
+    """The dataset's directory at `path`: itself, or the newest version below it.
+
+    Raises:
+        ConfigError: There is no finished dataset, or below `path` are several.
+    """
+    path = storage.absolute(path)
+    if is_dataset(path):
+        return path
+    folders = [storage.join(path, name) for name in storage.list_dir(path)]
+    found = [newest for each in (path, *folders) if (newest := _newest_version(each))]
+    if len(found) != 1:
+        what = f"holds several datasets ({', '.join(found)})" if found else "is no finished dataset"
+        raise ConfigError(
+            f"{path} {what}; give a directory <output>/<name>/<version> with a {FILE}, which a "
+            "build writes last"
+        )
+    return found[0]
+
+
+def _newest_version(folder: str) -> str:
+    """The newest version of a dataset in the folder of its name, or ""."""
+    versions = [
+        (tuple(map(int, name.split("."))), storage.join(folder, name))
+        for name in storage.list_dir(folder)
+        if re.fullmatch(r"\d+\.\d+\.\d+", name) and is_dataset(storage.join(folder, name))
+    ]
+    return max(versions)[1] if versions else ""
+
+
+def open_dataset(path: str) -> DatasetInfo:
+    """The dataset at `path`: its directory, or one above it (then the newest version).
+
+    Raises:
+        ConfigError: There is no finished dataset.
+        DatasetDamagedError: Its metadata.json cannot be understood.
+    """
+    directory = find_dataset(path)
+    path = storage.join(directory, FILE)
+    try:
+        metadata = json.loads(storage.read_text(path))
+        if metadata["format_version"] > FORMAT_VERSION:
+            raise DatasetDamagedError(
+                f"{path} has format_version {metadata['format_version']}, this program knows "
+                f"{FORMAT_VERSION}; update beam-tfrecords"
+            )
+        return DatasetInfo(
+            directory=directory,
+            metadata=metadata,
+            features=tuple(map(Feature.from_json, metadata["features"])),
+            splits={
+                name: tuple(ShardEntry(**shard) for shard in split["shards"])
+                for name, split in metadata["splits"].items()
+            },
+        )
+    except (RecordError, ValueError, KeyError, TypeError) as error:
+        raise DatasetDamagedError(f"{path} cannot be understood: {error!r}") from error

@@ -1,0 +1,145 @@
+"""One TFRecord file that stays where it is: looked at whole, then indexed.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+import itertools
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from beam_pipeline.describe import index
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.inspect.stored_example import told
+from beam_pipeline.records import Expected, FileRef, Record, StoredExample, pack, unpack
+from beam_pipeline.running.progress import Meter
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.observation import Observed, observe_record
+from beam_pipeline.tfrecord import frames
+
+# So many problems of a file are told; all are counted.
+_TOLD = 10
+_RECORDS_A_CHUNK = 256
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShardFile:
+    """A TFRecord file of a dataset.
+
+    Attributes:
+        path: Absolute path or URL.
+        file: The path below the dataset's directory.
+        split: The split that it belongs to.
+        compressed: Whether it is a gzip file.
+        rows: A local path, where what its index needs is kept meanwhile.
+    """
+
+    path: str
+    file: str
+    split: str
+    compressed: bool
+    rows: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Survey:
+    """What a file holds.
+
+    Attributes:
+        num_records: Records in it.
+        num_bytes: Bytes of them with their framing, before compression.
+        sha256: Hex digest of the file.
+        observed: What its records are, by feature.
+        notes: What is unusual in them, and how often.
+        problems: What is wrong, a line each, as far as it is told.
+        num_problems: How much is wrong.
+    """
+
+    num_records: int = 0
+    num_bytes: int = 0
+    sha256: str = ""
+    observed: dict[str, Observed] = dataclasses.field(default_factory=dict)
+    notes: Counter[str] = dataclasses.field(default_factory=Counter)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    num_problems: int = 0
+
+    def add_problem(self, where: str, error: RecordError) -> None:
+        """Counts something that is wrong."""
+        self.num_problems += 1
+        if len(self.problems) < _TOLD:
+            self.problems.append(f"{where}: {error.reason} ({error.detail})")
+
+
+def survey(
+    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], progress_dir: str
+) -> Survey:
+    """Reads and checks the whole of a file, as Inspect does with every record.
+
+    Args:
+        shard: The file.
+        rules: How records are checked.
+        expected: What the first records of the dataset have, by key.
+        progress_dir: Where the progress is told.
+    """
+    found = Survey()
+    meter = Meter(progress_dir, "inspect")
+    records = _records(shard, rules, expected, found)
+    with open(shard.rows, "wb") as handle:
+        while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
+            for record in chunk:
+                observe_record(record, found.observed)
+                found.notes.update(record.notes)
+            pickle.dump(pack(chunk), handle)
+            meter.add(len(chunk))
+    meter.beat()
+    try:
+        found.sha256 = storage.sha256_of(shard.path)
+    except RecordError as error:
+        found.add_problem(shard.file, error)
+    return found
+
+
+def _records(
+    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], found: Survey
+) -> Iterator[Record]:
+    """The records of a file that are sound; `found` counts all, and tells of the others."""
+    try:
+        for offset, frame in frames.read_file(shard.path, shard.compressed):
+            key = f"{shard.file}:{found.num_records}"
+            found.num_records += 1
+            found.num_bytes += len(frame)
+            try:
+                features, notes = told(frames.payload_of(frame), rules, expected)
+            except RecordError as error:
+                found.add_problem(key, error)
+                continue
+            span = FileRef(path=shard.path, offset=offset, length=len(frame))
+            example = StoredExample(file=span)
+            yield Record(key=key, features=features, notes=notes, example=example)
+    except RecordError as error:
+        found.add_problem(shard.file, error)
+
+
+def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
+    """Writes a file's index below its dataset's `directory`, from what `survey` kept."""
+    table = index.Rows(schema)
+    for record in _kept(shard.rows):
+        assert record.example is not None
+        span = record.example.file
+        assert span.length is not None
+        table.add(record, span.offset, span.length)
+    for suffix, data in table.files(shard.compressed):
+        storage.write_bytes(storage.join(directory, "index", f"{shard.file}{suffix}"), data)
+
+
+def _kept(rows: str) -> Iterator[Record]:
+    with open(rows, "rb") as handle:
+        while True:
+            try:
+                chunk = unpack(pickle.load(handle))
+            except EOFError:
+                return
+            yield from (each for each in chunk if isinstance(each, Record))

@@ -1,0 +1,81 @@
+"""The description of a directory that TFDS itself wrote."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.files import storage
+
+_FILE = "dataset_info.json"
+# All that this project writes into it; TFDS adds where its code and its citation are.
+_OUR_FIELDS = frozenset({"name", "version", "fileFormat", "splits"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TfdsInfo:
+    """What TFDS says of a directory.
+
+    Attributes:
+        name, version: The dataset's.
+        shard_lengths: Records of the shards of each split.
+    """
+
+    name: str
+    version: str
+    shard_lengths: Mapping[str, list[int]]
+
+    @classmethod
+    def read(cls, directory: str) -> Self | None:
+        """What TFDS wrote into `directory`; None where it did not, or this project did.
+
+        Raises:
+            DataError: It cannot be understood.
+        """
+        path = storage.join(directory, _FILE)
+        if not storage.exists(path):
+            return None
+        try:
+            info = json.loads(storage.read_text(path))
+            if set(info) <= _OUR_FIELDS:
+                return None
+            return cls(
+                name=info["name"],
+                version=info.get("version", ""),
+                shard_lengths={
+                    split["name"]: [int(each) for each in split.get("shardLengths", ())]
+                    for split in info["splits"]
+                },
+            )
+        except (RecordError, ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} cannot be understood: {error!r}; mend it, or move it away"
+            ) from error
+
+    def check(self, shards: Mapping[str, Sequence[ShardInfo]]) -> None:
+        """Holds what TFDS says against the shards that are there, by split.
+
+        Raises:
+            DataError: They differ.
+        """
+        there = {split: [info.num_records for info in infos] for split, infos in shards.items()}
+        stated = {split: lengths for split, lengths in self.shard_lengths.items() if lengths}
+        if stated != there:
+            raise DataError(
+                f"{_FILE} states the shard lengths {stated}, but there are {there}; "
+                "fetch what is missing, or move it away with features.json"
+            )
+
+
+def class_names(directory: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The class names that TFDS keeps for keys of the Examples, where it does."""
+    names = {}
+    present = set(storage.list_dir(directory))
+    for key in keys:
+        for file in (f"{key.replace('/', separator)}.labels.txt" for separator in ".-"):
+            if file in present:
+                lines = storage.read_text(storage.join(directory, file)).splitlines()
+                names[key] = tuple(line.strip() for line in lines if line.strip())
+    return names

@@ -1,0 +1,1 @@
+"""Files by path, local or remote."""

@@ -1,0 +1,224 @@
+"""One record is checked, measured and hashed: what Inspect does to each.
+
+No Beam here: worker processes import this module.
+"""
+
+import functools
+import hashlib
+import math
+from collections import Counter
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect import boxes, tokens
+from beam_pipeline.inspect.digest import content_digest
+from beam_pipeline.inspect.media_values import (
+    MAX_RECORD_BYTES,
+    measure_array,
+    measure_audio,
+    measure_content,
+)
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.inspect.stored_example import inspect_existing
+from beam_pipeline.media.images import ImageFacts, inspect_image
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    Element,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+    Value,
+    pack,
+    unpack,
+)
+from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.schema.conformance import conforming
+from beam_pipeline.schema.observation import dtype_of
+
+# What an Example's framing, keys and numbers take beside the payload, roughly.
+_EXAMPLE_OVERHEAD_BYTES = 400
+_BOX_BYTES = 40
+_MEASURED = (Audio, Array, FileContent)
+_LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
+
+
+def inspect_record(record: Record, rules: Rules) -> Record:
+    """`record` with all that its files' bytes tell.
+
+    Images and sounds get format, size, sha256 and what has to be converted; arrays type, shape
+    and range; boxes become fractions of the upright image; texts get tokens beside them; what
+    the user declared is held against the values. `notes` counts what was changed, `num_bytes`
+    estimates the Example.
+
+    Raises:
+        RecordError: Something about the record cannot be used (docs/data-checks.md).
+        ConfigError: The tokenizer cannot be used.
+    """
+    _check_text("key", record.key)
+    if record.example:
+        return inspect_existing(record, rules)
+    features: dict[str, Value] = {}
+    notes: Counter[str] = Counter()
+    num_bytes = _EXAMPLE_OVERHEAD_BYTES
+    facts: dict[str, ImageFacts] = {}
+    for name, value in record.features.items():
+        if isinstance(value, Image):
+            data = storage.read_bytes(value.file)
+            fact = facts[name] = inspect_image(data, rules.image)
+            file = value.file
+            sha256 = hashlib.sha256(data).hexdigest()
+            features[name] = Image(
+                file=FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256),
+                format=fact.format,
+                width=fact.width,
+                height=fact.height,
+                channels=fact.channels,
+                conversions=fact.conversions,
+            )
+            for reason in fact.conversions:
+                notes[f"image converted: {reason}"] += 1
+            num_bytes += fact.estimated_bytes
+        elif isinstance(value, _MEASURED):
+            features[name], value_bytes = _measured(name, value, rules, notes)
+            num_bytes += value_bytes
+        else:
+            _check_scalar(name, value)
+            features[name] = value
+            num_bytes += _scalar_bytes(value)
+    for name, value in features.items():
+        if isinstance(value, Boxes):
+            features[name], changed = _placed_boxes(value, facts, rules.box_policy)
+            notes.update(changed)
+            num_bytes += _BOX_BYTES * len(value.coordinates)
+    if rules.tokenizer:
+        num_bytes += _add_tokens(features, rules.tokenizer)
+    if rules.schema:
+        features = conforming(features, rules.schema, may_be_nan=rules.may_be_nan)
+    if num_bytes > MAX_RECORD_BYTES:
+        raise RecordError(
+            "record too large",
+            f"about {num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
+        )
+    return Record(  # dataclasses.replace takes three times as long
+        key=record.key,
+        features=features,
+        split=record.split,
+        group=record.group,
+        source=record.source,
+        source_id=record.source_id,
+        notes=dict(notes),
+        content=content_digest(features),
+        num_bytes=num_bytes,
+    )
+
+
+def _measured(
+    name: str, value: Audio | Array | FileContent, rules: Rules, notes: Counter[str]
+) -> tuple[Value, int]:
+    """(`value` with what its bytes tell, about how many it takes where it is stored)."""
+    measured: Value
+    try:
+        match value:
+            case Audio():
+                measured, num_bytes = measure_audio(value, rules.audio)
+                for reason in measured.conversions:
+                    notes[f"audio converted: {reason}"] += 1
+            case FileContent():
+                measured, num_bytes = measure_content(value)
+            case Array():
+                measured, num_bytes = measure_array(value)
+                for reason in measured.conversions if isinstance(measured, Array) else ():
+                    notes[f"array converted: {reason}"] += 1
+    except RecordError as error:
+        raise RecordError(error.reason, f"feature {name!r}: {error.detail}") from error
+    if isinstance(measured, int):
+        _check_scalar(name, measured)
+    return measured, num_bytes
+
+
+def _add_tokens(features: dict[str, Value], tokenizer: str) -> int:
+    """Adds the tokens of every text, but where there are some; their bytes, about."""
+    num_bytes = 0
+    for name, value in [*features.items()]:
+        if isinstance(value, str) and f"{name}/tokens" not in features:
+            ids = tokens.tokenize(value, tokenizer)
+            array = Array(dtype="int64", shape=ids.shape, data=ids.astype("<i8").tobytes())
+            features[f"{name}/tokens"], value_bytes = measure_array(array)
+            num_bytes += value_bytes
+    return num_bytes
+
+
+def _scalar_bytes(value: Value) -> int:
+    match value:
+        case str() | bytes():
+            return len(value)
+        case tuple():
+            return sum(map(len, value)) + 2 * len(value)
+    return 8
+
+
+def _check_scalar(name: str, value: Value) -> None:
+    """Raises RecordError for what an Example cannot hold."""
+    dtype_of(value)
+    match value:
+        case str() | ClassLabel():
+            _check_text(name, value if isinstance(value, str) else value.name)
+        case Boxes(labels=texts) | ClassLabels(names=texts) | (tuple() as texts):
+            for text in texts:
+                _check_text(name, text)
+        case int() if not -(2**63) <= value < 2**63:
+            raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
+        case float() if math.isfinite(value) and abs(value) >= _LARGEST_FLOAT:
+            raise RecordError("value out of range", f"feature {name}: {value} needs over 32 bits")
+
+
+def _check_text(name: str, text: str) -> None:
+    """Raises RecordError for what is no UTF-8, as names of files may be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RecordError("not UTF-8", f"{name}: {text!a}") from error
+
+
+def _placed_boxes(
+    value: Boxes, facts: dict[str, ImageFacts], box_policy: boxes.Policy
+) -> tuple[Boxes, Counter[str]]:
+    """`value` as fractions of the record's image; without an image, of the stated size."""
+    if fact := facts.get("image") or next(iter(facts.values()), None):
+        width, height = fact.source_size
+        if fact.orientation >= 5:  # lies on its side
+            width, height = height, width
+        return boxes.normalise(
+            value,
+            source_size=fact.source_size,
+            orientation=fact.orientation,
+            policy=box_policy,
+            scale=(fact.width / width, fact.height / height),
+        )
+    if value.image_size is None:
+        raise RecordError("malformed annotation", "boxes without an image or a stated image size")
+    return boxes.normalise(value, source_size=value.image_size, orientation=1, policy=box_policy)
+
+
+def inspect_element(element: Element, rules: Rules) -> Element:
+    """A Record inspected, or Rejected if it cannot be used; anything else as it is."""
+    if not isinstance(element, Record):
+        return element
+    try:
+        return inspect_record(element, rules)
+    except RecordError as error:
+        # A name that is no UTF-8 can be printed and written so.
+        source = (element.source or element.key).encode(errors="backslashreplace").decode()
+        return Rejected(source=source, reason=error.reason, detail=error.detail)
+
+
+def inspect_batch(batch: bytes, rules: Rules, threads: int) -> bytes:
+    """`inspect_element` over a packed batch, `threads` elements at once."""
+    inspect = functools.partial(inspect_element, rules=rules)
+    return pack(map_threads(inspect, unpack(batch), threads))

@@ -1,0 +1,29 @@
+"""How records are checked and stored: what every stage that touches a record goes by."""
+
+import dataclasses
+
+from beam_pipeline.inspect.boxes import Policy
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.schema.feature import Feature
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How records are checked and stored.
+
+    Attributes:
+        image: Images.
+        audio: Sounds.
+        box_policy: What becomes of boxes that reach outside the image.
+        tokenizer: Path of the tokenizer that texts go through; "" for none.
+        schema: What a user declared of the records; empty where nothing is.
+        may_be_nan: Whether NaN stands for numbers that are missing.
+    """
+
+    image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
+    box_policy: Policy = "clip"
+    tokenizer: str = ""
+    schema: tuple[Feature, ...] = ()
+    may_be_nan: bool = False

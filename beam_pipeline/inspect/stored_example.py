@@ -1,0 +1,200 @@
+"""Records that are Examples already: checked like every other, then written as they are."""
+
+import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.media.audio import AudioOptions, inspect_audio
+from beam_pipeline.media.images import ImageOptions, inspect_image
+from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample, Value
+from beam_pipeline.schema.stored_conformance import Lists, misfits, shown, size_problem
+from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, summary, told_list
+from beam_pipeline.tfrecord.example import lists
+from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
+
+_MISFIT = "does not fit the schema"
+
+
+def inspect_existing(record: Record, rules: Rules) -> Record:
+    """`record` with what its Example holds, key by key.
+
+    Raises:
+        RecordError: The frame is damaged, or as `told`.
+    """
+    assert record.example is not None
+    file = record.example.file
+    assert file.length is not None
+    if file.length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
+        raise RecordError("record too large", f"{file.length:,} bytes")
+    frame = storage.read_bytes(file)
+    features, notes = told(payload_of(frame), rules, record.example.expected)
+    sha256 = hashlib.sha256(frame).hexdigest()
+    read = FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
+    return Record(  # dataclasses.replace takes three times as long
+        key=record.key,
+        features=features,
+        split=record.split,
+        group=record.group,
+        source=record.source,
+        source_id=record.source_id,
+        notes=notes,
+        content=_content(features) or sha256,
+        num_bytes=len(frame),
+        example=StoredExample(file=read),
+    )
+
+
+def _content(features: Mapping[str, Value]) -> str:
+    """Equal for equal images and sounds, "" without any."""
+    values = (value for value in features.values() if isinstance(value, Stored))
+    digests = [value.sha256 for value in values if value.sha256]
+    if len(digests) > 1:
+        return hashlib.sha256(repr(digests).encode()).hexdigest()
+    return "".join(digests)
+
+
+def told(
+    payload: bytes, rules: Rules, expected: Mapping[str, Expected]
+) -> tuple[dict[str, Value], dict[str, int]]:
+    """(features, notes) of a serialized Example, as a `Record` has them.
+
+    Raises:
+        RecordError: It is no Example, an encoded image or sound in it is damaged, or it is not
+            what the schema says, or the first records of the dataset.
+    """
+    found = parsed(payload)
+    forms = declared_forms(found, rules) if rules.schema else expected_forms(found, expected)
+    declared = {feature.key: feature for feature in rules.schema}
+    features: dict[str, Value] = {}
+    notes: Counter[str] = Counter()
+    for key, (kind, values) in sorted(found.items()):
+        value = summary(kind, values)
+        if forms.get(key):
+            assert isinstance(value, Stored)
+            try:
+                value = _inspected(value, values[0], rules.image.max_pixels, notes)
+            except RecordError as error:
+                raise RecordError(error.reason, f"key {key!r}: {error.detail}") from error
+            if key in declared and (problem := size_problem(declared[key], value)):
+                raise RecordError(_MISFIT, problem)
+        features[declared[key].name if key in declared else key] = value
+    return features, dict(notes)
+
+
+def parsed(payload: bytes) -> Lists:
+    """The lists of an Example by key.
+
+    Raises:
+        RecordError: "not an Example".
+    """
+    try:
+        found = lists(payload)
+    except ValueError as error:
+        raise RecordError("not an Example", str(error)) from error
+    if not found:
+        raise RecordError("not an Example", "it has no features")
+    return found
+
+
+def declared_forms(found: Lists, rules: Rules) -> dict[str, str]:
+    """Which keys hold an "image" or "audio" in full, by a user's schema.
+
+    Raises:
+        RecordError: "does not fit the schema".
+    """
+    for problem in misfits(rules.schema, found):
+        raise RecordError(_MISFIT, problem)
+    return {
+        feature.key: feature.kind for feature in rules.schema if feature.kind in ("image", "audio")
+    }
+
+
+def expected_forms(found: Lists, expected: Mapping[str, Expected]) -> dict[str, str]:
+    """Which keys hold an "image" or "audio", by the first records; else by their first bytes.
+
+    Raises:
+        RecordError: "type conflict", "not an image" or "not audio": the first records are
+            otherwise.
+    """
+    forms = {}
+    for key, (kind, values) in found.items():
+        there = expected.get(key)
+        if there and kind not in ("", there.kind):
+            raise RecordError(
+                "type conflict",
+                f"key {key!r} holds {told_list(kind)}, where {there.source} holds "
+                f"{told_list(there.kind)}",
+            )
+        if kind == "bytes" and len(values) == 1:
+            form = encoded_form(values[0])
+            if there and there.form and form != there.form:
+                what = {"image": "an image", "audio": "audio"}[there.form]
+                raise RecordError(
+                    f"not {what}",
+                    f"key {key!r} holds {shown(values[0])}, where {there.source} holds "
+                    f"{what}; if both are meant, declare its kind bytes with --schema",
+                )
+            forms[key] = form if there is None else there.form
+    return forms
+
+
+def encoded_form(value: bytes) -> str:
+    """ "image", "audio" or "", by the first bytes."""
+    form = form_of(value)
+    return "image" if form in IMAGE_FORMS else "audio" if form in AUDIO_FORMS else ""
+
+
+def _inspected(value: Stored, data: bytes, max_pixels: int, notes: Counter[str]) -> Stored:
+    """`value`, an image or sound that is sound to its end; what others would convert is noted."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    if value.form in AUDIO_FORMS:
+        sound = inspect_audio(data, AudioOptions())
+        shape = (sound.num_samples, sound.channels)
+        return dataclasses.replace(value, sha256=sha256, shape=shape, sample_rate=sound.sample_rate)
+    facts = inspect_image(data, ImageOptions(max_pixels=max_pixels))
+    for reason in facts.conversions:
+        notes[f"image kept: {reason}"] += 1
+    return dataclasses.replace(value, sha256=sha256, shape=facts.source_size[::-1])
+
+
+def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expected]:
+    """What the keys of (source, payload) pairs hold: of each key, what most of the records do.
+
+    Damaged ones are left out: Inspect tells of them.
+    """
+    kinds: dict[str, Counter[str]] = {}
+    forms: dict[str, Counter[str]] = {}
+    sources: dict[tuple[str, str], str] = {}
+    for source, payload in records:
+        try:
+            found = parsed(payload)
+        except RecordError:
+            continue
+        for key, (kind, values) in found.items():
+            if kind:
+                kinds.setdefault(key, Counter())[kind] += 1
+                sources.setdefault((key, kind), source)
+            for form in _forms(values) if kind == "bytes" else ():
+                forms.setdefault(key, Counter())[form] += 1
+                sources.setdefault((key, form), source)
+    expected = {}
+    for key, seen in kinds.items():
+        kind = seen.most_common(1)[0][0]
+        usual = _usual(forms.get(key, Counter())) if kind == "bytes" else ""
+        expected[key] = Expected(kind, usual, sources[key, usual or kind])
+    return expected
+
+
+def _usual(forms: Counter[str]) -> str:
+    """The form that more than half have; "" where there is none."""
+    return next((form for form, count in forms.items() if 2 * count > forms.total()), "")
+
+
+def _forms(values: Sequence[Any]) -> list[str]:
+    """The form of a single value; an empty one says nothing."""
+    return [encoded_form(values[0])] if len(values) == 1 and values[0] else []

@@ -1,0 +1,74 @@
+"""Tokens of texts, by a tokenizer that a user has: sentencepiece's or tokenizers' own file."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+
+_EXTRA = "pip install 'beam-tfrecords[text]'"
+
+Tokenizer = Callable[[str], Sequence[int]]
+
+
+def tokenize(text: str, path: str) -> npt.NDArray[np.int64]:
+    """The tokens of `text`, int64 [n], as the library that made the file at `path` encodes it.
+
+    Special tokens that the file adds (a beginning, an end) are among them. Nothing is padded or
+    cut, whatever the file says.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    return np.asarray(load(path)(text), np.int64)
+
+
+@functools.lru_cache(maxsize=4)
+def load(path: str) -> Tokenizer:
+    """The tokenizer in a file, read once by a process: sentencepiece's .model, tokenizers' .json.
+
+    Raises:
+        ConfigError: The file is neither, cannot be read, or its library is not installed.
+    """
+    loaders = {".model": _sentencepiece, ".json": _tokenizers}
+    suffix = path[path.rfind(".") :].lower()
+    if suffix not in loaders:
+        raise ConfigError(
+            f"--tokenizer {path}: give a .model file of sentencepiece or a .json file of tokenizers"
+        )
+    try:
+        return loaders[suffix](storage.read_bytes(FileRef(path=path)))
+    except RecordError as error:
+        raise ConfigError(f"--tokenizer {path}: {error.reason}") from error
+    except ImportError as error:
+        raise ConfigError(f"--tokenizer {path} needs {error.name}: {_EXTRA}") from error
+    except Exception as error:  # the libraries raise plain ones
+        raise ConfigError(f"--tokenizer {path} cannot be understood: {error}") from error
+
+
+def _sentencepiece(data: bytes) -> Tokenizer:
+    import sentencepiece
+
+    if not data:
+        raise ValueError("the file is empty")  # sentencepiece would wait for another
+    processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    encode: Tokenizer = processor.encode
+    return encode
+
+
+def _tokenizers(data: bytes) -> Tokenizer:
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_buffer(data)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+
+    def encode(text: str) -> Sequence[int]:
+        ids: Sequence[int] = tokenizer.encode(text).ids
+        return ids
+
+    return encode

@@ -1,0 +1,1 @@
+"""How a job runs: the runner, worker processes, progress."""

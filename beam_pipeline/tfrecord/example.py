@@ -1,0 +1,297 @@
+"""`tf.train.Example` without TensorFlow.
+
+    data = serialize({"image": bytes_feature(jpeg), "label": int64_feature(3)})
+
+The messages of tensorflow/core/example/{example,feature}.proto are described here at run time,
+in a descriptor pool of their own, so that a process that also imports TensorFlow sees no clash.
+Bytes equal TensorFlow's own with `deterministic=True`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
+from google.protobuf.message import DecodeError
+
+from beam_pipeline.errors import RecordError
+
+FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
+"""What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
+
+
+def _describe() -> descriptor_pool.DescriptorPool:
+    """A pool of the messages that make up a tf.train.Example."""
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="beam_pipeline/example.proto", package="tensorflow", syntax="proto3"
+    )
+
+    def message(name: str) -> Any:
+        return file.message_type.add(name=name)
+
+    def add(parent: Any, name: str, number: int, kind: Any, **more: Any) -> None:
+        parent.field.add(
+            name=name, number=number, type=kind, **{"label": field.LABEL_OPTIONAL, **more}
+        )
+
+    for name, kind in (
+        ("BytesList", field.TYPE_BYTES),
+        ("FloatList", field.TYPE_FLOAT),
+        ("Int64List", field.TYPE_INT64),
+    ):
+        add(message(name), "value", 1, kind, label=field.LABEL_REPEATED)
+    feature = message("Feature")
+    feature.oneof_decl.add(name="kind")
+    for number, (name, type_name) in enumerate(
+        (("bytes_list", "BytesList"), ("float_list", "FloatList"), ("int64_list", "Int64List")), 1
+    ):
+        add(
+            feature,
+            name,
+            number,
+            field.TYPE_MESSAGE,
+            type_name=f".tensorflow.{type_name}",
+            oneof_index=0,
+        )
+    features = message("Features")
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    add(entry, "key", 1, field.TYPE_STRING)
+    add(entry, "value", 2, field.TYPE_MESSAGE, type_name=".tensorflow.Feature")
+    add(
+        features,
+        "feature",
+        1,
+        field.TYPE_MESSAGE,
+        type_name=".tensorflow.Features.FeatureEntry",
+        label=field.LABEL_REPEATED,
+    )
+    add(message("Example"), "features", 1, field.TYPE_MESSAGE, type_name=".tensorflow.Features")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+_POOL = _describe()
+# Not np.bytes_, whose `item` drops zeros at the end.
+_NUMPY_SCALARS = (np.number, np.bool_)
+
+
+def _message_class(name: str) -> Any:
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"tensorflow.{name}"))
+
+
+# The message classes; each is tf.train's of that name, on the wire and in use.
+Example = _message_class("Example")
+Features = _message_class("Features")
+Feature = _message_class("Feature")
+BytesList = _message_class("BytesList")
+FloatList = _message_class("FloatList")
+Int64List = _message_class("Int64List")
+
+
+def bytes_feature(value: object) -> Any:
+    """A Feature with a bytes list.
+
+    Args:
+        value: Bytes, or text, which is stored as UTF-8; or a list, tuple or NumPy array of
+            those, arrays in C order. Numbers as raw bytes: pass `array.tobytes()`.
+
+    Raises:
+        RecordError: "unsupported value": of another type. "not UTF-8": text that has none.
+    """
+    return Feature(bytes_list=BytesList(value=_flat(value, "SUO", _bytes, "bytes or text")))
+
+
+def float_feature(value: object) -> Any:
+    """A Feature with a list of 32-bit floats, to which longer ones are rounded.
+
+    Args:
+        value: A number, of Python's or NumPy's, NaN and infinity too; or a list, tuple or NumPy
+            array of them, arrays in C order.
+
+    Raises:
+        RecordError: "unsupported value": of another type. "value out of range": beyond the
+            largest float of 32 bits, which TensorFlow would store as infinity.
+    """
+    return Feature(float_list=FloatList(value=_rounded(_flat(value, "fiub", _float, "numbers"))))
+
+
+def int64_feature(value: object) -> Any:
+    """A Feature with a list of 64-bit ints.
+
+    Args:
+        value: A whole number or bool, of Python's or NumPy's; or a list, tuple or NumPy array
+            of them, arrays in C order. Floats are refused, 3.0 too.
+
+    Raises:
+        RecordError: "unsupported value": of another type. "value out of range": beyond 64 bits.
+    """
+    values = _flat(value, "iub", _int, "whole numbers")
+    try:
+        return Feature(int64_list=Int64List(value=values))
+    except ValueError as error:
+        raise RecordError("value out of range", f"int64_feature: {error}") from error
+
+
+def serialize(features: Mapping[str, Any]) -> bytes:
+    """The bytes of an Example of such features by name, as a TFRecord file holds them.
+
+    The same features give the same bytes, whatever their order.
+
+    Raises:
+        RecordError: "unsupported value": something is not a Feature.
+    """
+    for name, feature in features.items():
+        if not isinstance(feature, Feature):
+            raise RecordError(
+                "unsupported value",
+                f"feature {name!r} is {_told(feature)}; make it with bytes_feature, "
+                "float_feature or int64_feature",
+            )
+    example = Example(features=Features(feature=features))
+    data: bytes = example.SerializeToString(deterministic=True)
+    return data
+
+
+def _flat(value: object, kinds: str, convert: Callable[[object], Any], wanted: str) -> list[Any]:
+    """The values of `value`, one after the other, as Python's own types.
+
+    Args:
+        value: One value, a sequence of them, or an array.
+        kinds: NumPy's letters for the dtypes of arrays that will do; an array without values
+            may have any.
+        convert: Makes a value what the list holds; None where it cannot.
+        wanted: What `convert` takes, for messages.
+    """
+    single = isinstance(value, str | bytes | bytearray | memoryview)
+    if not single and hasattr(value, "__array__"):  # TensorFlow's eager tensors too
+        array = np.asarray(value)
+        if not array.size:
+            return []
+        if array.dtype.kind not in kinds:
+            raise RecordError(
+                "unsupported value", f"an array of dtype {array.dtype}, where {wanted} are needed"
+            )
+        values: Sequence[Any] = array.ravel().tolist()
+    else:
+        values = value if isinstance(value, Sequence) and not single else [value]
+        values = [each.item() if isinstance(each, _NUMPY_SCALARS) else each for each in values]
+    converted = [convert(each) for each in values]
+    for number, each in enumerate(converted):
+        if each is None:
+            where = f" at index {number}" if len(converted) > 1 else ""
+            raise RecordError(
+                "unsupported value",
+                f"{_told(values[number])}{where}, where {wanted} are needed",
+            )
+    return converted
+
+
+def _told(value: object) -> str:
+    """`value` and its type, for messages."""
+    text = repr(value)
+    return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
+
+
+def _bytes(value: object) -> bytes | None:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise RecordError("not UTF-8", f"{value!a}") from error
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
+
+
+def _float(value: object) -> float | None:
+    if not isinstance(value, float | int | np.longdouble):
+        return None
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise RecordError("value out of range", f"float_feature: {_told(value)}") from error
+
+
+def _int(value: object) -> int | None:
+    return int(value) if isinstance(value, int) else None
+
+
+def _rounded(values: list[float]) -> list[float]:
+    """`values` as floats of 32 bits have them."""
+    wide = np.asarray(values, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = wide.astype(np.float32)
+    if (lost := np.isinf(narrow) & np.isfinite(wide)).any():
+        raise RecordError(
+            "value out of range",
+            f"float_feature: {wide[lost][0]:g} is beyond the {np.finfo(np.float32).max:g} that a "
+            "float of 32 bits holds",
+        )
+    rounded: list[float] = narrow.tolist()
+    return rounded
+
+
+def encode(values: Mapping[str, FeatureValue]) -> bytes:
+    """A serialized Example; the same values give the same bytes, whatever their order.
+
+    An empty list is written as a feature without a kind, which every parser reads as an
+    empty list of the kind it expects.
+
+    Raises:
+        RecordError: "value out of range": an int beyond 64 bits.
+    """
+    example = Example()
+    feature = example.features.feature
+    for key, value in values.items():
+        if not value:
+            feature[key].SetInParent()
+        elif isinstance(value[0], bytes):
+            feature[key].bytes_list.value.extend(value)
+        elif isinstance(value[0], float):
+            feature[key].float_list.value.extend(value)
+        else:
+            try:
+                feature[key].int64_list.value.extend(value)
+            except ValueError as error:
+                raise RecordError("value out of range", f"feature {key}: {error}") from error
+    data: bytes = example.SerializeToString(deterministic=True)
+    return data
+
+
+def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:
+    """The values of a serialized Example by key, keys sorted.
+
+    Raises:
+        ValueError: `data` is not an Example.
+    """
+    return {key: list(values) for key, (_, values) in sorted(lists(data).items())}
+
+
+def lists(data: bytes) -> dict[str, tuple[str, Sequence[Any]]]:
+    """The (kind, values) of a serialized Example by key, in no order.
+
+    The kind is "bytes", "float32" or "int64", or "" of a feature without one. The values are
+    not copied.
+
+    Raises:
+        ValueError: `data` is not an Example.
+    """
+    try:
+        example = Example.FromString(data)
+    except DecodeError as error:
+        raise ValueError(f"not a tf.train.Example: {error}") from error
+    if len(unknown_fields.UnknownFieldSet(example)):
+        raise ValueError("not a tf.train.Example; perhaps a tf.train.SequenceExample")
+    return {key: _list(feature) for key, feature in example.features.feature.items()}
+
+
+def _list(feature: Any) -> tuple[str, Sequence[Any]]:
+    match feature.WhichOneof("kind"):
+        case "int64_list":
+            return "int64", feature.int64_list.value
+        case "float_list":
+            return "float32", feature.float_list.value
+        case "bytes_list":
+            return "bytes", feature.bytes_list.value
+    return "", ()

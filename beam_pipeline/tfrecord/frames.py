@@ -1,0 +1,178 @@
+"""TFRecord files frame by frame: length, its checksum, payload, its checksum.
+
+Source: tensorflow/core/lib/io/record_writer.h. Numbers are little-endian; checksums are
+CRC-32C, masked. A length whose checksum is wrong ends the reading of a file: nobody knows
+where the next frame starts. A payload whose checksum is wrong costs that record alone.
+"""
+
+import contextlib
+import gzip
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import google_crc32c
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+
+HEADER_BYTES = 12
+# What a frame has beside its payload.
+FRAME_BYTES = 16
+# Protocol buffers end at 2 GiB, and a record is in memory whole.
+MAX_PAYLOAD_BYTES = 1 << 30
+
+_BUFFER_BYTES = 1 << 16
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+_MASK_DELTA = 0xA282EAD8
+
+
+def masked_checksum(data: bytes) -> int:
+    """The checksum of `data` as TFRecord files have it."""
+    checksum: int = google_crc32c.value(data)
+    return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def starts_frame(head: bytes) -> bool:
+    """Whether a file that starts with `head` is a TFRecord file of one record or more."""
+    return len(head) >= HEADER_BYTES and _payload_bytes(head[:HEADER_BYTES]) is not None
+
+
+def framed(payload: bytes) -> bytes:
+    """The frame of `payload`."""
+    length = struct.pack("<Q", len(payload))
+    return b"".join(
+        (
+            length,
+            _CHECKSUM.pack(masked_checksum(length)),
+            payload,
+            _CHECKSUM.pack(masked_checksum(payload)),
+        )
+    )
+
+
+def payload_of(frame: bytes) -> bytes:
+    """The payload of a whole frame, both checksums checked.
+
+    Raises:
+        RecordError: "damaged record": a checksum is wrong.
+    """
+    if _payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
+        raise RecordError("damaged record", "the length's checksum is wrong")
+    payload = frame[HEADER_BYTES:-4]
+    if _CHECKSUM.unpack(frame[-4:])[0] != masked_checksum(payload):
+        raise RecordError("damaged record", "the payload's checksum is wrong")
+    return payload
+
+
+def spans(handle: Any) -> Iterator[tuple[int, int]]:
+    """(offset, length) in bytes of every frame of a file that can be sought in.
+
+    Only lengths are read; `payload_of` checks the rest.
+
+    Args:
+        handle: The file, open.
+
+    Raises:
+        RecordError: "truncated file" or "damaged file": where the frames end before the file.
+    """
+    handle.seek(0, 2)
+    size = handle.tell()
+    handle.seek(0)
+    offset = number = 0
+    with _buffered(handle) as reader:
+        while offset < size:
+            length = _payload_bytes(reader.read(HEADER_BYTES))
+            if length is None:
+                raise _no_frame(number, offset, size - offset)
+            end = offset + length + FRAME_BYTES
+            if end > size:
+                raise _cut_off(number, offset, end - size)
+            yield offset, end - offset
+            reader.seek(end)
+            offset, number = end, number + 1
+
+
+def read(handle: Any) -> Iterator[tuple[int, bytes]]:
+    """(offset, frame) of every frame of a stream; `payload_of` checks their payloads.
+
+    Raises:
+        RecordError: As `spans`, and "record too large".
+    """
+    offset = number = 0
+    while header := handle.read(HEADER_BYTES):
+        length = _payload_bytes(header)
+        if length is None:
+            raise _no_frame(number, offset, len(header))
+        if length > MAX_PAYLOAD_BYTES:
+            raise RecordError(
+                "record too large", f"record {number}, at byte {offset}, has {length:,} bytes"
+            )
+        rest = handle.read(length + 4)
+        if len(rest) < length + 4:
+            raise _cut_off(number, offset, length + 4 - len(rest))
+        yield offset, header + rest
+        offset, number = offset + length + FRAME_BYTES, number + 1
+
+
+def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
+    """(offset, frame) of every frame of a file; offsets are in the uncompressed stream.
+
+    Raises:
+        RecordError: As `read`, also where gzip ends too early or is damaged; "missing file" or
+            "unreadable file".
+    """
+    offset = 0
+    with storage.opened(path) as handle, _stream(handle, compressed) as stream:
+        try:
+            for offset, frame in read(stream):
+                yield offset, frame
+        except EOFError as error:
+            raise RecordError("truncated file", f"after byte {offset}: {error}") from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise RecordError("damaged file", f"after byte {offset}: {error}") from error
+
+
+def _stream(handle: Any, compressed: bool) -> contextlib.AbstractContextManager[Any]:
+    """The uncompressed content of an open file."""
+    return gzip.GzipFile(fileobj=handle) if compressed else _buffered(handle)
+
+
+@contextlib.contextmanager
+def _buffered(handle: Any) -> Iterator[Any]:
+    """`handle` such that many small reads cost few system calls; it stays open."""
+    if not isinstance(handle, io.FileIO):
+        yield handle
+        return
+    reader = io.BufferedReader(handle, _BUFFER_BYTES)
+    try:
+        yield reader
+    finally:
+        reader.detach()
+
+
+def _payload_bytes(header: bytes) -> int | None:
+    """The payload's length that a frame's first bytes state; None where they are none."""
+    if len(header) < HEADER_BYTES:
+        return None
+    length, checksum = _HEADER.unpack(header)
+    return length if masked_checksum(header[:8]) == checksum else None
+
+
+def _no_frame(number: int, offset: int, left: int) -> RecordError:
+    if left < HEADER_BYTES:
+        return _cut_off(number, offset, HEADER_BYTES - left)
+    return RecordError(
+        "damaged file",
+        f"record {number}, at byte {offset}, does not start with a length and its checksum; "
+        "what follows cannot be read",
+    )
+
+
+def _cut_off(number: int, offset: int, missing: int) -> RecordError:
+    return RecordError(
+        "truncated file", f"record {number}, at byte {offset}, lacks its last {missing} bytes"
+    )

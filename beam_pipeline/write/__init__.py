@@ -1,0 +1,1 @@
+"""Write, the fourth stage: shards are encoded and written, then committed."""

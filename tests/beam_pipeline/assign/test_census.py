@@ -1,0 +1,164 @@
+"""The census adds up in any order, and the plan is made of it or says why not."""
+
+import itertools
+import pickle
+
+import pytest
+
+from beam_pipeline.assign.census import Census, MergeCensus, declared_classes, make_plan
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.schema.declaration import parse_schema
+
+
+def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):
+    """A census of so many images and rejects."""
+    census = Census()
+    for i in range(records):
+        image = Image(file=FileRef(path=f"/{i}", sha256=str(i)), format="jpeg")
+        record = Record(
+            key=f"{prefix}{i}",
+            features={"image": image, "label": ClassLabel(label)},
+            split=split,
+            num_bytes=10,
+            notes={"box clipped": 1},
+        )
+        census.add_record(record, bin_=i)
+    for i in range(bad):
+        census.add_rejected(Rejected(source=f"{prefix}{i}", reason="truncated image", detail="d"))
+    for i in range(fine_rejects):
+        census.add_rejected(Rejected(source=f"{i}", reason="duplicate", detail="d", bad=False))
+    return census
+
+
+@pytest.mark.parametrize(
+    ("records", "bad", "allowed", "fine"),
+    [
+        pytest.param(10, 0, 0.0, True, id="nothing is bad"),
+        pytest.param(10, 1, 0.0, False, id="one is too many by default"),
+        pytest.param(9, 1, 0.1, True, id="as many as allowed"),
+        pytest.param(8, 2, 0.1, False, id="more than allowed"),
+        pytest.param(71, 29, 0.29, True, id="29 of 100 are not more than 0.29"),
+        pytest.param(43, 57, 0.57, True, id="57 of 100 are not more than 0.57"),
+        pytest.param(1, 9, 1.0, True, id="all may be bad"),
+    ],
+)
+def test_max_bad_fraction(records, bad, allowed, fine):
+    plan = make_plan(counted(records, bad), BuildConfig(name="t", max_bad_fraction=allowed))
+    assert (plan.problem is None) == fine
+    if not fine:
+        assert isinstance(plan.problem, DataError)
+        assert f"{bad} of {records + bad} records are bad" in str(plan.problem)
+        assert "the first is 0: truncated image (d)" in str(plan.problem)
+
+
+def test_rejects_are_told_in_the_order_of_their_lines():
+    merged = Census()
+    for line in (101, 11, 9):
+        one = Census()
+        one.add_rejected(Rejected(source=f"m.csv:{line}", reason="r", detail="d"))
+        merged.merge(one)
+    assert [source for source, *_ in merged.told] == ["m.csv:9", "m.csv:11", "m.csv:101"]
+
+
+def test_what_was_never_data_does_not_count_as_bad():
+    assert make_plan(counted(1, fine_rejects=9), BuildConfig(name="t")).problem is None
+
+
+@pytest.mark.parametrize(
+    ("census", "message"),
+    [
+        (counted(), "no record is left to write of 0 found .the input is empty"),
+        (counted(fine_rejects=2), "of 2 found .2 × duplicate"),
+    ],
+)
+def test_nothing_to_write_is_a_problem(census, message):
+    problem = make_plan(census, BuildConfig(name="t", max_bad_fraction=1)).problem
+    assert isinstance(problem, DataError)
+    with pytest.raises(DataError, match=message):
+        raise problem
+
+
+def test_shards_of_an_unknown_split_are_a_problem():
+    problem = make_plan(counted(3), BuildConfig(name="t", num_shards={"tset": 1})).problem
+    assert isinstance(problem, ConfigError)
+    assert "'tset', but the data has train" in str(problem)
+
+
+def test_plan():
+    census = counted(10)
+    census.merge(counted(4, split="test", label="dog"))
+    plan = make_plan(census, BuildConfig(name="t", num_shards={"train": 2}))
+
+    assert {name: cut.num_records for name, cut in plan.splits.items()} == {"test": 4, "train": 10}
+    assert {name: cut.num_shards for name, cut in plan.splits.items()} == {"test": 1, "train": 2}
+    assert [feature.name for feature in plan.schema] == ["image", "label"]
+    assert plan.schema[1].classes == ("cat", "dog")
+    assert pickle.loads(pickle.dumps(plan)).splits == plan.splits
+
+
+def test_censuses_merge_alike_in_any_order():
+    parts = [
+        counted(150, 80, prefix="a", label="cat"),
+        counted(20, 70, prefix="b", split="test", label="dog"),
+        counted(3, 1, 5, prefix="c", label="eel"),
+    ]
+    plans = set()
+    for order in itertools.permutations(parts):
+        merge = MergeCensus()
+        halves = [merge.create_accumulator(), merge.create_accumulator()]
+        for i, part in enumerate(pickle.loads(pickle.dumps(order))):
+            halves[i % 2] = merge.add_input(halves[i % 2], part)
+        merged = merge.extract_output(merge.merge_accumulators(halves))
+        plan = make_plan(merged, BuildConfig(name="t", max_bad_fraction=1))
+        plans.add(repr((plan.splits, plan.schema, merged.told, sorted(merged.rejected.items()))))
+        assert merged.num_records == 173
+        assert merged.notes == {"box clipped": 173}
+        assert len(merged.told) == 100
+    assert len(plans) == 1
+
+
+def declared(*files):
+    census = counted(1)
+    for names in files:
+        census.add_declared(DeclaredClasses(feature="label", names=names))
+    return census
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param([{2: "dog", 1: "cat"}], ("cat", "dog"), id="by number"),
+        pytest.param([{1: "cat"}, {7: "dog"}], ("cat", "dog"), id="of several files"),
+        pytest.param([{1: "cat"}, {1: "cat", 5: "dog"}], ("cat", "dog"), id="files that agree"),
+        pytest.param([{1: "cat", 2: "dog", 3: "cat"}], ("cat", "dog"), id="a name twice"),
+    ],
+)
+def test_declared_classes(files, expected):
+    assert declared_classes(declared(*files), ()) == {"label": expected}
+
+
+def test_files_that_disagree_about_a_class_are_a_problem():
+    with pytest.raises(DataError, match="class 1 of 'label' is called cat and dog"):
+        declared_classes(declared({1: "cat"}, {1: "dog"}), ())
+
+
+def test_the_users_order_wins():
+    assert declared_classes(declared({1: "cat"}), ("dog", "cat")) == {"label": ("dog", "cat")}
+
+
+def test_the_users_order_is_of_the_one_feature_that_a_schema_labels():
+    schema = parse_schema({"a": "class_label", "b": {"kind": "scalar", "dtype": "int64"}})
+    assert declared_classes(Census(), ("cat",), schema) == {"a": ("cat",)}
+
+
+def test_the_users_order_needs_one_feature_with_classes():
+    with pytest.raises(ConfigError, match="the classes of one feature, but the data has none"):
+        declared_classes(Census(), ("cat",))
+
+
+def test_classes_that_were_not_declared_are_a_problem():
+    problem = make_plan(counted(1), BuildConfig(name="t", classes=("dog",))).problem
+    assert isinstance(problem, DataError)
+    assert "classes that are not declared: cat" in str(problem)

@@ -1,0 +1,130 @@
+"""Splits, positions and shards, as pure functions."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_pipeline.assign import placement
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    Record,
+)
+
+
+def record(key="a/b/c.jpg", sha256="00", **features):
+    image = Image(file=FileRef(path="/somewhere/c.jpg", sha256=sha256))
+    return Record(key=key, features={"image": image, **features}, content=sha256)
+
+
+@pytest.mark.parametrize(
+    ("group_by", "expected"),
+    [
+        pytest.param("", "00", id="content"),
+        pytest.param("1", "a", id="first folder"),
+        pytest.param("3", "c.jpg", id="file name"),
+        pytest.param("patient", "17", id="column"),
+        pytest.param("label", "cat", id="class"),
+    ],
+)
+def test_group_of(group_by, expected):
+    assert placement.group_of(record(patient=17, label=ClassLabel("cat")), group_by) == expected
+
+
+@pytest.mark.parametrize("group_by", ["4", "0", "nobody", "boxes"])
+def test_group_of_nothing_is_rejected(group_by):
+    with pytest.raises(RecordError, match="no group"):
+        placement.group_of(record(boxes=Boxes(coordinates=())), group_by)
+
+
+def test_the_records_own_group_beats_its_content():
+    mine = Record(key="k", features={"n": 1}, group="patient 1")
+    assert placement.group_of(mine, "") == "patient 1"
+
+
+def of(**features):
+    return Record(key="k", features=features)
+
+
+FILE = FileRef(path="/a", sha256="ab")
+INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
+
+
+def test_label_text_names_all_classes():
+    labels = {"label": ClassLabel("a"), "topics": ClassLabels(("b", "c"))}
+    assert placement.label_text(of(**labels)) == "a, b, c"
+
+
+@pytest.mark.parametrize("value", [INLINE, Audio(file=FILE), ClassLabels(("a",))])
+def test_values_that_group_nothing(value):
+    with pytest.raises(RecordError, match="no group"):
+        placement.group_of(of(x=value), "x")
+
+
+def test_splits_take_their_fractions():
+    fractions = {"train": 0.7, "validation": 0.2, "test": 0.1}
+    counts = Counter(placement.choose_split(str(i), fractions, seed=0) for i in range(20_000))
+    for name, fraction in fractions.items():
+        assert counts[name] == pytest.approx(20_000 * fraction, rel=0.05)
+
+
+def test_another_seed_gives_another_order():
+    keys = [str(i) for i in range(100)]
+    orders = [sorted(keys, key=lambda k, s=seed: placement.position(k, s)) for seed in (0, 0, 1)]
+    assert orders[0] == orders[1] != orders[2]
+    assert orders[0] != keys
+
+
+histograms = st.dictionaries(
+    st.integers(0, 2**16 - 1),
+    st.tuples(st.integers(1, 3), st.integers(1, 1000)),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(histograms, st.integers(1, 80))
+def test_every_shard_gets_a_record_and_every_record_a_shard(histogram, num_shards):
+    plan = placement.plan_split(histogram, num_shards, target_shard_bytes=1)
+    filled = Counter(plan.shard_of(bin_ << 48) for bin_ in histogram)
+    assert set(filled) == set(range(plan.num_shards))
+    assert plan.num_shards == min(num_shards, len(histogram))
+
+
+@given(histograms, st.integers(1, 20))
+def test_shards_are_even_to_one_bin(histogram, num_shards):
+    plan = placement.plan_split(histogram, num_shards, target_shard_bytes=1)
+    sizes = Counter()
+    for bin_, (_, num_bytes) in histogram.items():
+        sizes[plan.shard_of(bin_ << 48)] += num_bytes
+    largest = max(num_bytes for _, num_bytes in histogram.values())
+    assert max(sizes.values()) <= plan.num_bytes / plan.num_shards + largest * 2
+
+
+@pytest.mark.parametrize(
+    ("target_shard_bytes", "expected"),
+    [
+        pytest.param(1000, 1, id="all in one"),
+        pytest.param(50, 2, id="two"),
+        pytest.param(1, 10, id="never more than records"),
+        pytest.param(10**12, 1, id="never none"),
+    ],
+)
+def test_target_shard_bytes(target_shard_bytes, expected):
+    histogram = dict.fromkeys(range(0, 50000, 5000), (1, 10))
+    assert placement.plan_split(histogram, None, target_shard_bytes).num_shards == expected
+
+
+def test_wanted_shards():
+    assert placement.wanted_shards(3, ["a", "b"]) == {"a": 3, "b": 3}
+    assert placement.wanted_shards({"a": 3}, ["a", "b"]) == {"a": 3, "b": None}
+    with pytest.raises(ConfigError, match="'c', but the data has a, b"):
+        placement.wanted_shards({"c": 3}, ["a", "b"])

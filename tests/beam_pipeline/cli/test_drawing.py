@@ -1,0 +1,122 @@
+"""What is drawn can be seen where it belongs, whatever the image's size."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beam_pipeline.cli.drawing import COLORS, color_of, draw
+from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.boxes import normalise
+from beam_pipeline.records import Boxes
+
+GREY = 128
+
+
+def encoded(size: tuple[int, int], mode: str = "RGB") -> bytes:
+    buffer = io.BytesIO()
+    Image.new(mode, size, GREY if mode == "L" else (GREY,) * 3).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def relative(*rows: tuple[float, float, float, float], labels: tuple[str, ...] = ()) -> Boxes:
+    return Boxes(coordinates=rows, format="rel_xyxy", labels=labels)
+
+
+def drawn(*arguments, **keywords) -> np.ndarray:
+    data = draw(*arguments, image_format="png", **keywords)
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+def where(pixels: np.ndarray, color: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """xmin, ymin, xmax, ymax of all pixels of a colour."""
+    rows, columns = np.nonzero((pixels == color).all(axis=2))
+    return columns.min(), rows.min(), columns.max(), rows.max()
+
+
+@pytest.mark.parametrize("size", [(20, 17), (3, 90), (640, 480), (480, 640), (2400, 1800)])
+def test_a_box_is_drawn_where_it_is(size):
+    pixels = drawn(encoded(size), relative((0.25, 0.5, 0.75, 1.0)))
+
+    height, width = pixels.shape[:2]
+    assert max(width, height) >= 400
+    assert width / height == pytest.approx(size[0] / size[1])
+    assert where(pixels, color_of("")) == pytest.approx(
+        (width * 0.25, height * 0.5, width * 0.75, height), abs=1.5
+    )
+    assert (pixels[height * 3 // 4, width // 2] == GREY).all()
+
+
+def test_a_name_is_written_above_its_box_or_inside_the_image():
+    box = (0.4, 0.5, 0.6, 0.6)
+    pixels = drawn(encoded((640, 480)), relative(box, labels=("cell",)), classes=("cell",))
+    assert where(pixels, COLORS[0])[1] < 0.5 * 480 - 10
+
+    for corner in ((0.0, 0.0, 0.05, 0.05), (0.95, 0.0, 1.0, 0.05), (0.95, 0.95, 1.0, 1.0)):
+        bare = drawn(encoded((640, 480)), relative(corner))
+        named = drawn(encoded((640, 480)), relative(corner, labels=("cell",)))
+        ink = (named != GREY).any(axis=2).sum() - (bare != GREY).any(axis=2).sum()
+        assert ink > 200
+
+
+def test_names_do_not_cover_each_other():
+    boxes = relative(*[(0.5, 0.5, 0.9, 0.9)] * 3, labels=("one", "two", "three"))
+    pixels = drawn(encoded((640, 480)), boxes, classes=boxes.labels)
+    for color in COLORS[:3]:
+        assert (pixels == color).all(axis=2).sum() > 150
+
+
+def test_many_boxes_and_long_names():
+    grid = [(x / 9, y / 9, (x + 1) / 9, (y + 1) / 9) for x in range(9) for y in range(9)]
+    boxes = relative(*grid, labels=tuple(f"class number {i}" * 9 for i in range(81)))
+    assert drawn(encoded((300, 200)), boxes).shape == (400, 600, 3)
+
+
+def test_a_label_stands_below_the_image_and_is_shortened():
+    for label in ("cat", "a very long name " * 50, "Ärger", "猫"):
+        pixels = drawn(encoded((640, 480)), label=label)
+        assert (pixels[:480] == GREY).all()
+        assert pixels.shape[0] > 490
+        assert (pixels[480:] > 200).any()
+
+
+def test_keypoints_that_are_visible_are_drawn():
+    boxes = Boxes(
+        coordinates=((0.0, 0.0, 1.0, 1.0),),
+        format="rel_xyxy",
+        keypoints=((0.5, 0.5, 2.0, 0.25, 0.25, 0.0),),
+    )
+    pixels = drawn(encoded((640, 480)), boxes)
+    assert (pixels[240, 320] == 255).all()
+    assert (pixels[120, 160] == GREY).all()
+
+
+def test_without_boxes_nothing_is_drawn():
+    assert (drawn(encoded((640, 480)), None) == GREY).all()
+    assert (drawn(encoded((640, 480)), relative()) == GREY).all()
+    assert (drawn(encoded((640, 480), "L")) == GREY).all()
+
+
+def test_encodings():
+    assert draw(encoded((9, 9))).startswith(b"\xff\xd8\xff")
+    assert draw(encoded((9, 9)), image_format="png").startswith(b"\x89PNG")
+
+
+def test_colours_are_stable_and_distinct():
+    names = tuple("abcdefghijkl")
+    assert len({color_of(name, names) for name in names}) == len(names) == len(COLORS)
+    assert color_of("RBC") == color_of("RBC", ("other",))
+    assert color_of("m", (*names, "m")) == COLORS[0]
+
+
+def test_what_cannot_be_drawn():
+    with pytest.raises(RecordError, match="not an image"):
+        draw(b"nothing like an image")
+    with pytest.raises(ValueError, match="normalise them"):
+        draw(encoded((9, 9)), Boxes(coordinates=((1, 1, 2, 2),)))
+
+
+def test_normalised_boxes_fit():
+    boxes, _ = normalise(Boxes(coordinates=((-5, 0, 700, 480),)), source_size=(640, 480))
+    assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)

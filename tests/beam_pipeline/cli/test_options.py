@@ -1,0 +1,60 @@
+"""The options of a build: every one arrives in its configuration."""
+
+import dataclasses
+
+import pytest
+import tokenizers
+
+from beam_pipeline.cli.beam_arguments import Parser
+from beam_pipeline.cli.options import add_build_options, build_config
+from beam_pipeline.config import BuildConfig
+
+
+@pytest.fixture
+def parser():
+    parser = Parser(prog="build")
+    add_build_options(parser)
+    return parser
+
+
+def test_nothing_said_is_the_default_configuration(parser):
+    assert build_config(parser.parse_args(["photos"])) == BuildConfig(input="photos")
+
+
+def test_every_option_arrives(parser, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
+    words = tmp_path / "words.json"
+    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(words))
+    args = parser.parse_args(
+        [
+            *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
+            *("--label-column", "l", "--split-column", "s", "--column-names", "a,b"),
+            *("--ignore-columns", "c", "--box-format", "xywh", "--classes", "x,y"),
+            *("--missing-numbers", "nan"),
+            *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--box-policy", "error"),
+            *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
+            *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
+            *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
+            *("--name", "n", "--version", "2.0.0", "--overwrite", "--threads", "2"),
+            *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
+            *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
+        ]
+    )
+    config = build_config(args)
+
+    default = BuildConfig()
+    unset = {
+        each.name
+        for each in dataclasses.fields(default)
+        if getattr(config, each.name) == getattr(default, each.name)
+    }
+    assert unset == {"output"}
+    assert (config.image.max_pixels, config.image.max_side, config.image.jpeg_quality) == (
+        99,
+        7,
+        80,
+    )
+    assert config.num_shards == {"a": 2}
+    assert (config.audio.sample_rate, config.audio.mono) == (8000, True)
+    assert [feature.name for feature in config.schema] == ["n"]

@@ -1,0 +1,108 @@
+"""Records as text, and which of them are shown."""
+
+import pytest
+
+from beam_pipeline.cli import commands
+from beam_pipeline.cli.show import as_text
+from beam_pipeline.schema.declaration import parse_schema
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        pytest.param([b"cat"], "cat", id="text"),
+        pytest.param([b"\xff\xd8"], "<2 bytes>", id="binary"),
+        pytest.param([b"x" * 81], "<81 bytes>", id="long text"),
+        pytest.param(["a\u00a0b\u200d\n".encode()], r"'a\xa0b\u200d\n'", id="text with odd spaces"),
+        pytest.param([b"\x1b[2J"], "<4 bytes>", id="what a terminal would obey"),
+        pytest.param([b""], "", id="empty text"),
+        pytest.param([3], "3", id="one number"),
+        pytest.param([0.123456], "0.1235", id="a fraction"),
+        pytest.param([], "[]", id="nothing"),
+        pytest.param([1, 2], "[1, 2]", id="numbers"),
+        pytest.param(list(range(10)), "[0, 1, 2, 3, 4, 5, 6, 7 … 10 values]", id="many numbers"),
+    ],
+)
+def test_as_text(values, text):
+    assert as_text({"key": values}) == f"key  {text}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "values", "text"),
+    [
+        ({"kind": "tensor", "dtype": "int64", "shape": [1, 2]}, [1, 2], "[1, 2] (int64 1×2)"),
+        ({"kind": "tensor", "dtype": "int64", "shape": []}, [1], "1 (int64 scalar)"),
+        (
+            {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
+            [b"\xff" * 4],
+            "<4 bytes> (uint8 2×2)",
+        ),
+        (
+            {"kind": "sequence", "dtype": "float32", "shape": [None, 2]},
+            [0.5] * 4,
+            "[0.5, 0.5, 0.5, 0.5] (float32 2×2)",
+        ),
+        ({"kind": "sequence", "dtype": "int64"}, [1, 2], "[1, 2]"),
+        ({"kind": "text"}, [b"a"], "a"),
+        ({"kind": "audio", "bare": True, "key": "x"}, [b"\xff"], "<1 bytes>"),
+    ],
+)
+def test_what_the_schema_knows(declared, values, text):
+    assert as_text({"x": values}, parse_schema([{"name": "x", **declared}])) == f"x  {text}"
+
+
+@pytest.mark.parametrize(("channels", "told"), [(1, "1 channel"), (2, "2 channels")])
+def test_a_sounds_length(channels, told):
+    example = {
+        "x/channels": [channels],
+        "x/encoded": [b"\xff"],
+        "x/num_samples": [4000],
+        "x/sample_rate": [16_000],
+    }
+    text = as_text(example, parse_schema({"x": "audio"}))
+    assert f"x/encoded      <1 bytes> (0.25 s, 16,000 Hz, {told})" in text
+
+
+def test_keys_are_aligned():
+    assert as_text({"a": [1], "long": [2]}) == "a     1\nlong  2"
+    assert as_text({}) == ""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory, class_folders):
+    import beam_pipeline
+
+    folder = tmp_path_factory.mktemp("show")
+    for split in ("train", "test"):
+        class_folders(folder / "pets" / split, each=3)
+    config = beam_pipeline.BuildConfig(input=str(folder / "pets"), output=str(folder))
+    return beam_pipeline.build(config).directory
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], {"test": 3, "train": 3}),
+        (["--split", "test"], {"test": 3}),
+        (["--limit", "1"], {"test": 1, "train": 1}),
+        (["--limit", "99"], {"test": 6, "train": 6}),
+        (["--limit", "0"], {}),
+    ],
+)
+def test_which_are_shown(directory, capsys, options, shown):
+    assert commands.main(["show", directory, *options]) == 0
+    heads = [line[4:] for line in capsys.readouterr().out.splitlines() if line.startswith("--- ")]
+    assert {split: heads.count(split) for split in dict.fromkeys(heads)} == shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--split", "val"], "there is no split 'val'; there are test, train"),
+        (["--limit", "-1"], "--limit -1"),
+        (["--limits", "1"], "did you mean --limit?"),
+    ],
+)
+def test_what_cannot_be_shown(directory, capsys, options, message):
+    assert commands.main(["show", directory, *options]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,205 @@
+"""What a person is told of a build."""
+
+import numpy as np
+import pytest
+
+from beam_pipeline.assign.census import Census, make_plan
+from beam_pipeline.assign.stage import settle
+from beam_pipeline.cli import summary
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    Record,
+    Rejected,
+    StoredExample,
+)
+from beam_pipeline.schema import stored_values
+from beam_pipeline.schema.feature import Feature
+
+
+def plan_of(*elements, **options):
+    config = BuildConfig(name="t", max_bad_fraction=1, **options)
+    census = Census()
+    list(settle(elements, config, census))
+    merged = Census()
+    merged.merge(census)
+    return summary.of_plan(make_plan(merged, config), config.split)
+
+
+def image(key, sha256, label, split):
+    image = Image(file=FileRef(path=f"/{key}", sha256=sha256), format="jpeg", width=12, height=9)
+    return Record(
+        key=key,
+        features={"image": image, "label": ClassLabel(label)},
+        split=split,
+        content=sha256,
+        num_bytes=1500,
+        notes={"box clipped": 2},
+    )
+
+
+BAD = Rejected(source="x.jpg", reason="truncated image", detail="10 bytes are missing")
+ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"))
+
+
+def test_splits_features_classes_rejects_and_changes():
+    told = plan_of(*(image(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
+
+    assert told[0] == "train: 3 records in 1 shard, about 4.4 KiB"
+    assert "feature image: image jpeg, 12×9 pixels" in told
+    assert "feature label: class_label, 1 class" in told
+    assert "1 class: cat" in told
+    assert "rejected: 1 × truncated image" in told
+    assert "  x.jpg: truncated image (10 bytes are missing)" in told
+    assert "changed: 6 × box clipped" in told
+
+
+SOUND = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
+
+
+def sound(num_samples, sample_rate=8000, channels=1):
+    return Audio(num_samples=num_samples, sample_rate=sample_rate, channels=channels, **SOUND)
+
+
+def numbers(dtype, *values):
+    array = np.array(values, dtype=dtype)
+    low, high = (array.min().item(), array.max().item()) if array.size else (None, None)
+    return Array(dtype=dtype, shape=array.shape, data=array.tobytes(), minimum=low, maximum=high)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([17, 90], "scalar int64, 17 to 90"),
+        ([29998, 29998], "scalar int64, always 29,998"),
+        ([0.25, 1234567.5], "scalar float32, 0.25 to 1.23457e+06"),
+        ([float("nan"), 1.0], "scalar float32, always 1, nan in 1 record"),
+        ([float("nan")] * 2, "scalar float32, nan in 2 records"),
+        (["abcde", "x" * 1200], "text, 5 to 1,200 characters"),
+        ([b"a", b"b"], "bytes"),
+        ([ClassLabel("a"), ClassLabel("b")], "class_label, 2 classes"),
+        (
+            [ClassLabels(()), ClassLabels(("a", "b"))],
+            "class_label, 2 classes, 0 to 2 classes a record",
+        ),
+        ([numbers("int64", 1, 2), numbers("int64", 7)], "sequence int64, 1 to 2 values, 1 to 7"),
+        (
+            [numbers("float32", [1, 2]), numbers("float32", [0, 1], [3, 4])],
+            "sequence float32 [n, 2], 1 to 2 rows, 0 to 4",
+        ),
+        ([numbers("float32", 1, 2.5)], "tensor float32 [2], 1 to 2.5"),
+        ([numbers("float64", [0.5], [2])], "tensor float64 [2, 1] as bytes, 0.5 to 2"),
+        ([("a", "b"), ()], "sequence string, 0 to 2 values"),
+        ([sound(1148), sound(18262)], "audio wav, 8,000 Hz, 1 channel, 1,148 to 18,262 samples"),
+        ([sound(5), sound(5, 16000, 2)], "audio wav, 5 samples"),
+    ],
+)  # fmt: skip
+def test_features(values, expected):
+    records = [
+        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+    ]
+    assert f"feature x: {expected}" in plan_of(*records).splitlines()
+
+
+def stored(lists):
+    """Records that others wrote, with a list under the key "box", or without it."""
+    kinds = {int: "int64", float: "float32", bytes: "bytes"}
+    return [
+        Record(
+            key=f"{number}",
+            features={"box": stored_values.summary(kinds[type(lists[0][0])], values)}
+            if values is not None
+            else {},
+            example=StoredExample(file=FileRef(path="a")),
+            content=f"{number}",
+            num_bytes=9,
+        )
+        for number, values in enumerate(lists)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        ([[1], [2, 3, 7]], "sequence int64, 1 to 3 values, 1 to 7"),
+        ([[0.5] * 8, []], "sequence float32 [n, 4], 0 to 2 rows, always 0.5"),
+        ([[b"some text"], [b"a", b"b"]], "sequence string, 1 to 2 values"),
+        ([[b"some text"], [b"x" * 500]], "text, 9 to 500 characters"),
+        ([[0.5], None], "sequence float32, 0 to 1 values, always 0.5"),
+        ([[2.5, 1], None, [3.5]], "sequence float32, 0 to 2 values, 1 to 3.5"),
+        ([[b"RIFF    WAVE" + b"x" * 500], [b"RIFF    WAVE"]], "audio wav"),
+        ([[b"RIFF    WAVE"], [b""]], "audio wav"),
+    ],
+)
+def test_features_that_others_wrote(lists, expected):
+    assert f"feature box: {expected}" in plan_of(*stored(lists)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [([[1], [2, 3]], "1 to 2 classes"), ([[1], None], "0 to 1 classes"), ([[1]], "1 class")],
+)
+def test_declared_lists_of_classes_that_others_wrote(lists, expected):
+    label = Feature(
+        name="box", key="box", kind="class_label", dtype="int64", shape=(None,), classes=(*"abcd",)
+    )
+    told = plan_of(*stored(lists), schema=(label,)).splitlines()
+    assert f"feature box: class_label, 4 classes, {expected} a record" in told
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([1700000061.5, 2.0], 1, id="floats"),
+        pytest.param([1700000061, 2.5], 1, id="an int among floats"),
+        pytest.param([1700000061, 2], 0, id="ints are stored as they are"),
+        pytest.param(["1700000061.5"], 0, id="so are texts"),
+        pytest.param(
+            [numbers("float64", 1700000061.5), numbers("float64", 1, 2)], 1, id="sequences"
+        ),
+        pytest.param([numbers("float64", 1700000061.5)], 0, id="float64 as bytes"),
+        pytest.param([2.5, 16777216.0], 0, id="nothing is rounded"),
+    ],
+)
+def test_large_numbers_that_float32_rounds_are_noted(values, expected):
+    records = [
+        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+    ]
+    assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("größe", "größe"), ("", "''"), ("a\nb", r"'a\nb'"), (" ", "' '")]
+)
+def test_names_that_cannot_be_seen(name, shown):
+    assert (
+        f"feature {shown}: scalar int64, always 1"
+        in plan_of(Record(key="0", features={name: 1})).splitlines()
+    )
+
+
+def test_the_same_image_in_two_splits_is_warned_of():
+    told = plan_of(*ACROSS)
+    assert "duplicates: 2 records share 1 contents" in told
+    assert "1 contents are in more than one split" in told
+    assert "--duplicates drop removes them" in told
+    assert "1 contents are annotated in several ways: a.jpg (cat), b.jpg (dog)" in told
+
+
+def test_what_was_dropped_is_in_one_split_alone():
+    told = plan_of(*ACROSS, duplicates="drop")
+    assert "rejected: 1 × duplicate" in told
+    assert "in more than one split" not in told
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "expected"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 30, "5.0 GiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes(num_bytes, expected):
+    assert summary._size(num_bytes) == expected

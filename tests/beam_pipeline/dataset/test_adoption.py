@@ -1,0 +1,327 @@
+"""Shards that others wrote get a description beside them, and stay as they are."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from beam_pipeline import open_dataset, verify
+from beam_pipeline.cli import commands, summary
+from beam_pipeline.dataset.adoption import adopt
+from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
+from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.tfrecord.example import encode
+from beam_pipeline.tfrecord.frames import framed
+
+
+def example(number):
+    return encode({"label": [number % 3], "x": [0.5, 1.5], "caption": [b"number %d" % number]})
+
+
+def shard(first, count):
+    return b"".join(framed(example(number)) for number in range(first, first + count))
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Two splits of 8 records."""
+    root = tmp_path / "pets"
+    root.mkdir()
+    (root / "train-00000-of-00002").write_bytes(shard(0, 3))
+    (root / "train-00001-of-00002").write_bytes(shard(3, 3))
+    (root / "test-00000-of-00001").write_bytes(shard(6, 2))
+    (root / "notes.txt").write_text("what this is")
+    return root
+
+
+def test_the_description(directory, digests):
+    before = digests(directory)
+    info = adopt(str(directory))
+
+    assert (info.metadata["name"], info.metadata["version"]) == ("pets", "1.0.0")
+    assert {split: info.num_records(split) for split in info.splits} == {"test": 2, "train": 6}
+    assert [each.file for each in info.splits["train"]] == [
+        "train-00000-of-00002",
+        "train-00001-of-00002",
+    ]
+    assert [(each.name, each.kind, each.bare) for each in info.features] == [
+        ("caption", "text", True),
+        ("label", "class_label", True),
+        ("x", "tensor", True),
+    ]
+    assert info.classes == ("0", "1", "2")
+    assert info.metadata["config"] == {"adopted": True, "compression": "none", "schema": []}
+    after = digests(directory)
+    assert {name: after[name] for name in before} == before, "what was there stays as it was"
+    assert sorted(after.keys() - before.keys()) == [
+        "dataset_info.json",
+        "features.json",
+        "index/test-00000-of-00001.idx",
+        "index/test-00000-of-00001.parquet",
+        "index/train-00000-of-00002.idx",
+        "index/train-00000-of-00002.parquet",
+        "index/train-00001-of-00002.idx",
+        "index/train-00001-of-00002.parquet",
+        "label.labels.txt",
+        "metadata.json",
+    ]
+    assert verify(info) == []
+
+
+def test_the_index(directory):
+    adopt(str(directory))
+    path = directory / "index/train-00001-of-00002.parquet"
+    table = pyarrow.parquet.read_table(path, use_threads=False).to_pydict()
+
+    assert table["key"] == [f"train-00001-of-00002:{number}" for number in range(3)]
+    assert table["labels"] == [["0"], ["1"], ["2"]]
+    assert table["caption"] == ["number 3", "number 4", "number 5"]
+    data = (directory / "train-00001-of-00002").read_bytes()
+    spans = zip(table["offset"], table["length"], strict=True)
+    assert [data[start : start + length] for start, length in spans] == [
+        framed(example(number)) for number in (3, 4, 5)
+    ]
+
+
+def test_twice_gives_the_same_bytes(directory, digests):
+    adopt(str(directory))
+    first = digests(directory)
+    with pytest.raises(DatasetExistsError, match="pass --overwrite"):
+        adopt(str(directory))
+    adopt(str(directory), overwrite=True)
+
+    assert digests(directory) == first
+
+
+def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
+    adopt(str(directory))
+    first = digests(directory)
+    monkeypatch.setattr("beam_pipeline.dataset.adoption._FEW_BYTES", 0)
+    adopt(str(directory), overwrite=True)
+
+    assert digests(directory) == first
+
+
+def test_the_index_of_a_shard_that_is_gone_goes_too(directory):
+    adopt(str(directory))
+    (directory / "test-00000-of-00001").unlink()
+    adopt(str(directory), overwrite=True)
+
+    names = {path.name.split("-")[0] for path in (directory / "index").iterdir()}
+    assert names == {"train"}
+
+
+def test_gzip(directory):
+    for path in directory.glob("*-of-*"):
+        path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    info = adopt(str(directory))
+
+    assert info.compressed
+    assert sum(map(info.num_records, info.splits)) == 8
+    assert not (directory / "dataset_info.json").exists(), "TFDS cannot read gzip"
+    assert not list(directory.glob("index/*.idx"))
+    assert verify(info) == []
+
+
+def test_names_that_tfds_cannot_state(directory):
+    (directory / "train-00001-of-00002").rename(directory / "train-00007-of-00002")
+    info = adopt(str(directory))
+
+    assert not (directory / "dataset_info.json").exists()
+    assert verify(info) == []
+
+
+def test_an_empty_shard(directory):
+    (directory / "train-00001-of-00002").write_bytes(b"")
+    (directory / "train.tfrecord-00001").write_bytes(b"")
+    info = adopt(str(directory))
+
+    assert [each.num_records for each in info.splits["train"]] == [3, 0]
+    assert verify(info) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        pytest.param("pets", "1.2.3", ("pets", "1.2.3"), id="as asked"),
+        pytest.param("", "", ("cats_dogs", "3.0.0"), id="by the directory"),
+    ],
+)
+def test_name_and_version(directory, name, version, expected):
+    versioned = directory.with_name("Cats & dogs") / "3.0.0"
+    versioned.parent.mkdir()
+    directory.rename(versioned)
+    info = adopt(str(versioned), name=name, version=version)
+
+    assert (info.metadata["name"], info.metadata["version"]) == expected
+
+
+def test_a_declared_schema(directory):
+    schema = parse_schema(
+        {"label": {"kind": "class_label"}, "point": {"kind": "tensor", "dtype": "float32",
+         "shape": [2], "key": "x"}}
+    )  # fmt: skip
+    info = adopt(str(directory), schema=schema, classes=("a", "b", "c"))
+
+    assert [(each.name, each.key, each.classes) for each in info.features] == [
+        ("label", "label", ("a", "b", "c")),
+        ("point", "x", ()),
+    ]
+    assert (directory / "label.labels.txt").read_text() == "a\nb\nc\n"
+    assert verify(info) == []
+
+
+def test_what_does_not_fit_a_declared_schema(directory):
+    schema = parse_schema({"x": {"kind": "tensor", "dtype": "float32", "shape": [3]}})
+    with pytest.raises(DataError, match="has 8 records or files that cannot be used"):
+        adopt(str(directory), schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "told"),
+    [
+        (
+            2,
+            {"shape": [3]},
+            "key 'x' holds a float list of 2, where a float list of 3 was expected",
+        ),
+        (1, {"classes": ["a"]}, "key 'label' holds the class 1, where 0 to 0 was expected"),
+        (0, {"kind": "image"}, "key 'caption' holds 8 bytes that start with 'number 6'"),
+        (0, {"key": "gone"}, "key 'gone' is missing"),
+    ],
+)
+def test_verify_holds_the_records_against_the_schema(directory, number, change, told):
+    adopt(str(directory))
+    path = directory / "metadata.json"
+    metadata = json.loads(path.read_text())
+    metadata["features"][number] |= change
+    path.write_text(json.dumps(metadata))
+    problems = verify(open_dataset(str(directory)))
+
+    assert any(told in problem for problem in problems)
+    assert all("of-0000" in problem for problem in problems), "the shard is named"
+
+
+def flip(data, byte):
+    return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        pytest.param(lambda data: flip(data, 20), ":0: damaged record (the payload", id="payload"),
+        pytest.param(lambda data: flip(data, 0), ": not a TFRecord file", id="the first length"),
+        pytest.param(
+            lambda data: data[:-1], ": truncated file (record 2, at byte", id="a byte is missing"
+        ),
+        pytest.param(
+            lambda data: data + b"garbage at the end",
+            ": damaged file (record 3, at byte",
+            id="garbage",
+        ),
+        pytest.param(
+            lambda data: data + framed(b"\xff"), ":3: not an Example", id="no Example"
+        ),
+        pytest.param(
+            lambda data: data + framed(encode({"label": [0.5], "x": [0.5, 1.5]})),
+            ":3: type conflict (key 'label' holds a float list, where t",
+            id="another kind",
+        ),
+    ],
+)  # fmt: skip
+def test_damage_is_told_and_nothing_is_written(directory, digests, damage, told):
+    path = directory / "train-00001-of-00002"
+    path.write_bytes(damage(path.read_bytes()))
+    path.rename(path := directory / "train-1.tfrecord")
+    before = digests(directory)
+    with pytest.raises(DataError) as raised:
+        adopt(str(directory))
+
+    assert f"train-1.tfrecord{told}" in str(raised.value)
+    assert digests(directory) == before
+
+
+def test_files_without_a_record(tmp_path):
+    (tmp_path / "a.tfrecord").write_bytes(b"")
+    with pytest.raises(DataError, match="have no records"):
+        adopt(str(tmp_path))
+
+
+def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    (directory / "train-00000-of-00002").write_bytes(shard(0, 3)[:-1])
+
+    with pytest.raises(ConfigError, match="pets cannot be written to; allow it"):
+        adopt(str(directory))
+
+
+def test_no_such_directory(tmp_path):
+    with pytest.raises(ConfigError, match="is no directory"):
+        adopt(str(tmp_path / "gone"))
+
+
+def test_a_missing_shard_is_said(directory):
+    (directory / "train-00001-of-00002").unlink()
+    told = summary.of_dataset(adopt(str(directory)))
+
+    assert "train has 1 of the 2 shards that train-00000-of-00002 tells of" in told
+
+
+def test_the_command(directory, tmp_path, capsys):
+    labels = tmp_path / "labels.txt"
+    labels.write_text("cat\ndog\nbird\n")
+
+    assert commands.main(["adopt", str(directory), "--labels", str(labels), "--name", "zoo"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[-1] == str(directory)
+    assert "train: 6 records in 2 shards" in told.err
+    assert "3 classes: cat, dog, bird" in told.err
+    assert "feature x: tensor float32 [2]" in told.err
+    assert open_dataset(str(directory)).metadata["name"] == "zoo"
+    assert commands.main(["show", str(directory), "--limit", "1"]) == 0
+    assert "number 6" in capsys.readouterr().out
+    assert commands.main(["adopt", str(directory)]) == 2
+    path = directory / "train-00001-of-00002"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert commands.main(["verify", str(directory)]) == 3
+    assert commands.main(["adopt", str(directory), "--overwrite"]) == 3
+
+
+def test_raw_bytes_are_said(tmp_path, capsys):
+    pixels = np.linspace(0, 1, 64 * 64, dtype="<f4").tobytes()
+    (tmp_path / "a.tfrecord").write_bytes(framed(encode({"image": [pixels]})))
+
+    assert commands.main(["adopt", str(tmp_path), "--name", "a"]) == 0
+    assert (
+        "image: 16,384 raw bytes a record are taken for float32 [64, 64]" in capsys.readouterr().err
+    )
+
+
+def test_killed_it_leaves_no_metadata(tmp_path):
+    root = tmp_path / "many"
+    root.mkdir()
+    for number in range(4):
+        (root / f"data_{number}.tfrecord").write_bytes(shard(0, 1) * 3_000)
+    job = subprocess.Popen(
+        [sys.executable, "-m", "beam_pipeline", "adopt", str(root)],
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        while job.poll() is None and not (root / "index").exists():
+            time.sleep(0.001)
+        assert job.poll() is None, "it was over too early to be killed"
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+
+    assert not (root / "metadata.json").exists()
+    adopt(str(root))
+    assert json.loads((root / "metadata.json").read_text())["name"] == "many"

@@ -1,0 +1,33 @@
+"""A dataset is found by its directory, or by one above it."""
+
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.dataset.opening import find_dataset
+from beam_pipeline.errors import ConfigError
+
+
+def committed(*directories: Path) -> None:
+    for directory in directories:
+        directory.mkdir(parents=True)
+        (directory / "metadata.json").write_text("{}")
+
+
+@pytest.mark.parametrize("at", ["", "cells", "cells/1.9.0"])
+def test_the_newest_version_is_found(tmp_path, at):
+    committed(tmp_path / "cells/1.2.0", tmp_path / "cells/1.10.0", tmp_path / "cells/1.9.0")
+    (tmp_path / "cells/2.0.0").mkdir()  # a build that did not end
+    expected = "1.9.0" if at.endswith("1.9.0") else "1.10.0"
+    assert find_dataset(str(tmp_path / at)) == str(tmp_path / "cells" / expected)
+
+
+def test_several_datasets_are_named(tmp_path):
+    committed(tmp_path / "cells/1.0.0", tmp_path / "blood/1.0.0")
+    with pytest.raises(ConfigError, match=r"several datasets \(.*blood/1\.0\.0, .*cells/1\.0\.0"):
+        find_dataset(str(tmp_path))
+
+
+def test_none_is_said(tmp_path):
+    with pytest.raises(ConfigError, match="is no finished dataset"):
+        find_dataset(str(tmp_path))

@@ -1,0 +1,62 @@
+"""What TFDS itself wrote into a directory is read, and told from what this project wrote."""
+
+import json
+
+import pytest
+
+from beam_pipeline.dataset.tfds_own import TfdsInfo, class_names
+from beam_pipeline.describe import tfds
+from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.errors import DataError
+
+THEIRS = {
+    "name": "pets",
+    "version": "2.0.1",
+    "fileFormat": "tfrecord",
+    "moduleName": "pets",
+    "splits": [{"name": "train", "shardLengths": ["3", "2"], "numBytes": "99"}, {"name": "test"}],
+}
+
+
+def shard(num_records):
+    return ShardInfo(
+        split="train", shard=0, file="a", num_records=num_records, num_bytes=9, sha256="",
+        contents="", temporary={},
+    )  # fmt: skip
+
+
+def test_what_tfds_wrote(tmp_path):
+    (tmp_path / "dataset_info.json").write_text(json.dumps(THEIRS))
+    info = TfdsInfo.read(str(tmp_path))
+
+    assert (info.name, info.version) == ("pets", "2.0.1")
+    info.check({"train": [shard(3), shard(2)]})
+    with pytest.raises(DataError, match="fetch what is missing"):
+        info.check({"train": [shard(3)]})
+
+
+def test_what_this_project_wrote(tmp_path):
+    (tmp_path / "dataset_info.json").write_text(
+        tfds.dataset_info("pets", "1.0.0", {"train": [shard(3)]})
+    )
+    assert TfdsInfo.read(str(tmp_path)) is None
+
+
+def test_nothing(tmp_path):
+    assert TfdsInfo.read(str(tmp_path)) is None
+
+
+def test_what_nobody_understands(tmp_path):
+    (tmp_path / "dataset_info.json").write_text("[")
+    with pytest.raises(DataError, match="cannot be understood"):
+        TfdsInfo.read(str(tmp_path))
+
+
+def test_class_names(tmp_path):
+    (tmp_path / "label.labels.txt").write_text("cat\ndog\n")
+    (tmp_path / "objects-kind.labels.txt").write_text("wheel\n")
+
+    assert class_names(str(tmp_path), ["label", "objects/kind", "image"]) == {
+        "label": ("cat", "dog"),
+        "objects/kind": ("wheel",),
+    }

@@ -1,0 +1,250 @@
+"""Whatever is broken in a dataset is found, and named by file and record."""
+
+import json
+import shutil
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import soundfile
+import tensorflow as tf
+
+import beam_pipeline
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.reading import read_frames
+from beam_pipeline.pipeline import build
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, class_folders):
+    folder = tmp_path_factory.mktemp("whole")
+    config = beam_pipeline.BuildConfig(
+        input=str(class_folders(folder / "pets")), output=str(folder), num_shards=2
+    )
+    return Path(beam_pipeline.build(config).directory)
+
+
+@pytest.fixture(scope="module")
+def compressed(tmp_path_factory, class_folders):
+    folder = tmp_path_factory.mktemp("compressed")
+    config = beam_pipeline.BuildConfig(
+        input=str(class_folders(folder / "pets")), output=str(folder), compression="gzip"
+    )
+    return Path(beam_pipeline.build(config).directory)
+
+
+@pytest.fixture
+def dataset(whole, tmp_path):
+    """A copy that may be broken."""
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize(
+    "name", ["features.json", "image.class.label.labels.txt", "label_map.pbtxt"]
+)
+def test_what_other_readers_go_by(dataset, name):
+    assert verify(dataset) == []
+    (dataset / name).write_text("{}")
+    assert [problem.partition(":")[0] for problem in verify(dataset)] == [name]
+    (dataset / name).unlink()
+    assert verify(dataset) == [f"{name}: missing file"]
+
+
+def verify(directory):
+    return beam_pipeline.verify(beam_pipeline.open_dataset(str(directory)))
+
+
+def shard(dataset, number=0):
+    return sorted(dataset.glob("*.tfrecord-*"))[number]
+
+
+def spans(dataset, number=0):
+    index = dataset / "index" / f"{shard(dataset, number).name}.idx"
+    return [tuple(map(int, line.split())) for line in index.read_text().splitlines()]
+
+
+def edit_metadata(dataset, change):
+    path = dataset / "metadata.json"
+    metadata = json.loads(path.read_text())
+    change(metadata)
+    path.write_text(json.dumps(metadata))
+
+
+def test_all_is_well(whole, compressed, capsys):
+    assert verify(whole) == verify(compressed) == []
+    assert commands.main(["verify", str(whole)]) == 0
+    assert "16 records in 2 shards of 1 split: all well" in capsys.readouterr().out
+
+
+def test_a_flipped_byte(dataset):
+    offset, length = spans(dataset)[3]
+    data = bytearray(shard(dataset).read_bytes())
+    data[offset + length // 2] ^= 1
+    shard(dataset).write_bytes(data)
+
+    problems = verify(dataset)
+    name = shard(dataset).name
+    assert any(f"{name}: sha256 is " in problem for problem in problems)
+    assert any(f"{name}: record 3, at byte {offset}, is damaged" in each for each in problems)
+
+
+def test_a_truncated_shard(dataset):
+    offset, _ = spans(dataset)[-1]
+    data = shard(dataset).read_bytes()
+    shard(dataset).write_bytes(data[:-10])
+    number = len(spans(dataset)) - 1
+    assert any(f"record {number}, at byte {offset}, is damaged" in each for each in verify(dataset))
+
+
+def test_a_shard_that_lost_its_last_record(dataset):
+    offset, _ = spans(dataset)[-1]
+    shard(dataset).write_bytes(shard(dataset).read_bytes()[:offset])
+    records = len(spans(dataset))
+    assert any(f"holds {records - 1} records" in problem for problem in verify(dataset))
+
+
+def test_a_missing_shard(dataset):
+    name = shard(dataset).name
+    shard(dataset).unlink()
+    assert any(f"{name}: missing file" in problem for problem in verify(dataset))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".idx"])
+def test_swapped_indices(dataset, suffix):
+    one, other = (dataset / "index" / f"{shard(dataset, i).name}{suffix}" for i in (0, 1))
+    data = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(data)
+    problems = verify(dataset)
+    assert any(one.name in problem for problem in problems)
+    assert any(other.name in problem for problem in problems)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".idx"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_damaged_indices(dataset, suffix, damage):
+    path = dataset / "index" / f"{shard(dataset).name}{suffix}"
+    data = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    assert any(f"index/{path.name}" in problem for problem in verify(dataset))
+
+
+def test_a_wrong_count_of_a_shard(dataset):
+    edit_metadata(dataset, lambda m: m["splits"]["train"]["shards"][1].update(num_records=99))
+    assert any(f"{shard(dataset, 1).name}: holds" in problem for problem in verify(dataset))
+
+
+@pytest.mark.parametrize("count", ["num_records", "num_bytes"])
+def test_a_wrong_count_of_a_split(dataset, count):
+    edit_metadata(dataset, lambda m: m["splits"]["train"].update({count: 99}))
+    assert any("metadata.json: split train states 99" in problem for problem in verify(dataset))
+
+
+def test_a_wrong_count_in_what_tfds_reads(dataset):
+    path = dataset / "dataset_info.json"
+    info = json.loads(path.read_text())
+    info["splits"][0]["shardLengths"][0] = "99"
+    path.write_text(json.dumps(info))
+    assert any("dataset_info.json" in problem for problem in verify(dataset))
+
+
+def test_damaged_gzip(compressed, tmp_path):
+    dataset = Path(shutil.copytree(compressed, tmp_path / "copy"))
+    data = bytearray(shard(dataset).read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    shard(dataset).write_bytes(data)
+    assert any(" is damaged: " in problem for problem in verify(dataset))
+
+
+def test_the_command_names_problems_and_fails(dataset, capsys):
+    shard(dataset).unlink()
+    assert commands.main(["verify", str(dataset)]) == 3
+    told = capsys.readouterr()
+    assert f"{shard(dataset).name}" not in told.out
+    assert "missing file" in told.err
+    assert "does not verify" in told.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "code"),
+    [
+        (None, "is no finished dataset", 2),
+        ("{", "cannot be understood", 3),
+        ("{}", "cannot be understood", 3),
+        ('{"format_version": 99}', "format_version 99", 3),
+    ],
+)
+def test_what_cannot_be_opened(dataset, capsys, text, message, code):
+    (dataset / "metadata.json").unlink()
+    if text is not None:
+        (dataset / "metadata.json").write_text(text)
+    for command in ("verify", "show"):
+        assert commands.main([command, str(dataset)]) == code
+        assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def various(tmp_path_factory):
+    """One record of sound, raw values, lists and labels."""
+    folder = tmp_path_factory.mktemp("various")
+    soundfile.write(folder / "a.wav", np.zeros((50, 2)), 8000)
+    numbers, rows = np.arange(600, dtype=np.uint16), np.ones((3, 4), np.float32)
+    features = {
+        "audio": Audio(file=FileRef(path=str(folder / "a.wav"))),
+        "label": ClassLabel("a"),
+        "topics": ClassLabels(("x", "y")),
+        "raw": Array(dtype="uint16", shape=(20, 30), data=numbers.tobytes()),
+        "point": Array(dtype="float32", shape=(3,), data=rows[0, :3].tobytes()),
+        "rows": Array(dtype="float32", shape=rows.shape, data=rows.tobytes()),
+    }
+    more = {**features, "rows": Array(dtype="float32", shape=(0, 4))}
+    records = [Record(key="a", features=features), Record(key="b", features=more)]
+    config = beam_pipeline.BuildConfig(output=str(folder), name="various")
+    return Path(build(config, source=beam.Create(records)).directory)
+
+
+def test_every_kind_is_well(various):
+    assert verify(various) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "values", "message"),
+    [
+        ("audio/sample_rate", "int64", [9], "sample_rate is 8000, audio/sample_rate states 9"),
+        ("audio/num_samples", "int64", [9], "num_samples is 50, audio/num_samples states 9"),
+        ("audio/channels", "int64", [9], "channels is 2, audio/channels states 9"),
+        ("audio/format", "bytes", [b"ogg"], "format is wav, audio/format states ogg"),
+        ("audio/encoded", "bytes", [b"RIFF\0\0\0\0WAVE"], "'audio/encoded': truncated audio"),
+        ("audio/encoded", "bytes", [b"noise"], "'audio/encoded' holds 5 bytes that start with"),
+        ("label/label", "int64", [1], "'label/label' holds the class 1"),
+        ("label/label", "int64", [0, 0], "an int64 list of 2, where an int64 list of 1"),
+        ("topics/label", "int64", [0, 7], "'topics/label' holds the class 7"),
+        ("topics/label", "bytes", [b"x"], "a bytes list of 1, where an int64 list"),
+        ("raw", "bytes", [bytes(1198)], "holds 1,198 bytes, where uint16 [20, 30] has 1,200"),
+        ("raw", "int64", [1], "an int64 list of 1, where a bytes list of 1"),
+        ("point", "float", [1.0, 2.0], "a float list of 2, where a float list of 3"),
+        ("rows", "float", [1.0, 2.0], "a float list of 2, where a float list in rows of 4"),
+        ("rows", "", [], "the Example lacks rows"),
+    ],
+)
+def test_a_record_that_is_not_as_the_schema_says(various, tmp_path, key, kind, values, message):
+    dataset = Path(shutil.copytree(various, tmp_path / "copy"))
+    first, *others = [frame.payload for frame in read_frames(str(shard(dataset)), False)]
+    example = tf.train.Example.FromString(first)
+    del example.features.feature[key]
+    if kind:
+        getattr(example.features.feature[key], f"{kind}_list").value.extend(values)
+    with tf.io.TFRecordWriter(str(shard(dataset))) as writer:
+        for payload in (example.SerializeToString(), *others):
+            writer.write(payload)
+    assert any("record 0, at byte 0: " in each and message in each for each in verify(dataset))
+
+
+def test_a_sound_that_is_not_as_the_schema_says(various, tmp_path):
+    dataset = Path(shutil.copytree(various, tmp_path / "copy"))
+    edit_metadata(dataset, lambda m: m["features"][0].update(shape=[51, 2], sample_rate=9))
+    assert any("audio [50, 2], where [51, 2] was expected" in each for each in verify(dataset))

@@ -1,0 +1,224 @@
+"""Files by path: listed, read, written whole, moved and deleted."""
+
+import os
+
+import pytest
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+
+
+@pytest.mark.parametrize(
+    ("base", "parts", "expected"),
+    [
+        ("/a", ("b", "c"), "/a/b/c"),
+        ("/a", ("../b",), "/b"),
+        ("/a", ("/b",), "/b"),
+        ("/a", ("gs://x/b",), "gs://x/b"),
+        ("/a", ("",), "/a"),
+        ("/a", ("file:///b%20c/d e",), "/b c/d e"),
+        ("gs://x", ("file:///b",), "/b"),
+    ],
+)
+def test_join(base, parts, expected):
+    assert storage.join(base, *parts) == expected
+
+
+def test_a_file_url_is_a_local_path():
+    assert storage.absolute("file:///a/100%.png") == "/a/100%.png"
+    assert storage.absolute("file://localhost/a%25") == "/a%"
+
+
+def test_a_scheme_that_beam_does_not_know():
+    with pytest.raises(ConfigError, match="reads no nosuch:// here"):
+        storage.exists("nosuch://bucket/a.csv")
+    with pytest.raises(RecordError, match=r"unreadable file: a\.png: .* no nosuch:// here"):
+        storage.read_bytes(FileRef(path="nosuch://bucket/a.png"))
+
+
+def listed(root):
+    return sorted(file.relative for file in storage.list_files(str(root)))
+
+
+def test_list_files(tmp_path):
+    for path in ("b/c.jpg", "b/.hidden", "a [1].jpg", ".git/x", "Thumbs.db", "__MACOSX/y"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(b"123")
+
+    assert listed(tmp_path) == ["a [1].jpg", "b/c.jpg"]
+    file = next(each for each in storage.list_files(str(tmp_path)) if each.relative == "b/c.jpg")
+    assert (file.path, file.size) == (str(tmp_path / "b/c.jpg"), 3)
+
+
+def test_list_files_follows_links_but_not_in_circles(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/x.jpg").write_bytes(b"")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "real/up").symlink_to(tmp_path)
+
+    assert "link/x.jpg" in listed(tmp_path)
+    assert "real/x.jpg" in listed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        pytest.param("nowhere", "missing file", id="git-annex has not fetched it"),
+        pytest.param("dead.jpg", "unreadable file", id="a link to itself"),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_listed_and_not_read(tmp_path, target, reason):
+    (tmp_path / "dead.jpg").symlink_to(target)
+    [file] = storage.list_files(str(tmp_path))
+    assert (file.relative, file.size) == ("dead.jpg", 0)
+    with pytest.raises(RecordError, match=f"{reason}: dead.jpg"):
+        storage.read_bytes(FileRef(path=file.path))
+
+
+def test_list_files_of_no_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
+        storage.list_files(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ({}, b"0123456789"),
+        ({"offset": 4}, b"456789"),
+        ({"offset": 2, "length": 3}, b"234"),
+        ({"length": 0}, b""),
+    ],
+)
+def test_read_bytes(tmp_path, file, expected):
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    assert storage.read_bytes(FileRef(path=str(path), **file)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "reason"),
+    [
+        ("nowhere", None, "missing file"),
+        ("short", 9, "truncated file"),
+        (".", None, "unreadable file"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, name, length, reason):
+    (tmp_path / "short").write_bytes(b"1234")
+    with pytest.raises(RecordError) as caught:
+        storage.read_bytes(FileRef(path=str(tmp_path / name), offset=2, length=length))
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("file", "at_most"), [({}, 9), ({"length": 7}, 6), ({"offset": 5}, 4), ({"length": 1}, 0)]
+)
+def test_no_more_is_read_than_allowed(tmp_path, file, at_most):
+    path = tmp_path / "x"
+    path.write_bytes(b"0123456789")
+    ref = FileRef(path=str(path), **file)
+    with pytest.raises(RecordError, match=f"file too large: x has over {at_most} bytes"):
+        storage.read_bytes(ref, at_most)
+    assert storage.read_bytes(ref, at_most + 1) == storage.read_bytes(ref)
+
+
+def test_a_short_range_says_how_short(tmp_path):
+    (tmp_path / "short").write_bytes(b"1234")
+    with pytest.raises(RecordError, match="ends 7 bytes before byte 11"):
+        storage.read_bytes(FileRef(path=str(tmp_path / "short"), offset=2, length=9))
+
+
+def test_read_text(tmp_path):
+    (tmp_path / "mark").write_bytes("\ufeffä".encode())
+    (tmp_path / "latin").write_bytes("ä".encode("latin-1"))
+    assert storage.read_text(str(tmp_path / "mark")) == "ä"
+    with pytest.raises(RecordError, match="not UTF-8"):
+        storage.read_text(str(tmp_path / "latin"))
+
+
+def test_write_bytes_replaces_and_leaves_nothing_beside(tmp_path):
+    path = tmp_path / "new/deep/x"
+    storage.write_bytes(str(path), b"one")
+    storage.write_bytes(str(path), b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(path.parent) == ["x"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        storage.write_bytes(str(path), b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_move_may_be_repeated(tmp_path):
+    source, target = tmp_path / "a", tmp_path / "new/b"
+    source.write_bytes(b"1")
+    storage.move(str(source), str(target))
+    storage.move(str(source), str(target))
+    assert (source.exists(), target.read_bytes()) == (False, b"1")
+
+
+def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_bytes(b"")
+    storage.delete([str(tmp_path / "a"), str(tmp_path / "nowhere")])
+    assert not os.listdir(tmp_path)
+
+
+def test_match_files(tmp_path):
+    for path in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"")
+
+    def matched(pattern):
+        return [path[len(str(tmp_path)) + 1 :] for path in storage.match_files(pattern)]
+
+    assert matched(f"{tmp_path}/a/*.tar") == ["a/1.tar"]
+    assert matched(f"{tmp_path}/**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
+    assert matched(f"{tmp_path}/?.tar") == ["4.tar"]
+    assert matched(f"{tmp_path}/*.npz") == []
+
+
+def test_writing_leaves_nothing_of_what_was_not_finished(tmp_path):
+    path = tmp_path / "new/x"
+
+    def write_half():
+        with storage.writing(str(path)) as handle:
+            handle.write(b"some")
+            raise ValueError("half")
+
+    with pytest.raises(ValueError, match="half"):
+        write_half()
+    assert os.listdir(path.parent) == []
+    with storage.writing(str(path)) as handle:
+        handle.write(b"all ")
+        handle.write(b"of it")
+    assert path.read_bytes() == b"all of it"
+    assert os.listdir(path.parent) == ["x"]
+
+
+def test_version_changes_with_the_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"1")
+    before = storage.version(str(path))
+    assert storage.version(str(path)) == before
+    os.utime(path, ns=(0, 7))
+    assert storage.version(str(path)) != before
+    with pytest.raises(RecordError, match="missing file"):
+        storage.version(str(tmp_path / "nowhere"))
+
+
+def test_list_dir(tmp_path):
+    for name in ("b", ".a"):
+        (tmp_path / name).write_bytes(b"")
+    assert storage.list_dir(str(tmp_path)) == [".a", "b"]
+    assert storage.list_dir(str(tmp_path / "nowhere")) == []

@@ -1,0 +1,76 @@
+"""Equal contents are told as such, and what is said of them apart."""
+
+import dataclasses
+
+import pytest
+
+from beam_pipeline.inspect.digest import annotation, content_digest
+from beam_pipeline.records import Array, Audio, ClassLabel, FileContent, FileRef, Image, Record
+
+FILE = FileRef(path="/a", sha256="ab")
+INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
+
+
+def content(**features):
+    return content_digest(features)
+
+
+def said(**features):
+    return annotation(Record(key="k", features=features))
+
+
+def test_content_is_the_files_or_the_values():
+    assert content(image=Image(file=FILE)) == "ab"
+    assert content(n=1) == content(n=1)
+    assert content(n=1) != content(n=2)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE)],
+    ids=lambda value: type(value).__name__,
+)
+def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
+    beside = {"numbers": INLINE, "note": "n", "label": ClassLabel("cat")}
+    assert content(x=value, **beside) == "ab"
+    assert said(x=value, **beside) == said(**beside)
+    assert said(x=value, **beside) != said(x=value)
+
+
+def test_an_arrays_content_is_its_values_type_and_shape():
+    array = Array(dtype="int64", shape=(2, 3), file=FILE)
+    digest = content(x=array)
+    assert digest == content(x=array, label=ClassLabel("cat"))
+    for other in ({"dtype": "float64"}, {"shape": (3, 2)}, {"file": FileRef(path="/a")}):
+        changed = dataclasses.replace(array, **other)
+        assert content(x=changed) != digest
+    elsewhere = dataclasses.replace(array, file=FileRef(path="/b", offset=9, sha256="ab"))
+    assert content(x=elsewhere) == digest
+
+
+def test_several_files_are_the_content_together():
+    other = FileRef(path="/b", sha256="cd")
+    one = content(x=Audio(file=FILE), y=Array(dtype="int64", file=other))
+    swapped = content(x=Audio(file=other), y=Array(dtype="int64", file=FILE))
+    assert one != swapped
+    assert one not in ("ab", "cd")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(INLINE, Array(dtype="int64", shape=(1,), data=b"\1" + bytes(7)), id="values"),
+        pytest.param(INLINE, Array(dtype="uint8", shape=(1,), data=bytes(8)), id="type"),
+        pytest.param(INLINE, Array(dtype="int64", shape=(1, 1), data=bytes(8)), id="shape"),
+        pytest.param("a", "b", id="text"),
+        pytest.param(("a", "b"), ("b", "a"), id="texts"),
+    ],
+)
+def test_without_a_file_the_values_are_the_content(one, other):
+    assert content(x=one) == content(x=one)
+    assert content(x=one) != content(x=other)
+
+
+def test_the_annotation_of_large_arrays_is_short():
+    large = Array(dtype="uint8", shape=(1 << 20,), data=bytes(1 << 20))
+    assert len(said(x=large)) < 200

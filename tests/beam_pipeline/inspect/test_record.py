@@ -1,0 +1,332 @@
+"""What Inspect finds out about the values of a record, and what it refuses."""
+
+import hashlib
+import io
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect import media_values as measuring
+from beam_pipeline.inspect import record as checking
+from beam_pipeline.inspect.record import inspect_element, inspect_record
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+)
+from beam_pipeline.schema.feature import Feature
+
+
+def inspected(rules=None, **features):
+    return inspect_record(Record(key="a", features=features), rules or Rules())
+
+
+def feature(rules=None, **features):
+    """What becomes of one feature."""
+    return inspected(rules, **features).features[next(iter(features))]
+
+
+def refusal(rules=None, **features):
+    with pytest.raises(RecordError) as caught:
+        inspected(rules, **features)
+    return caught.value
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(bytes) -> a FileRef."""
+
+    def file(data: bytes, **span) -> FileRef:
+        path = tmp_path / f"{sha256(data)[:8]}.bin"
+        path.write_bytes(data)
+        return FileRef(path=str(path), **span)
+
+    return file
+
+
+def wav(samples, rate=8000, channels=1):
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(np.asarray(samples, "<i2").tobytes())
+    return buffer.getvalue()
+
+
+def test_audio(write):
+    data = wav(range(100), channels=2)
+    file = write(data)
+    assert feature(audio=Audio(file=file)) == Audio(
+        file=FileRef(path=file.path, sha256=sha256(data)),
+        format="wav",
+        sample_rate=8000,
+        num_samples=50,
+        channels=2,
+    )
+
+
+def test_audio_that_is_converted_is_counted(write):
+    rules = Rules(audio=AudioOptions(sample_rate=16_000, mono=True))
+    record = inspected(rules, audio=Audio(file=write(wav(range(100), channels=2))))
+    assert record.notes == {"audio converted: mono": 1, "audio converted: resampled": 1}
+    assert (record.features["audio"].num_samples, record.features["audio"].channels) == (100, 1)
+
+
+def test_a_part_of_a_file(write):
+    data = wav(range(100))
+    file = write(b"before" + data + b"behind", offset=6, length=len(data))
+    found = feature(audio=Audio(file=file))
+    assert (found.num_samples, found.file.offset, found.file.sha256) == (100, 6, sha256(data))
+
+
+GRID = np.arange(6, dtype="<f4").reshape(2, 3)
+
+
+def test_an_array_is_a_range_of_its_file(write):
+    file = write(npy(GRID))
+    found = feature(x=Array(file=file))
+    assert (found.dtype, found.shape, found.minimum, found.maximum) == ("float32", (2, 3), 0, 5)
+    assert found.conversions == ()
+    assert found.file.sha256 == sha256(GRID.tobytes())
+    data = Path(file.path).read_bytes()
+    assert data[found.file.offset :][: found.file.length] == GRID.tobytes()
+
+
+def test_an_array_within_another_file(write):
+    data = npy(GRID)
+    file = write(b"before" + data + b"behind", offset=6, length=len(data))
+    found = feature(x=Array(file=file)).file
+    assert Path(file.path).read_bytes()[found.offset :][: found.length] == GRID.tobytes()
+
+
+def test_an_array_that_is_converted_keeps_its_file(write):
+    data = npy(GRID.T)
+    file = write(data)
+    record = inspected(x=Array(file=file))
+    found = record.features["x"]
+    assert found.conversions == ("fortran order",)
+    assert (found.shape, found.file.offset, found.file.length) == ((3, 2), 0, len(data))
+    assert found.file.sha256 == sha256(data)
+    assert record.notes == {"array converted: fortran order": 1}
+
+
+def test_a_row_of_a_file(write):
+    file = write(npy(GRID), offset=128 + 12, length=12)
+    found = feature(x=Array(dtype="float32", shape=(3,), file=file))
+    assert (found.minimum, found.maximum, found.file.sha256) == (3, 5, sha256(GRID[1].tobytes()))
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        pytest.param(np.arange(4), (0, 3), id="ints"),
+        pytest.param(np.array([0.5, np.nan, -1], "f4"), (-1, 0.5), id="floats"),
+        pytest.param(np.zeros((0,), "f4"), (None, None), id="none"),
+        pytest.param(np.array([True, False]), (0, 1), id="bools"),
+    ],
+)
+def test_inline_arrays_have_a_range(array, expected):
+    given = Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
+    found = feature(x=given)
+    assert (found.minimum, found.maximum) == expected
+    assert (found.data, found.file) == (given.data, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(np.int8(-3), -3, id="int"),
+        pytest.param(np.float32(0.5), 0.5, id="float"),
+        pytest.param(np.bool_(True), 1, id="bool"),
+        pytest.param(np.array(7, ">i4"), 7, id="big-endian"),
+    ],
+)
+def test_an_array_without_axes_is_a_number(write, value, expected):
+    found = feature(x=Array(file=write(npy(value))))
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_the_content_of_a_file(write):
+    data = bytes(range(256))
+    assert feature(x=FileContent(file=write(data))) == FileContent(
+        file=FileRef(path=write(data).path, sha256=sha256(data)), num_bytes=256
+    )
+
+
+def test_several_values_of_a_kind(write):
+    record = inspected(
+        one=Audio(file=write(wav(range(5)))),
+        other=Audio(file=write(wav(range(9)))),
+        x=Array(file=write(npy(GRID))),
+        words=("a", "b"),
+        labels=ClassLabels(("x", "y")),
+        n=1,
+    )
+    assert record.features["one"].num_samples == 5
+    assert record.features["other"].num_samples == 9
+    assert record.features["words"] == ("a", "b")
+    assert record.features["labels"] == ClassLabels(("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("features", "reason", "told"),
+    [
+        pytest.param({"x": "\ud800"}, "not UTF-8", "x", id="text"),
+        pytest.param({"x": ("a", "\ud800")}, "not UTF-8", "x", id="texts"),
+        pytest.param({"x": ClassLabel("\ud800")}, "not UTF-8", "x", id="class"),
+        pytest.param({"x": ClassLabels(("a", "\ud800"))}, "not UTF-8", "x", id="classes"),
+        pytest.param({"x": 2**63}, "value out of range", "64 bits", id="int"),
+        pytest.param({"x": 1e39}, "value out of range", "32 bits", id="float"),
+        pytest.param({"x": [1, 2]}, "unsupported value", "list", id="list"),
+        pytest.param({"x": np.arange(2)}, "unsupported value", "ndarray", id="NumPy's own"),
+        pytest.param(
+            {"x": Array(dtype="int64", shape=(3,), data=bytes(16))},
+            "damaged array",
+            "[3] has 24",
+            id="shape",
+        ),
+        pytest.param(
+            {"x": Array(dtype="complex64", shape=(1,), data=bytes(8))},
+            "unsupported array",
+            "complex",
+            id="complex",
+        ),
+        pytest.param(
+            {"x": Array(dtype="thing", shape=(1,), data=bytes(8))},
+            "unsupported array",
+            "thing",
+            id="no type",
+        ),
+        pytest.param(
+            {"x": Array(file=FileRef(path="/no/x.npy"))}, "missing file", "x.npy", id="no array"
+        ),
+        pytest.param(
+            {"x": Audio(file=FileRef(path="/no/x.wav"))}, "missing file", "x.wav", id="no sound"
+        ),
+        pytest.param(
+            {"x": FileContent(file=FileRef(path="/no/x"))}, "missing file", "x", id="no file"
+        ),
+    ],
+)
+def test_what_no_example_holds(features, reason, told):
+    refused = refusal(**features)
+    assert refused.reason == reason
+    assert told in refused.detail
+
+
+@pytest.mark.parametrize(
+    ("value", "data", "reason"),
+    [
+        (Audio, b"no sound", "not audio"),
+        (Array, b"no array", "not an array"),
+        (Array, npy(np.array(2**63, np.uint64)), "value out of range"),
+        (Array, npy(np.array([{}], object)), "pickled array"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, reason):
+    refused = refusal(speech=value(file=write(data)))
+    assert refused.reason == reason
+    assert "speech" in refused.detail
+
+
+def test_a_record_beyond_what_tensorflow_reads(write, monkeypatch):
+    monkeypatch.setattr(checking, "MAX_RECORD_BYTES", 2000)
+    monkeypatch.setattr(measuring, "MAX_RECORD_BYTES", 2000)
+    content = FileContent(file=write(bytes(1500)))
+    assert inspected(x=content).num_bytes < 2000
+    assert refusal(x=content, y=content).reason == "record too large"
+    assert refusal(x=FileContent(file=write(bytes(2001)))).reason == "file too large"
+
+
+def test_a_refused_record_is_rejected(write):
+    record = Record(key="a", source="list.csv:3", features={"x": Audio(file=write(b"noise"))})
+    rejected = inspect_element(record, Rules())
+    assert (rejected.source, rejected.reason) == ("list.csv:3", "not audio")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        pytest.param("x" * 1000, 1000, 1100, id="text"),
+        pytest.param(("x" * 500, "y" * 500), 1000, 1100, id="texts"),
+        pytest.param(np.zeros(1000, "f4"), 4000, 4100, id="float list"),
+        pytest.param(np.full(1000, 100), 1000, 1100, id="small ints in a list"),
+        pytest.param(np.full(1000, -1), 10_000, 10_100, id="negative ints in a list"),
+        pytest.param(np.zeros((100, 10), np.uint8), 1000, 1100, id="raw bytes"),
+        pytest.param(np.zeros((100, 10)), 8000, 8100, id="raw float64"),
+    ],
+)
+def test_about_how_many_bytes_it_takes(value, low, high):
+    if isinstance(value, np.ndarray):
+        value = Array(dtype=value.dtype.name, shape=value.shape, data=value.tobytes())
+    size = inspected(x=value).num_bytes - inspected(x="").num_bytes
+    assert low <= size <= high
+
+
+@pytest.fixture(scope="module")
+def with_tokenizer(tmp_path_factory):
+    words = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({"a": 5, "b": 7, "?": 0}, unk_token="?")
+    )
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    path = tmp_path_factory.mktemp("tokens") / "words.json"
+    words.save(str(path))
+    return Rules(tokenizer=str(path))
+
+
+def test_every_text_has_tokens_beside_it(with_tokenizer):
+    found = inspected(
+        with_tokenizer, caption="a b what", title="", n=3, label=ClassLabel("a")
+    ).features
+    assert set(found) == {"caption", "caption/tokens", "title", "title/tokens", "n", "label"}
+    ids = found["caption/tokens"]
+    assert np.frombuffer(ids.data, "<i8").tolist() == [5, 7, 0]
+    assert (ids.dtype, ids.shape, ids.minimum, ids.maximum) == ("int64", (3,), 0, 7)
+    assert found["title/tokens"].shape == (0,)
+
+
+def test_tokens_that_are_there_stay(with_tokenizer):
+    given = Array(dtype="int64", shape=(1,), data=np.array([9]).tobytes())
+    found = inspected(with_tokenizer, **{"t": "a", "t/tokens": given}).features
+    assert found["t/tokens"].data == given.data
+
+
+def test_a_declared_schema_is_held_against_the_values(write):
+    schema = (Feature(name="n", kind="scalar", dtype="int64", shape=(), key="n", maximum=5),)
+    rules = Rules(schema=schema)
+    assert inspected(rules, n=3, other="x").features == {"n": 3}
+    refused = refusal(rules, n=6)
+    assert refused.reason == "does not fit the schema"
+    assert refused.detail == "'n' is 6, where int64 of 5 or less was expected"
+
+
+def test_images_and_boxes_stay_as_they_were(write_image, tmp_path):
+    path = write_image(tmp_path / "a.png", size=(10, 8))
+    boxes = Boxes(coordinates=((0, 0, 5, 4),), labels=("cat",))
+    found = inspected(image=Image(file=FileRef(path=str(path))), boxes=boxes, note="x").features
+    assert (found["image"].width, found["image"].height, found["image"].format) == (10, 8, "png")
+    assert found["boxes"].coordinates == ((0, 0, 0.5, 0.5),)

@@ -1,0 +1,238 @@
+"""Records that are Examples already are checked like every other, and stay as they are."""
+
+import hashlib
+import io
+
+import numpy as np
+import pytest
+import soundfile
+from PIL import ExifTags, Image
+
+from beam_pipeline.errors import RecordError, SourceChangedError
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.inspect.stored_example import expectations, inspect_existing
+from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.tfrecord.example import encode
+from beam_pipeline.tfrecord.frames import framed
+from beam_pipeline.write.encoding import encode_record
+
+
+def image(suffix="JPEG", size=(9, 7), **save):
+    data = io.BytesIO()
+    colours = np.random.default_rng(0).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
+    Image.fromarray(colours).save(data, suffix, **save)
+    return data.getvalue()
+
+
+def sound():
+    data = io.BytesIO()
+    soundfile.write(data, np.linspace(-0.5, 0.5, 80), 8000, format="WAV")
+    return data.getvalue()
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Writes an Example between two others; returns the record of it."""
+
+    def write(payload, **expected):
+        before, frame = framed(b"before"), framed(payload)
+        path = tmp_path / "a.tfrecord"
+        path.write_bytes(before + frame + framed(b"after"))
+        file = FileRef(path=str(path), offset=len(before), length=len(frame))
+        return Record(
+            key="a.tfrecord:1",
+            features={},
+            split="train",
+            example=StoredExample(file=file, expected=expected),
+        )
+
+    return write
+
+
+def test_all_that_an_example_holds(record):
+    jpeg = image()
+    payload = encode({"image": [jpeg], "label": [3], "x": [0.5, 1.5], "caption": [b"a cat"]})
+    given = record(payload)
+    inspected = inspect_existing(given, Rules())
+
+    stored = inspected.features["image"]
+    assert stored.form == "jpeg"
+    assert stored.shape == (7, 9)
+    assert stored.sha256 == hashlib.sha256(jpeg).hexdigest()
+    assert inspected.features["label"] == 3
+    assert inspected.features["caption"] == "a cat"
+    assert inspected.features["x"] == Stored(kind="float32", length=2, minimum=0.5, maximum=1.5)
+    assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
+    assert inspected.num_bytes == len(framed(payload))
+    assert inspected.content == hashlib.sha256(jpeg).hexdigest()
+    assert encode_record(inspected, (), Rules()) == payload
+
+
+def test_the_content_is_the_images_and_sounds_or_all(record):
+    def content(**values):
+        return inspect_existing(record(encode(values)), Rules()).content
+
+    both = content(a=[image()], b=[sound()], n=[1])
+    assert both == content(a=[image()], b=[sound()], n=[2])
+    assert both != content(a=[image()], n=[1])
+    assert content(n=[1]) != content(n=[2])
+
+
+def test_what_others_would_convert_is_kept_and_noted(record):
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    payload = encode({"image": [image(exif=exif)]})
+    inspected = inspect_existing(record(payload), Rules())
+
+    assert inspected.notes == {"image kept: orientation": 1}
+    assert inspected.features["image"].shape == (7, 9), "as stored: not turned"
+    assert encode_record(inspected, (), Rules()) == payload
+
+
+def test_a_changed_file_is_found_at_the_write(record):
+    inspected = inspect_existing(record(encode({"x": [1]})), Rules())
+    record(encode({"x": [2]}))
+    with pytest.raises(SourceChangedError, match="changed while the job ran"):
+        encode_record(inspected, (), Rules())
+
+
+def test_too_large_a_record_is_not_read():
+    file = FileRef(path="/nowhere", length=(1 << 30) + 17)
+    with pytest.raises(RecordError, match="record too large"):
+        inspect_existing(Record(key="a", features={}, example=StoredExample(file=file)), Rules())
+
+
+SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"
+IMAGE = Expected("bytes", "image", "a.tfrecord:0")
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected", "reason", "detail"),
+    [
+        pytest.param(b"\xff\xff", {}, "not an Example", "not a tf.train", id="no message"),
+        pytest.param(b"", {}, "not an Example", "no features", id="an empty Example"),
+        pytest.param(
+            SEQUENCE_EXAMPLE, {}, "not an Example", "SequenceExample", id="a SequenceExample"
+        ),
+        pytest.param(
+            encode({"x": [0.5]}),
+            {"x": Expected("int64", "", "a.tfrecord:0")},
+            "type conflict",
+            "key 'x' holds a float list, where a.tfrecord:0 holds an int64 list",
+            id="another kind",
+        ),
+        pytest.param(
+            encode({"x": [b"text"]}),
+            {"x": IMAGE},
+            "not an image",
+            "4 bytes that start with 'text', where a.tfrecord:0 holds an image",
+            id="no image where others are",
+        ),
+        pytest.param(
+            encode({"x": [image()]}),
+            {"x": Expected("bytes", "audio", "a.tfrecord:0")},
+            "not audio",
+            "where a.tfrecord:0 holds audio",
+            id="an image where others are sounds",
+        ),
+        pytest.param(
+            encode({"x": [b""]}), {"x": IMAGE}, "not an image", "no bytes", id="no bytes at all"
+        ),
+        pytest.param(
+            encode({"x": [image()[:-9]]}),
+            {"x": IMAGE},
+            "truncated image",
+            "key 'x': ",
+            id="half an image",
+        ),
+        pytest.param(
+            encode({"x": [image()[:-9]]}), {}, "truncated image", "key 'x': ", id="a new key"
+        ),
+        pytest.param(
+            encode({"x": [sound()[:-9]]}), {}, "truncated audio", "key 'x': ", id="half a sound"
+        ),
+    ],
+)
+def test_what_cannot_be_used(record, payload, expected, reason, detail):
+    with pytest.raises(RecordError, match=detail) as raised:
+        inspect_existing(record(payload, **expected), Rules())
+    assert raised.value.reason == reason
+
+
+def test_bytes_that_only_look_like_an_image_pass_where_others_are_none(record):
+    payload = encode({"x": [b"\xff\xd8\xff, say"]})
+    expected = {"x": Expected("bytes", "", "a.tfrecord:0")}
+
+    assert inspect_existing(record(payload, **expected), Rules()).features["x"].sha256 == ""
+
+
+def declared(kind, dtype, shape=(), **more):
+    return Rules(
+        schema=(
+            Feature(name="it", kind=kind, dtype=dtype, shape=shape, key="x", bare=True, **more),
+        )
+    )
+
+
+def test_a_declared_schema_names_the_features(record):
+    rules = declared("class_label", "int64")
+    inspected = inspect_existing(record(encode({"x": [3], "y": [4]})), rules)
+
+    assert inspected.features == {"it": 3, "y": 4}
+
+
+@pytest.mark.parametrize(
+    ("rules", "value", "reason"),
+    [
+        pytest.param(
+            declared("scalar", "float32"), [1], "does not fit the schema", id="another kind"
+        ),
+        pytest.param(
+            declared("image", "uint8", (9, 9, 3)),
+            [image()],
+            "does not fit the schema",
+            id="a size",
+        ),
+        pytest.param(
+            declared("image", "uint8", (None, None, 3)),
+            [image()[:-9]],
+            "truncated image",
+            id="half",
+        ),
+        pytest.param(
+            declared("audio", "float32", (None, None), sample_rate=16000),
+            [sound()],
+            "does not fit the schema",
+            id="a sample rate",
+        ),
+    ],
+)
+def test_what_a_declared_schema_rejects(record, rules, value, reason):
+    with pytest.raises(RecordError) as raised:
+        inspect_existing(record(encode({"x": value})), rules)
+    assert raised.value.reason == reason
+
+
+def test_a_sound_is_measured(record):
+    rules = declared("audio", "float32", (None, 1), sample_rate=8000)
+    stored = inspect_existing(record(encode({"x": [sound()]})), rules).features["it"]
+
+    assert (stored.form, stored.shape, stored.sample_rate) == ("wav", (80, 1), 8000)
+
+
+def test_expectations_are_what_most_of_the_first_records_have():
+    payloads = [
+        encode({"x": [0.5], "image": [b"damaged"], "text": [b"a"]}),
+        b"no Example",
+        encode({"x": [1], "image": [image()], "text": [image()]}),
+        encode({"x": [2], "image": [image()], "late": []}),
+        encode({"x": [2], "image": [b""]}),
+    ]
+    found = expectations((f"a:{number}", payload) for number, payload in enumerate(payloads))
+
+    assert found == {
+        "x": Expected("int64", "", "a:2"),
+        "image": Expected("bytes", "image", "a:2"),
+        "text": Expected("bytes", "", "a:0"),
+    }

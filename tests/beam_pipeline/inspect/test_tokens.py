@@ -1,0 +1,97 @@
+"""Tokens are those of the library whose file is given."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+import sentencepiece
+import tokenizers
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.inspect import tokens
+
+TEXTS = ["hello world, this is a tiny text", "tokens are numbers", "the quick brown fox"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A tokenizer of each library by its suffix, trained on three lines."""
+    folder = tmp_path_factory.mktemp("tokenizers")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS), model_writer=model, vocab_size=28, minloglevel=2
+    )
+    (folder / "spm.model").write_bytes(model.getvalue())
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="[UNK]"))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=60, special_tokens=["[UNK]", "[END]"], show_progress=False
+    )
+    bpe.train_from_iterator(TEXTS, trainer)
+    bpe.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A [END]", special_tokens=[("[END]", 1)]
+    )
+    bpe.enable_truncation(4)
+    bpe.enable_padding(length=9)
+    bpe.save(str(folder / "bpe.json"))
+    return {".model": str(folder / "spm.model"), ".json": str(folder / "bpe.json")}
+
+
+def test_sentencepieces(files):
+    library = sentencepiece.SentencePieceProcessor(model_file=files[".model"])
+    found = tokens.tokenize("hello fox", files[".model"])
+    assert found.tolist() == library.encode("hello fox")
+    assert library.decode(found.tolist()) == "hello fox"
+    assert found.dtype == np.int64
+
+
+def test_tokenizers(files):
+    library = tokenizers.Tokenizer.from_file(files[".json"])
+    library.no_truncation()
+    library.no_padding()
+    text = "the quick brown fox is tiny"
+    found = tokens.tokenize(text, files[".json"])
+    assert found.tolist() == library.encode(text).ids
+    assert found[-1] == 1
+    assert len(found) > 4
+
+
+@pytest.mark.parametrize("suffix", [".model", ".json"])
+def test_no_text_has_no_words(files, suffix):
+    assert tokens.tokenize("", files[suffix]).tolist() == {".model": [], ".json": [1]}[suffix]
+
+
+def test_a_file_is_read_once(files):
+    assert tokens.load(files[".json"]) is tokens.load(files[".json"])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("missing.model", None, "missing.model: missing file"),
+        ("missing.json", None, "missing.json: missing file"),
+        ("vocabulary.txt", b"a\nb\n", "give a .model file of sentencepiece or a .json file"),
+        ("broken.model", b"garbage", "cannot be understood"),
+        ("empty.model", b"", "cannot be understood: the file is empty"),
+        ("broken.json", b'{"model": ', "cannot be understood: .*EOF"),
+        ("other.json", b"{}", "cannot be understood: .*odel missing"),
+    ],
+)
+def test_what_is_no_tokenizer(tmp_path, name, data, message):
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(ConfigError, match=message):
+        tokens.load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "library"), [(".model", "sentencepiece"), (".json", "tokenizers")]
+)
+def test_a_library_that_is_not_installed(files, monkeypatch, suffix, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    tokens.load.cache_clear()
+    with pytest.raises(
+        ConfigError, match=rf"needs {library}: pip install 'beam-tfrecords\[text\]'"
+    ):
+        tokens.load(files[suffix])

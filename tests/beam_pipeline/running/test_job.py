@@ -1,0 +1,82 @@
+"""What surrounds a job: the error that is told, and the lock."""
+
+import pytest
+
+from beam_pipeline import errors
+from beam_pipeline.running.job import exclusive, explain
+
+
+def raised_from(cause, error):
+    try:
+        raise error from cause
+    except type(error) as caught:
+        return caught
+
+
+OURS = errors.DataError("6 of 22 records are bad")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        pytest.param(OURS, errors.DataError, "6 of 22 records are bad", id="as it is"),
+        pytest.param(
+            raised_from(OURS, RuntimeError("worker failed")),
+            errors.DataError,
+            "6 of 22 records are bad",
+            id="a cause",
+        ),
+        pytest.param(
+            RuntimeError("Traceback …\nbeam_pipeline.errors.CountMismatchError: 3 were read"),
+            errors.CountMismatchError,
+            "3 were read",
+            id="the last line of a worker's text",
+        ),
+        pytest.param(
+            RuntimeError(r"b'…\nbeam_pipeline.errors.DataError: bad [while running \'W\']\n'"),
+            errors.DataError,
+            "bad",
+            id="a text in a text",
+        ),
+        pytest.param(
+            RuntimeError("beam_pipeline.errors.RecordError: no group: a.jpg"),
+            errors.BeamTFRecordsError,
+            "no group: a.jpg",
+            id="a record's error that nobody caught",
+        ),
+        pytest.param(ValueError("else"), ValueError, "else", id="another's"),
+    ],
+)
+def test_explain(error, kind, message):
+    told = explain(error)
+    assert type(told) is kind
+    assert str(told) == message
+
+
+def test_one_build_at_a_time(tmp_path):
+    one, other = str(tmp_path / "pets/1.0.0"), str(tmp_path / "pets/1.0.1")
+    with exclusive(one):
+        with pytest.raises(errors.ConfigError, match="another build is writing"), exclusive(one):
+            pytest.fail("the output was taken")
+        with exclusive(other):
+            pass
+    with exclusive(one):
+        pass
+
+
+def test_every_error_has_its_exit_code():
+    codes = {
+        name: value.exit_code
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert codes == {
+        "BeamTFRecordsError": 1,
+        "ConfigError": 2,
+        "DatasetExistsError": 2,
+        "DataError": 3,
+        "SourceChangedError": 1,
+        "CountMismatchError": 1,
+        "DatasetDamagedError": 3,
+        "RecordError": 1,
+    }

@@ -1,0 +1,78 @@
+"""Beats of the stages add up, and are shown."""
+
+import io
+import re
+
+import pytest
+
+from beam_pipeline.running import progress
+
+
+def test_beats_add_up(tmp_path):
+    meters = [progress.Meter(str(tmp_path), stage) for stage in ("read", "read", "inspect")]
+    for meter in meters:
+        for _ in range(10):
+            meter.add(3)
+        meter.beat()
+    assert progress.counts(str(tmp_path)) == {"read": 60, "inspect": 30}
+
+
+def test_most_counts_cost_no_file(tmp_path, monkeypatch):
+    meter = progress.Meter(str(tmp_path), "read")
+    meter.add(1)
+    beats = []
+    monkeypatch.setattr(meter, "beat", lambda: beats.append(1))
+    for _ in range(1000):
+        meter.add(1)
+    assert len(beats) <= 5  # one a beat's time, however many records
+
+
+def test_nobody_watches(tmp_path):
+    gone = tmp_path / "gone"
+    for directory in ("", str(gone)):
+        meter = progress.Meter(directory, "read")
+        meter.add(1)
+        meter.beat()
+    assert not gone.exists()
+
+
+def test_lines_appear(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_PLAIN_LINE_S", 0.02)
+    with progress.shown(str(tmp_path)):
+        shown = wait_for(capsys, "none yet")
+        meter = progress.Meter(str(tmp_path), "read")
+        meter.add(1234)
+        meter.beat()
+        shown += wait_for(capsys, "reading 1,234")
+    assert re.search(r"^records: none yet$", shown, re.MULTILINE)
+    assert re.search(r"^records: reading 1,234$", shown, re.MULTILINE)
+
+
+def wait_for(capsys, text):
+    """What stderr shows until `text` is there; the test's own time limit is a minute."""
+    shown = ""
+    for _ in range(3000):
+        shown += capsys.readouterr().err
+        if text in shown:
+            return shown
+        progress.time.sleep(0.02)
+    pytest.fail(f"{text!r} did not appear in {shown!r}")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_bars_end_at_the_last_count(tmp_path, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stderr", terminal)
+    with progress.shown(str(tmp_path)):
+        for stage, count in (("read", 20), ("write", 15)):
+            meter = progress.Meter(str(tmp_path), stage)
+            meter.add(count)
+            meter.beat()
+    last = terminal.getvalue()
+    assert re.search(r"Reading\s*: 20 records", last)
+    assert re.search(r"Writing\s*:\s+75%.* 15/20", last)
+    assert "Inspecting" not in last

@@ -1,0 +1,159 @@
+"""Frames are TensorFlow's, and every damage is told by record and byte."""
+
+import gzip
+import io
+import struct
+
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.tfrecord import frames
+
+PAYLOADS = [b"one", b"", b"three" * 50_000, bytes(range(256))]
+
+
+@pytest.fixture
+def tensorflow_file(tmp_path):
+    """Writes a file by TensorFlow."""
+    import tensorflow as tf
+
+    def write(payloads, compression=""):
+        path = tmp_path / f"written{compression}.tfrecord"
+        with tf.io.TFRecordWriter(str(path), compression) as writer:
+            for payload in payloads:
+                writer.write(payload)
+        return path
+
+    return write
+
+
+def test_frames_are_tensorflows(tensorflow_file):
+    path = tensorflow_file(PAYLOADS)
+
+    assert path.read_bytes() == b"".join(map(frames.framed, PAYLOADS))
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_a_file_is_read_as_it_was_written(tensorflow_file, compression):
+    path = tensorflow_file(PAYLOADS, compression)
+    read = list(frames.read_file(str(path), compressed=bool(compression)))
+
+    assert [frames.payload_of(frame) for _, frame in read] == PAYLOADS
+    lengths = [len(payload) + frames.FRAME_BYTES for payload in PAYLOADS]
+    assert [offset for offset, _ in read] == [sum(lengths[:number]) for number in range(4)]
+
+
+def test_spans_are_the_frames(tensorflow_file):
+    path = tensorflow_file(PAYLOADS)
+    with open(path, "rb", buffering=0) as handle:
+        spans = list(frames.spans(handle))
+    data = path.read_bytes()
+
+    assert [data[start : start + length] for start, length in spans] == [
+        *map(frames.framed, PAYLOADS)
+    ]
+
+
+def whole(*payloads):
+    return b"".join(map(frames.framed, payloads))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "detail"),
+    [
+        pytest.param(
+            whole(b"a") + b"\0", "truncated file", "record 1, at byte 17, lacks", id="1 byte"
+        ),
+        pytest.param(
+            whole(b"a", b"bc")[:-1],
+            "truncated file",
+            "record 1, at byte 17, lacks its last 1 bytes",
+            id="all but 1 byte",
+        ),
+        pytest.param(
+            whole(b"a", b"bc")[: 17 + 12],
+            "truncated file",
+            "lacks its last 6 bytes",
+            id="header only",
+        ),
+        pytest.param(
+            whole(b"a") + b"garbage beyond the end",
+            "damaged file",
+            "record 1, at byte 17, does not start with a length",
+            id="garbage at the end",
+        ),
+        pytest.param(
+            whole(b"a") + b"\x01" + whole(b"bc")[1:],
+            "damaged file",
+            "record 1, at byte 17",
+            id="a flipped bit in a length",
+        ),
+    ],
+)
+def test_a_file_that_ends_badly(tmp_path, data, reason, detail):
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    for read in (
+        lambda: frames.spans(io.BytesIO(data)),
+        lambda: frames.read_file(str(path), False),
+    ):
+        found = []
+        with pytest.raises(RecordError, match=detail) as raised:
+            found.extend(read())
+        assert raised.value.reason == reason
+        assert len(found) == 1, "the whole records are read"
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "file.gz"
+    data = gzip.compress(whole(*PAYLOADS), mtime=0)
+    for damaged, reason in (
+        (data[:-9], "truncated file"),
+        (data[:-8] + b"\0\0\0\0" + data[-4:], "damaged file"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(RecordError) as raised:
+            list(frames.read_file(str(path), compressed=True))
+        assert raised.value.reason == reason
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(RecordError, match="missing file: gone"):
+        list(frames.read_file(str(tmp_path / "gone"), compressed=False))
+
+
+@pytest.mark.parametrize(
+    "byte", [0, 9, 12, -1], ids=["length", "its checksum", "payload", "checksum"]
+)
+def test_a_flipped_byte_is_found(byte):
+    frame = bytearray(frames.framed(b"payload"))
+    frame[byte] ^= 0x10
+    with pytest.raises(RecordError, match="checksum is wrong"):
+        frames.payload_of(bytes(frame))
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(frames.framed(b"a"), True, id="a file"),
+        pytest.param(frames.framed(b"abc")[:12], True, id="a header"),
+        pytest.param(b"", False, id="empty"),
+        pytest.param(b"\x1f\x8b\x08" + bytes(20), False, id="gzip"),
+        pytest.param(frames.framed(b"a")[:11], False, id="too short"),
+    ],
+)
+def test_a_tfrecord_file_is_told_by_its_start(head, expected):
+    assert frames.starts_frame(head) is expected
+
+
+def test_a_length_beyond_all_measure(tmp_path):
+    """Nothing is allocated for it."""
+    length = struct.pack("<Q", 1 << 50)
+    header = length + struct.pack("<I", frames.masked_checksum(length))
+    path = tmp_path / "file"
+    path.write_bytes(header + b"a few bytes")
+
+    with pytest.raises(RecordError, match="record too large"):
+        list(frames.read_file(str(path), compressed=False))
+    with pytest.raises(RecordError, match="truncated file"), open(path, "rb") as handle:
+        list(frames.spans(handle))

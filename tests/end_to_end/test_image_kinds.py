@@ -1,0 +1,89 @@
+"""Stored images and their boxes agree, for what TensorFlow makes of the bytes."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import ExifTags, Image
+
+import beam_pipeline
+from beam_pipeline.dataset.reading import read_examples
+
+# A white image with one black rectangle, which the box surrounds.
+SIZE = (64, 48)
+BOX = (16, 8, 40, 24)
+
+
+@pytest.fixture
+def source(tmp_path, write_voc):
+    """The rectangle in each of the eight orientations, annotated as a viewer shows it."""
+    root = tmp_path / "cells"
+    upright = np.full((SIZE[1], SIZE[0], 3), 255, np.uint8)
+    upright[BOX[1] : BOX[3], BOX[0] : BOX[2]] = 0
+    turned_back = {
+        1: None,
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_90,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_270,
+    }
+    for orientation, turn in turned_back.items():
+        write_voc(root, str(orientation), [("black", *BOX)], size=SIZE)
+        image = Image.fromarray(upright)
+        exif = Image.Exif()
+        exif[ExifTags.Base.Orientation] = orientation
+        stored = image.transpose(turn) if turn is not None else image
+        stored.save(root / f"JPEGImages/{orientation}.jpg", exif=exif, quality=95)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "form"),
+    [
+        pytest.param({}, (64, 48), "jpeg", id="kept"),
+        pytest.param({"max_side": 32}, (32, 24), "jpeg", id="shrunk"),
+        pytest.param({"size": (32, 48)}, (32, 48), "jpeg", id="stretched"),
+        pytest.param({"format": "png"}, (64, 48), "png", id="png"),
+    ],
+)
+def test_boxes_lie_on_what_tensorflow_decodes(source, tmp_path, options, size, form):
+    import tensorflow as tf
+
+    config = beam_pipeline.BuildConfig(
+        input=str(source),
+        output=str(tmp_path / "out"),
+        image=beam_pipeline.ImageOptions(**options),
+    )
+    info = beam_pipeline.build(config)
+    seen = 0
+    for example in read_examples(info, "train"):
+        image = tf.io.decode_image(example["image/encoded"][0], channels=3).numpy()
+        height, width = example["image/height"][0], example["image/width"][0]
+        assert image.shape == (height, width, 3)
+        assert (width, height) == size
+        assert example["image/format"] == [form.encode()]
+        assert Image.open(io.BytesIO(example["image/encoded"][0])).format == form.upper()
+
+        xs = np.array([example[f"image/object/bbox/{side}"][0] for side in ("xmin", "xmax")])
+        ys = np.array([example[f"image/object/bbox/{side}"][0] for side in ("ymin", "ymax")])
+        dark = image.mean(axis=2) < 128
+        (rows,) = dark.any(axis=1).nonzero()
+        (columns,) = dark.any(axis=0).nonzero()
+        # VOC counts pixels from 1: a pixel of play on every side.
+        np.testing.assert_allclose(ys * height, [rows[0], rows[-1] + 1], atol=1.6)
+        np.testing.assert_allclose(xs * width, [columns[0], columns[-1] + 1], atol=1.6)
+        seen += 1
+    assert seen == 8
+    converted = info.metadata["changes"]
+    assert converted["image converted: orientation"] == 7
+
+
+def test_what_needs_no_change_keeps_its_bytes(class_folders, tmp_path):
+    root = class_folders(tmp_path / "pets", each=3)
+    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"))
+    for example in read_examples(beam_pipeline.build(config), "train"):
+        name = example["image/filename"][0].decode()
+        assert example["image/encoded"][0] == (root / name).read_bytes()
