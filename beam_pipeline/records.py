@@ -11,7 +11,7 @@ import dataclasses
 import pickle
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -217,10 +217,27 @@ class Boxes:
     image_size: tuple[int, int] | None = None
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Deferred:
+    """A value that lies in a byte range of a file and is read only where it is needed.
+
+    A source gives long texts and lists so: between the stages that read them no memory holds
+    them.
+
+    Attributes:
+        file: The range. Values of one record may share it, as those of one row do.
+        read: Makes the value from the bytes of the range: a function of a module, or a
+            functools.partial of one, so that it pickles by its name. It may raise RecordError.
+    """
+
+    file: FileRef
+    read: "Callable[[bytes], Value]"
+
+
 Scalar = int | float | str | bytes
 Labels = ClassLabel | ClassLabels | Boxes
 # A tuple of strings is a sequence of them; one of numbers is an Array.
-Value = Image | Audio | Array | FileContent | Stored | Labels | Scalar | tuple[str, ...]
+Value = Image | Audio | Array | FileContent | Stored | Labels | Scalar | tuple[str, ...] | Deferred
 
 
 def file_of(value: Value) -> FileRef | None:
