@@ -5,49 +5,32 @@ FileSystems costs three times what `open` does, and worker processes that read l
 alone need not load Beam (0.8 s, 100 MB).
 """
 
+import concurrent.futures
 import contextlib
-import dataclasses
-import glob
 import hashlib
 import os
-import re
 import shutil
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files.listing import StoredFile as StoredFile
+from beam_pipeline.files.listing import list_files as list_files
+from beam_pipeline.files.listing import match_files as match_files
 from beam_pipeline.files.urls import file_systems, local_path
+from beam_pipeline.files.urls import is_remote as is_remote
 from beam_pipeline.records import FileRef
 
-# What operating systems leave in folders; never data, so not even rejected.
-_LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
+# So many calls to a remote store are under way at once: each waits some 50 ms for an answer.
+_REMOTE_CALLS = 64
 
-_SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
+_T = TypeVar("_T")
+_U = TypeVar("_U")
 
 # Beam's name for a file that is read and written as it is, whatever its suffix.
 _AS_IT_IS = "uncompressed"
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFile:
-    """A file, or a link to one that is not there.
-
-    Attributes:
-        path: Absolute path or URL.
-        relative: The path below the listed root, with forward slashes.
-        size: Bytes.
-    """
-
-    path: str
-    relative: str
-    size: int
-
-
-def is_remote(path: str) -> bool:
-    """Whether `path` has a scheme, such as gs:// or s3://."""
-    return _SCHEME.match(path) is not None
 
 
 def absolute(path: str) -> str:
@@ -81,67 +64,6 @@ def is_directory(path: str) -> bool:
         return os.path.isdir(path)
     limited = file_systems(path).match([join(path, "*")], limits=[1])
     return bool(limited[0].metadata_list) or any(True for _ in list_files(path))
-
-
-def list_files(root: str) -> Iterator[StoredFile]:
-    """Every file below `root`, but hidden ones and what operating systems leave behind.
-
-    Links to files and folders are followed; one that leads nowhere is a file that cannot be read,
-    so that whoever reads it tells of it. The order is the file system's own.
-
-    Raises:
-        FileNotFoundError: `root` is not a local folder.
-    """
-    if is_remote(root):
-        return _list_remote(root.rstrip("/"))
-    if not os.path.isdir(root):
-        raise FileNotFoundError(f"{root} is not a folder")
-    return _list_local(root, "", frozenset({os.path.realpath(root)}))
-
-
-def _is_litter(name: str) -> bool:
-    return name.startswith(".") or name in _LITTER
-
-
-def _list_local(folder: str, prefix: str, ancestors: frozenset[str]) -> Iterator[StoredFile]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if _is_litter(entry.name):
-                continue
-            if entry.is_symlink() and not os.path.exists(entry.path):
-                yield StoredFile(path=entry.path, relative=prefix + entry.name, size=0)
-            elif entry.is_dir():
-                real = os.path.realpath(entry.path)
-                if real not in ancestors:  # a link back up would never end
-                    yield from _list_local(entry.path, f"{prefix}{entry.name}/", ancestors | {real})
-            elif entry.is_file():
-                yield StoredFile(
-                    path=entry.path, relative=prefix + entry.name, size=entry.stat().st_size
-                )
-
-
-def _list_remote(root: str) -> Iterator[StoredFile]:
-    for match in file_systems(root).match([f"{root}/**"]):
-        for metadata in match.metadata_list:
-            relative = metadata.path[len(root) + 1 :]
-            if relative and not any(map(_is_litter, relative.split("/"))):
-                yield StoredFile(path=metadata.path, relative=relative, size=metadata.size_in_bytes)
-
-
-def match_files(pattern: str) -> list[str]:
-    """The paths of the files that fit `pattern`, sorted; hidden ones do not.
-
-    `*`, `?` and `[abc]` stand for parts of one name, `**` for folders, as in a shell.
-    """
-    if is_remote(pattern):
-        found = [
-            each.path
-            for match in file_systems(pattern).match([pattern])
-            for each in match.metadata_list
-        ]
-    else:
-        found = [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
-    return sorted(path for path in found if not _is_litter(path.rpartition("/")[2]))
 
 
 def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
@@ -308,6 +230,50 @@ def delete(paths: Iterable[str]) -> None:
         else:
             with contextlib.suppress(FileNotFoundError):
                 (shutil.rmtree if os.path.isdir(path) else os.remove)(path)
+
+
+def move_all(pairs: Iterable[tuple[str, str]]) -> None:
+    """Renames files, many at once.
+
+    Args:
+        pairs: (source, destination), each as in `move`. A pair that is done already (source gone,
+            destination there) is done, so that the whole may be repeated.
+
+    Raises:
+        OSError: The first that failed; the others were tried, too.
+    """
+    _at_once(lambda pair: move(*pair), pairs)
+
+
+def delete_all(paths: Iterable[str]) -> None:
+    """Deletes files, many at once; those that are not there stay so.
+
+    Raises:
+        OSError: The first that failed; the others were tried, too.
+    """
+    _at_once(lambda path: delete([path]), paths)
+
+
+def size(path: str) -> int | None:
+    """The bytes of a file, or None where there is none."""
+    if not is_remote(path):
+        try:
+            return os.stat(path).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+    matches = file_systems(path).match([path])
+    return next((int(each.size_in_bytes) for each in matches[0].metadata_list), None)
+
+
+def sizes(paths: Iterable[str]) -> list[int | None]:
+    """`size` of each file, in their order, asked for many at once."""
+    return _at_once(size, paths)
+
+
+def _at_once(call: Callable[[_T], _U], items: Iterable[_T]) -> list[_U]:
+    with concurrent.futures.ThreadPoolExecutor(_REMOTE_CALLS) as pool:
+        calls = [pool.submit(call, item) for item in items]
+        return [each.result() for each in calls]
 
 
 def list_dir(path: str) -> list[str]:

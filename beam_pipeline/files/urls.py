@@ -1,11 +1,20 @@
 """What a URL means: a local path, or something that Beam's FileSystems open."""
 
+import re
 import urllib.parse
 from typing import Any
 
 from beam_pipeline.errors import ConfigError
 
 _FILE = "file://"
+
+
+_SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` has a scheme, such as gs:// or s3://."""
+    return _SCHEME.match(path) is not None
 
 
 def local_path(path: str) -> str:

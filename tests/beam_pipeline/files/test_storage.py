@@ -174,6 +174,28 @@ def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
     assert not os.listdir(tmp_path)
 
 
+def test_many_files_are_moved_measured_and_deleted(tmp_path):
+    pairs = [(str(tmp_path / f"{n}.part"), str(tmp_path / f"out/{n}")) for n in range(9)]
+    for number, (source, _) in enumerate(pairs):
+        storage.write_bytes(source, b"x" * number)
+    storage.move(*pairs[3])  # done already
+
+    storage.move_all(pairs)
+
+    finals = [final for _, final in pairs]
+    assert storage.sizes([*finals, pairs[0][0]]) == [*range(9), None]
+    storage.delete_all([*finals[1:], finals[1]])
+    assert os.listdir(tmp_path / "out") == ["0"]
+
+
+def test_what_is_not_there_is_not_moved(tmp_path):
+    pairs = [(str(tmp_path / name), str(tmp_path / f"out/{name}")) for name in ("nowhere", "there")]
+    (tmp_path / "there").write_bytes(b"1")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        storage.move_all(pairs)
+    assert os.listdir(tmp_path / "out") == ["there"]
+
+
 def test_match_files(tmp_path):
     for path in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
