@@ -194,7 +194,7 @@ def _splits(shards: Sequence[ShardFile], surveys: Sequence[Survey]) -> dict[str,
                 num_records=found.num_records,
                 num_bytes=found.num_bytes,
                 sha256=found.sha256,
-                contents="",
+                contents_digest="",
                 temporary={},
             )
         )

@@ -2,7 +2,20 @@
 
 import dataclasses
 import json
-from typing import Self
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
+
+class TemporaryFile(NamedTuple):
+    """A file of a shard before the commit.
+
+    Attributes:
+        path: Where it lies.
+        num_bytes: Its size on disk.
+    """
+
+    path: str
+    num_bytes: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +29,9 @@ class ShardInfo:
         num_records: Records in it.
         num_bytes: Bytes of the records before compression, with their framing.
         sha256: Hex digest of the file as it lies on disk.
-        contents: Hex digest of all that decided its bytes; a resumed build compares it.
-        temporary: Where its files lie until the commit, by final path in the data set.
+        contents_digest: Hex digest of all that decided its bytes; a resumed build compares it.
+        temporary: Its files until the commit, the shard and its index, by final path in the
+            dataset.
     """
 
     split: str
@@ -26,8 +40,8 @@ class ShardInfo:
     num_records: int
     num_bytes: int
     sha256: str
-    contents: str
-    temporary: dict[str, str]
+    contents_digest: str
+    temporary: Mapping[str, TemporaryFile]
 
     def to_json(self) -> str:
         """The receipt's text."""
@@ -40,4 +54,6 @@ class ShardInfo:
         Raises:
             ValueError, TypeError: `text` is none, for instance because its writer was killed.
         """
-        return cls(**json.loads(text))
+        info = cls(**json.loads(text))
+        temporary = {final: TemporaryFile(*file) for final, file in dict(info.temporary).items()}
+        return dataclasses.replace(info, temporary=temporary)

@@ -18,7 +18,7 @@ from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected, reading_order, unpack
 from beam_pipeline.write.receipts import working_dir
-from beam_pipeline.write.stage import split_sink
+from beam_pipeline.write.sink import split_sink
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished dataset is.
@@ -203,10 +203,10 @@ def _finalise(config: BuildConfig, split: str, shards: Sequence[ShardInfo]) -> N
     for info in shards:
         for final, temporary in info.temporary.items():
             if final != info.file:
-                storage.move(temporary, storage.join(root, final))
-            elif storage.exists(temporary):
+                storage.move(temporary.path, storage.join(root, final))
+            elif storage.exists(temporary.path):
                 storage.delete([storage.join(root, final)])
-    written = [info.temporary[info.file] for info in shards]
+    written = [info.temporary[info.file].path for info in shards]
     folder = storage.join(working_dir(config), split)
     for _ in split_sink(config, split).finalize_write(folder, written, None):
         pass

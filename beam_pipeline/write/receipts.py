@@ -24,14 +24,14 @@ def receipt_path(config: BuildConfig, split: str, shard: int) -> str:
     return storage.join(working_dir(config), "receipts", f"{split}-{shard:05d}.json")
 
 
-def finished_shard(receipt: str, contents: str) -> ShardInfo | None:
+def finished_shard(receipt: str, contents_digest: str) -> ShardInfo | None:
     """The shard that an earlier attempt finished, if it is the very same."""
     try:
         info = ShardInfo.from_json(storage.read_text(receipt))
     except (RecordError, ValueError, TypeError):
         return None
-    same = info.contents == contents and all(map(storage.exists, info.temporary.values()))
-    return info if same else None
+    there = all(storage.exists(file.path) for file in info.temporary.values())
+    return info if there and info.contents_digest == contents_digest else None
 
 
 def finished_files(config: BuildConfig) -> set[str]:
@@ -41,7 +41,8 @@ def finished_files(config: BuildConfig) -> set[str]:
     files = set(paths)
     for path in paths:
         with contextlib.suppress(RecordError, ValueError, TypeError):
-            files.update(ShardInfo.from_json(storage.read_text(path)).temporary.values())
+            info = ShardInfo.from_json(storage.read_text(path))
+            files.update(file.path for file in info.temporary.values())
     return files
 
 

@@ -14,19 +14,15 @@ import hashlib
 import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.io import WriteToTFRecord
-from apache_beam.io.filesystem import CompressedFile, CompressionTypes
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.tfrecordio import _TFRecordSink
 
 from beam_pipeline.assign import placement
 from beam_pipeline.assign.census import Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.digest import annotation
@@ -37,39 +33,12 @@ from beam_pipeline.running.runner import LocalJob
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.write.encoding import encode_records
 from beam_pipeline.write.receipts import finished_shard, receipt_path, working_dir
+from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 
 # Framing around a record: length and two checksums (TFRecord's format).
 _FRAME_BYTES = 16
 
 _RECORDS_A_CHUNK = 128
-
-
-class _Hashing:
-    """A file handle that hashes what is written."""
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-        self.sha256 = hashlib.sha256()
-
-    def write(self, data: bytes) -> None:
-        self.sha256.update(data)
-        self._handle.write(data)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._handle, name)
-
-
-class ShardSink(_TFRecordSink):
-    """Beam's TFRecord sink; it hashes the file that it writes."""
-
-    def open(self, temp_path: str) -> Any:
-        # FileSystems.create would compress above the hash; the hash is the file's on disk.
-        self.hashing = _Hashing(
-            FileSystems.create(temp_path, self.mime_type, CompressionTypes.UNCOMPRESSED)
-        )
-        if self.compression_type == CompressionTypes.UNCOMPRESSED:
-            return self.hashing
-        return CompressedFile(self.hashing, self.compression_type)
 
 
 class WriteShards(WriteToTFRecord):
@@ -97,24 +66,6 @@ class WriteShards(WriteToTFRecord):
                 plan=beam.pvalue.AsSingleton(self._plan),
             )
         )
-
-
-def compression_type(compression: str) -> str:
-    """Beam's name for a value of `--compression`."""
-    types = {"none": CompressionTypes.UNCOMPRESSED, "gzip": CompressionTypes.GZIP}
-    return str(types[compression])
-
-
-def split_sink(config: BuildConfig, split: str) -> ShardSink:
-    """The sink that opens and names the shards of a split."""
-    return ShardSink(
-        file_path_prefix=storage.join(config.dataset_dir, f"{config.name}-{split}.tfrecord"),
-        coder=beam.coders.BytesCoder(),
-        file_name_suffix="",
-        num_shards=0,
-        shard_name_template=None,
-        compression_type=compression_type(config.compression),
-    )
 
 
 def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: str) -> str:
@@ -167,8 +118,7 @@ class _WriteShard(beam.DoFn):
             (each for each in elements if isinstance(each, Record)), self._config.seed
         )
         sink = split_sink(self._config, split)
-        final = sink._get_final_name(shard, plan.splits[split].num_shards)
-        file = final.rpartition("/")[2]
+        file = sink.final_name(shard, plan.splits[split].num_shards)
         contents = contents_digest(records, plan.schema, file)
         receipt = receipt_path(self._config, split, shard)
         if finished := finished_shard(receipt, contents):
@@ -204,19 +154,19 @@ class _WriteShard(beam.DoFn):
                 self._meter.add(1)
         finally:
             shard_path = writer.close()
-        temporary = {file: str(shard_path)}
+        temporary = {file: TemporaryFile(str(shard_path), sink.file.num_bytes)}
         for suffix, data in rows.files(compressed=self._config.compression != "none"):
             path = storage.join(working_dir(self._config), "index", f"{attempt}-{split}{suffix}")
             storage.write_bytes(path, data)
-            temporary[f"index/{file}{suffix}"] = path
+            temporary[f"index/{file}{suffix}"] = TemporaryFile(path, len(data))
         return ShardInfo(
             split=split,
             shard=shard,
             file=file,
             num_records=len(records),
             num_bytes=offset,
-            sha256=sink.hashing.sha256.hexdigest(),
-            contents=contents,
+            sha256=sink.file.sha256,
+            contents_digest=contents,
             temporary=temporary,
         )
 

@@ -21,7 +21,7 @@ THEIRS = {
 def shard(num_records):
     return ShardInfo(
         split="train", shard=0, file="a", num_records=num_records, num_bytes=9, sha256="",
-        contents="", temporary={},
+        contents_digest="", temporary={},
     )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def test_dataset_info_lists_the_shards_in_order():
             num_records=records,
             num_bytes=100,
             sha256="",
-            contents="",
+            contents_digest="",
             temporary={},
         )
         for number, records in enumerate((3, 4))

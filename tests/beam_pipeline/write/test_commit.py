@@ -22,7 +22,7 @@ def shard(split, number, num_records):
         num_records=num_records,
         num_bytes=10,
         sha256="",
-        contents="",
+        contents_digest="",
         temporary={},
     )
 
