@@ -1,4 +1,4 @@
-"""The command line, ours and Beam's: which argument is whose, and what is neither."""
+"""Splits the command line into this package's arguments and Beam's; names what is neither."""
 
 import argparse
 import difflib
@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError
 
-_ONE_INPUT = "; there is one input: put a pattern of several files in quotes"
+_ONE_INPUT = "; there can be only one input: put a pattern of several files in quotes"
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,34 +23,34 @@ class Parser(argparse.ArgumentParser):
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(ours, Beam's): an option of Beam's goes with its value, wherever it stands.
+    """(this package's arguments, Beam's), wherever Beam's options stand.
 
-    Our own parser, which does not know that `--direct_num_workers` takes a value, would
+    The commands' parser does not know that `--direct_num_workers` takes a value: it would
     take the value for the input.
     """
-    _, ours = _beam_parser().parse_known_args(list(arguments))
-    rest = iter(ours)
-    awaited = next(rest, None)
-    theirs = []
+    _, own = _beam_parser().parse_known_args(list(arguments))
+    rest = iter(own)
+    next_own = next(rest, None)
+    beams = []
     for argument in arguments:
-        if argument == awaited:
-            awaited = next(rest, None)
+        if argument == next_own:
+            next_own = next(rest, None)
         else:
-            theirs.append(argument)
-    return ours, theirs
+            beams.append(argument)
+    return own, beams
 
 
 def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> PipelineOptions:
-    """Beam's options in what our own parser did not know.
+    """Beam's options among the arguments that `parser` does not know.
 
     Raises:
-        ConfigError: An argument is neither ours nor Beam's; the nearest of both is named.
+        ConfigError: An argument is unknown to both; the message suggests the nearest one.
     """
-    theirs = _beam_parser()
-    _, stray = theirs.parse_known_args(list(unknown))
+    beam_parser = _beam_parser()
+    _, stray = beam_parser.parse_known_args(list(unknown))
     if stray:
         option = stray[0].partition("=")[0]
-        known = [*parser._option_string_actions, *theirs._option_string_actions]
+        known = [*parser._option_string_actions, *beam_parser._option_string_actions]
         near = difflib.get_close_matches(option, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
         raise ConfigError(f"unknown argument {option}{hint if option[:1] == '-' else _ONE_INPUT}")
@@ -58,18 +58,20 @@ def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> Pip
 
 
 def _beam_parser() -> Parser:
-    """A parser of all options of Beam's."""
+    """A parser of all of Beam's options."""
     parser = Parser(add_help=False)
     for group in PipelineOptions.__subclasses__():
         _add_group(parser, group._add_argparse_args)
-    parser._option_string_actions.pop("--labels", None)  # ours; Dataflow's are --label too
+    parser._option_string_actions.pop(
+        "--labels", None
+    )  # build has this one; Dataflow also takes --label
     return parser
 
 
 def _add_group(
     parser: argparse.ArgumentParser, add: Callable[[argparse.ArgumentParser], None]
 ) -> None:
-    """Adds a group of Beam's options; some of them stand in two groups."""
+    """Adds one group of Beam's options; some options are in two groups."""
     group = Parser(add_help=False)
     add(group)
     for action in group._actions:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,56 +43,65 @@ _STEP = re.compile(r" \[while running '[^']*'\]$")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` name; returns its exit code."""
-    parser = _parser()
-    logging.getLogger("apache_beam.runners.common").addFilter(_is_news)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # Not argparse's: the errors of parsing have a traceback, too.
+    debug = "--debug" in arguments
+    logging.getLogger("apache_beam.runners.common").addFilter(_is_unreported)
     try:
-        ours, theirs = split_arguments(sys.argv[1:] if arguments is None else arguments)
-        args, stray = parser.parse_known_args(ours)
-        unknown = theirs + stray
-        options = beam_options(unknown, args.parser)
-        if unknown and args.run not in (_build, _plan):
-            raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
-        args.run(args, options)
-    except BeamTFRecordsError as error:
-        print(f"error: {_STEP.sub('', str(error))}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:  # `show … | head` has seen enough
+        _run(arguments)
+    except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
-        cause = _outer_cause(error)
-        if isinstance(cause, KeyboardInterrupt):
-            print(
-                "interrupted; run the same command again (build takes up finished shards)",
-                file=sys.stderr,
-            )
-            return 130
-        if cause is None:
+        failure = _failure(error)
+        if failure is None:
             raise
-        where = f": {cause.filename}" if cause.filename else ""
-        print(
-            f"error: {cause.strerror}{where}; mend that and run the same command again (build "
-            "takes up finished shards)",
-            file=sys.stderr,
-        )
-        return 1
+        if debug:
+            traceback.print_exception(error)
+        message, exit_code = failure
+        print(message, file=sys.stderr)
+        return exit_code
     return 0
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record is not Beam's traceback of an error that `main` is going to tell."""
+def _run(arguments: Sequence[str]) -> None:
+    parser = _parser()
+    own, beams = split_arguments(arguments)
+    args, stray = parser.parse_known_args(own)
+    unknown = beams + stray
+    options = beam_options(unknown, args.parser)
+    if unknown and args.run not in (_build, _plan):
+        raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
+    args.run(args, options)
+
+
+def _failure(error: BaseException) -> tuple[str, int] | None:
+    """(message, exit code) of an error that a user can do something about; None for a bug."""
+    if isinstance(error, BeamTFRecordsError):
+        return f"error: {_STEP.sub('', str(error))}", error.exit_code
+    again = "run the same command again (build continues with the shards that are missing)"
+    match _outer_cause(error):
+        case KeyboardInterrupt():
+            return f"interrupted; {again}", 130
+        case OSError() as cause:
+            where = f": {cause.filename}" if cause.filename else ""
+            return f"error: {cause.strerror}{where}; fix that and {again}", 1
+    return None
+
+
+def _is_unreported(record: logging.LogRecord) -> bool:
+    """Whether a log record is not Beam's traceback of an error that `main` reports."""
     error = record.exc_info[1] if record.exc_info else None
-    told = error and (isinstance(error, BeamTFRecordsError) or _outer_cause(error))
-    return not told
+    return error is None or _failure(error) is None
 
 
 def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
     """What led to `error` from outside: an interrupt, a full disk, a forbidden path."""
-    seen: list[BaseException] = []  # an error may be its own cause
+    chain: list[BaseException] = []  # an error may be its own cause
     cause: BaseException | None = error
-    while cause is not None and cause not in seen:
+    while cause is not None and cause not in chain:
         if isinstance(cause, KeyboardInterrupt) or (isinstance(cause, OSError) and cause.strerror):
             return cause
-        seen.append(cause)
+        chain.append(cause)
         cause = cause.__context__ if cause.__cause__ in (None, cause) else cause.__cause__
     return None
 
@@ -106,42 +116,51 @@ def _parser() -> Parser:
     build_parser = commands.add_parser(
         "build",
         help="build a dataset",
-        description="Builds a dataset; stdout's last line is its directory. Options of Apache "
-        "Beam's own, such as --runner, pass through.",
+        description="Builds a dataset. The last line on stdout is its directory. Apache Beam's own "
+        "options, such as --runner, are passed on to Beam.",
     )
     add_build_options(build_parser)
     build_parser.add_argument(
-        "--output", required=True, metavar="DATA_DIR", help="below which the dataset goes"
+        "--output",
+        required=True,
+        metavar="DATA_DIR",
+        help="the dataset goes to DATA_DIR/NAME/VERSION",
     )
     build_parser.set_defaults(run=_build, parser=build_parser)
 
     plan_parser = commands.add_parser(
         "plan",
-        help="what build would do; writes nothing",
-        description="Reads and checks everything, tells what build would do, and writes nothing.",
+        help="show what build would do; write nothing",
+        description="Reads and checks everything, prints what build would do, and writes nothing.",
     )
     add_build_options(plan_parser)
-    plan_parser.add_argument("--output", default="", metavar="DATA_DIR", help="accepted, not used")
+    plan_parser.add_argument(
+        "--output", default="", metavar="DATA_DIR", help="accepted but not used"
+    )
     plan_parser.set_defaults(run=_plan, parser=plan_parser)
 
     adopt_parser = commands.add_parser(
         "adopt",
-        help="describe TFRecord files that others wrote, where they lie",
-        description="Reads and checks the TFRecord files of a directory, and writes what describes "
-        "them beside them; stdout's last line is the directory.",
+        help="describe existing TFRecord files where they are",
+        description="Reads and checks the TFRecord files in a directory, and writes the files that "
+        "describe them next to them. The last line on stdout is the directory.",
     )
     add = adopt_parser.add_argument
-    add("dataset", help="the directory where the files lie")
+    add("dataset", help="the directory of the files")
     add_schema(add)
-    add("--name", default="", help="the dataset's name (default: the files' or directory's)")
-    add("--version", default="", help="the dataset's version (default: the directory's, or 1.0.0)")
-    add("--overwrite", action="store_true", help="replace an older description")
+    add("--name", default="", help="the dataset's name (default: from the files or directory)")
+    add(
+        "--version",
+        default="",
+        help="the dataset's version (default: from the directory, or 1.0.0)",
+    )
+    add("--overwrite", action="store_true", help="replace an existing description")
     adopt_parser.set_defaults(run=_adopt, parser=adopt_parser)
 
     verify_parser = commands.add_parser(
         "verify",
-        help="read everything back and check it",
-        description="Checks counts, checksums, hashes and every Example of a dataset.",
+        help="read a dataset back and check it",
+        description="Checks the counts, checksums, hashes and every Example of a dataset.",
     )
     verify_parser.add_argument("dataset", help="the dataset's directory")
     verify_parser.set_defaults(run=_verify, parser=verify_parser)
@@ -150,32 +169,38 @@ def _parser() -> Parser:
         "show", help="print records", description="Prints the first records of a dataset."
     )
     show_parser.add_argument("dataset", help="the dataset's directory")
-    show_parser.add_argument("--split", help="of this split alone (default: of each)")
+    show_parser.add_argument("--split", help="only this split (default: every split)")
     show_parser.add_argument(
-        "--limit", type=int, default=3, metavar="N", help="records (default: 3)"
+        "--limit", type=int, default=3, metavar="N", help="records to print per split (default: 3)"
     )
-    show_parser.add_argument("--images", metavar="DIR", help="write images with boxes drawn there")
+    show_parser.add_argument(
+        "--images", metavar="DIR", help="also write the images there, with their boxes drawn"
+    )
     show_parser.set_defaults(run=_show, parser=show_parser)
+    for command in commands.choices.values():
+        command.add_argument(
+            "--debug", action="store_true", help="print the full traceback of an error"
+        )
     return parser
 
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config, layout = _found(build_config(args))
+    config, layout = _detect_layout(build_config(args))
     try:
         info = build(config, options, source_of(config, layout, scratch_dir(config)))
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
         path = storage.join(config.dataset_dir, name)
-        with contextlib.suppress(RecordError):  # it has not one byte
+        with contextlib.suppress(RecordError):  # it is missing or empty
             storage.read_bytes(FileRef(path=path, length=1))
-            print(f"rejects are listed in {path}", file=sys.stderr)
+            print(f"the rejects are listed in {path}", file=sys.stderr)
         raise
     print(summary.of_dataset(info), file=sys.stderr)
     print(info.directory)
 
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config, layout = _found(build_config(args))
+    config, layout = _detect_layout(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
         made = plan(config, options, source_of(config, layout, scratch))
     print(summary.of_plan(made, config.split, declared=bool(config.schema)))
@@ -183,8 +208,8 @@ def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
         raise made.problem
 
 
-def _found(config: BuildConfig) -> tuple[BuildConfig, Layout]:
-    """The layout of the configured input, settled with it; says on stderr what was found."""
+def _detect_layout(config: BuildConfig) -> tuple[BuildConfig, Layout]:
+    """`config` completed from the layout of its input, and the layout; prints it on stderr."""
     layout = find_layout(config)
     print(f"found {layout.found}", file=sys.stderr)
     return settled(config, layout), layout
@@ -211,26 +236,28 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
     if problems:
         raise DatasetDamagedError(
             f"{info.directory} does not verify: {summary.counted(len(problems), 'problem')}; build "
-            "it again, or restore the files named above"
+            "it again, or restore the files listed above"
         )
     shards = sum(map(len, info.splits.values()))
     records = sum(map(info.num_records, info.splits))
     print(
         f"{summary.counted(records, 'record')} in {summary.counted(shards, 'shard')} of "
-        f"{summary.counted(len(info.splits), 'split')}: all well"
+        f"{summary.counted(len(info.splits), 'split')}: no problems"
     )
 
 
 def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
     info = open_dataset(args.dataset)
     if args.split and args.split not in info.splits:
-        raise ConfigError(f"there is no split {args.split!r}; there are {', '.join(info.splits)}")
+        raise ConfigError(
+            f"there is no split {args.split!r}; the splits are {', '.join(info.splits)}"
+        )
     if args.limit < 0:
-        raise ConfigError(f"--limit {args.limit}: give 0 records or more")
+        raise ConfigError(f"--limit {args.limit} is negative; give 0 or more records")
     if args.images:
-        shown = write_images(info, args.split, args.limit, Path(args.images))
+        records = write_images(info, args.split, args.limit, Path(args.images))
     else:
-        shown = ((name, each, None) for name, each in examples(info, args.split, args.limit))
-    for name, example, path in shown:
+        records = ((name, each, None) for name, each in examples(info, args.split, args.limit))
+    for name, example, path in records:
         text = as_text(example, info.features)
         print(f"--- {name}{f', drawn in {path}' if path else ''}\n{text}")

@@ -17,7 +17,7 @@ Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 Rectangle = tuple[float, float, float, float]
 
-# Distinct from each other and from most photographs; further classes go round the wheel again.
+# Distinct from each other and in most photographs; more classes repeat them.
 COLORS: tuple[Color, ...] = (
     (230, 25, 75), (60, 180, 75), (0, 110, 230), (255, 190, 0), (200, 50, 230), (0, 200, 210),
     (245, 120, 20), (150, 220, 30), (250, 130, 190), (110, 70, 220), (0, 128, 128), (150, 75, 20),
@@ -48,17 +48,17 @@ def draw(
     classes: Sequence[str] = (),
     image_format: Literal["jpeg", "png"] = "jpeg",
 ) -> bytes:
-    """An encoded image with its boxes, their names and keypoints, and below it its own label.
+    """An encoded image with its boxes, their names and keypoints, and its own label below it.
 
-    Lines and letters are as large as the image demands; an image of fewer than 400 pixels a
-    side is enlarged by a whole factor. Pillow's own font is used, which has Latin letters.
+    Lines and letters scale with the image; an image whose longer side is under 400 pixels is
+    enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
 
     Args:
-        data: The image as stored, upright: JPEG, PNG, or what else Pillow reads.
+        data: The image as stored, upright: JPEG, PNG, or any format that Pillow reads.
         boxes: In format "rel_xyxy".
         label: The class of the whole image.
-        classes: All classes in order, so that each has a colour of its own; without them the
-            colour follows from the name alone.
+        classes: All classes in order, so that each has its own colour; without them the colour
+            follows from the name.
         image_format: "jpeg" or "png": of the result.
 
     Raises:
@@ -123,12 +123,12 @@ def _draw_boxes(canvas: _Canvas, boxes: Boxes, classes: Sequence[str]) -> None:
         )
     for triples in boxes.keypoints:
         _draw_keypoints(canvas, triples)
-    taken: list[Rectangle] = []
+    tags: list[Rectangle] = []
     for index in order:
         if names[index]:
-            taken.append(
+            tags.append(
                 _draw_tag(
-                    canvas, names[index], in_pixels[index], color_of(names[index], classes), taken
+                    canvas, names[index], in_pixels[index], color_of(names[index], classes), tags
                 )
             )
 
@@ -142,9 +142,9 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 
 def _draw_tag(
-    canvas: _Canvas, name: str, box: Rectangle, color: Color, taken: list[Rectangle]
+    canvas: _Canvas, name: str, box: Rectangle, color: Color, tags: list[Rectangle]
 ) -> Rectangle:
-    """Draws a name on a filled ground at its box, where no other name is if possible."""
+    """Draws a name on a filled background at its box, clear of other names if possible."""
     padding = canvas.line + 1
     name = _shortened(canvas.draw, name, canvas.width - 2 * padding, canvas.font)
     left, top, right, bottom = canvas.draw.textbbox((0, 0), name, font=canvas.font)
@@ -163,7 +163,7 @@ def _draw_tag(
         inside_x = max(0.0, min(x, canvas.width - width))
         inside_y = max(0.0, min(y, canvas.height - height))
         places.append((inside_x, inside_y, inside_x + width, inside_y + height))
-    free = (place for place in places if not any(_overlap(place, other) for other in taken))
+    free = (place for place in places if not any(_overlap(place, other) for other in tags))
     place = next(free, places[0])
     canvas.draw.rectangle(place, fill=color)
     canvas.draw.text(
@@ -190,7 +190,7 @@ def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
 
 
 def _shortened(draw: ImageDraw.ImageDraw, text: str, width: float, font: Font) -> str:
-    """`text`, or as much of it as `width` pixels hold, at least a letter."""
+    """`text`, or as much of it as fits into `width` pixels, at least one letter."""
     if draw.textlength(text, font=font) <= width:
         return text
     length = bisect.bisect_right(

@@ -25,86 +25,118 @@ from beam_pipeline.schema.declaration import read_schema
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
-    """Adds every option that makes a BuildConfig."""
+    """Adds every option of a BuildConfig."""
     default = BuildConfig(name="default")
     parser.add_argument(
-        "input", help="folder or file to read; or a pattern of files that hold many records each"
+        "input", help="folder or file to read, or a pattern of files with many records each"
     )
-    add = parser.add_argument_group("what is read").add_argument
+    add = parser.add_argument_group("input").add_argument
     add(
         "--layout",
         choices=LAYOUTS,
         default="auto",
-        help="how the input is laid out (default: look)",
+        help="how the input is laid out (default: detect it)",
     )
-    add("--image-root", default="", metavar="DIR", help="where a manifest's or COCO's paths start")
-    add("--image-column", default="", metavar="NAME", help="a manifest's column of image paths")
-    add("--audio-column", default="", metavar="NAME", help="a manifest's column of sound paths")
-    add("--label-column", default="", metavar="A[,B]", help="a manifest's columns of class names")
-    add("--split-column", default="", metavar="NAME", help="a manifest's column of splits")
+    add(
+        "--image-root",
+        default="",
+        metavar="DIR",
+        help="folder that the paths in a manifest or COCO file are relative to",
+    )
+    add("--image-column", default="", metavar="NAME", help="manifest column with image paths")
+    add("--audio-column", default="", metavar="NAME", help="manifest column with audio paths")
+    add("--label-column", default="", metavar="A[,B]", help="manifest columns with class names")
+    add("--split-column", default="", metavar="NAME", help="manifest column with split names")
     add(
         "--column-names",
         type=parse_names,
         default=(),
         metavar="A,B",
-        help="a CSV's columns, where it has no header",
+        help="column names of a CSV file without a header",
     )
     add(
         "--ignore-columns",
         type=parse_names,
         default=(),
         metavar="A,B",
-        help="columns of a manifest to leave out",
+        help="manifest columns to leave out",
     )
     add(
         "--missing-numbers",
         choices=MISSING_NUMBERS,
         default=default.missing_numbers,
-        help="rows without a number: reject (default), or store nan",
+        help="rows without a number: reject them (default), or store nan",
     )
-    add("--box-format", choices=FORMATS, default="", help="a manifest's box format")
+    add("--box-format", choices=FORMATS, default="", help="format of the boxes in a manifest")
     add_schema(add)
     add(
         "--path-pattern",
         default="",
         metavar="P",
-        help="what files' paths say, such as '{label}_{speaker}_{index}'",
+        help="features in the files' paths, such as '{label}_{speaker}_{index}'",
     )
-    add = parser.add_argument_group("what is checked").add_argument
+    add = parser.add_argument_group("checks").add_argument
     add(
         "--max-bad-fraction",
         type=float,
         default=0.0,
         metavar="F",
-        help="bad records to accept, 0..1",
+        help="largest accepted fraction of bad records, 0 to 1 (default: 0)",
     )
-    add("--duplicates", choices=DUPLICATE_POLICIES, default="keep", help="images met twice")
+    add(
+        "--duplicates",
+        choices=DUPLICATE_POLICIES,
+        default="keep",
+        help="records with the same files: keep all (default), drop all but one, or fail",
+    )
     add(
         "--box-policy",
         choices=POLICIES,
         default="clip",
-        help="boxes that reach outside: clip (default), drop the box, or error: reject the image",
+        help="boxes that reach outside the image: clip (default), drop the box, or error to "
+        "reject the image",
     )
     add(
         "--max-image-pixels",
         type=int,
         default=default.image.max_pixels,
         metavar="N",
-        help="refuse larger images before decoding (default: %(default)s)",
+        help="reject larger images before they are decoded (default: %(default)s)",
     )
-    add = parser.add_argument_group("how images are stored").add_argument
-    add("--image-max-side", type=int, metavar="PX", help="shrink images with a longer side")
+    add = parser.add_argument_group("stored images").add_argument
+    add(
+        "--image-max-side",
+        type=int,
+        metavar="PX",
+        help="shrink images whose longer side exceeds this",
+    )
     add("--image-size", type=parse_size, metavar="S|WxH", help="stretch every image to this size")
-    add("--image-format", choices=("keep", "jpeg", "png"), default="keep")
-    add("--jpeg-quality", type=int, default=default.image.jpeg_quality, metavar="Q")
-    add = parser.add_argument_group("how sounds and texts are stored").add_argument
-    add("--audio-sample-rate", type=int, metavar="HZ", help="resample (default: keep)")
-    add("--audio-mono", action="store_true", help="average the channels")
+    add(
+        "--image-format",
+        choices=("keep", "jpeg", "png"),
+        default="keep",
+        help="convert images to this format (default: keep)",
+    )
+    add(
+        "--jpeg-quality",
+        type=int,
+        default=default.image.jpeg_quality,
+        metavar="Q",
+        help="of JPEGs that are encoded again (default: %(default)s)",
+    )
+    add = parser.add_argument_group("stored audio and text").add_argument
+    add(
+        "--audio-sample-rate",
+        type=int,
+        metavar="HZ",
+        help="resample to this rate (default: keep each file's)",
+    )
+    add("--audio-mono", action="store_true", help="average the channels into one")
     add(
         "--tokenizer",
         default="",
         metavar="FILE",
-        help="sentencepiece .model or tokenizers .json: adds <text>/tokens",
+        help="sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
     )
     add = parser.add_argument_group("splits and shards").add_argument
     add(
@@ -112,35 +144,49 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         type=parse_fractions,
         default=None,
         metavar="A=F,…",
-        help="fractions, where the layout has no splits (default: train=1)",
+        help="fraction of each split, where the input states no splits (default: train=1)",
     )
     add(
-        "--group-by", default="", metavar="COLUMN|LEVEL", help="keep records alike in this together"
+        "--group-by",
+        default="",
+        metavar="COLUMN|LEVEL",
+        help="keep records with the same value of this in one split",
     )
-    add("--seed", type=int, default=0, help="salt of split and order (default: 0)")
-    add("--num-shards", type=parse_shards, metavar="N|A=N,…", help="shards of each split")
+    add("--seed", type=int, default=0, help="decides split and order (default: 0)")
+    add(
+        "--num-shards",
+        type=parse_shards,
+        metavar="N|A=N,…",
+        help="number of shards per split (default: by size)",
+    )
     add(
         "--target-shard-bytes",
         type=parse_bytes,
         default=default.target_shard_bytes,
         metavar="SIZE",
-        help="bytes a shard aims at (default: 128MiB)",
+        help="approximate size of a shard (default: 128MiB)",
     )
-    add("--compression", choices=COMPRESSIONS, default="none")
-    add = parser.add_argument_group("where it goes").add_argument
-    add("--name", default="", help="the dataset's name (default: the input's)")
+    add("--compression", choices=COMPRESSIONS, default="none", help="of the shards (default: none)")
+    add = parser.add_argument_group("output").add_argument
+    add("--name", default="", help="the dataset's name (default: from the input's)")
     add("--version", default="1.0.0", help="the dataset's version (default: 1.0.0)")
     add("--overwrite", action="store_true", help="replace a finished dataset")
-    add("--threads", type=int, default=0, metavar="N", help="reads at once in a worker (0: choose)")
+    add(
+        "--threads",
+        type=int,
+        default=0,
+        metavar="N",
+        help="parallel reads per worker (default: 0, chosen by file size)",
+    )
 
 
 def add_schema(add: Callable[..., object]) -> None:
-    """Adds what says what records hold, by an `add_argument`."""
+    """Adds, by an `add_argument`, the options that declare features and classes."""
     add(
         "--schema",
         default="",
         metavar="FILE",
-        help="JSON or YAML that declares the features (default: look at all records)",
+        help="JSON or YAML file that declares the features (default: infer them from all records)",
     )
     add(
         "--classes",
@@ -148,7 +194,7 @@ def add_schema(add: Callable[..., object]) -> None:
         type=parse_classes,
         default=(),
         metavar="A,B|FILE",
-        help="class names in order (default: the layout's, else sorted)",
+        help="class names in order (default: the input's order, else sorted)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Show: records as text, and images with their boxes drawn."""
+"""`show`: records as text, and images with their boxes drawn."""
 
 import itertools
 import math
@@ -13,25 +13,25 @@ from beam_pipeline.records import Boxes
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import form_of
 
-_SHOWN_CHARACTERS = 80
-_SHOWN_VALUES = 8
+_MAX_CHARACTERS = 80
+_MAX_VALUES = 8
 
 
 def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str:
-    """The Example as aligned lines `key  value`; long values are cut, binary ones counted.
+    """The Example as aligned lines `key  value`; long values are cut, binary ones give their size.
 
-    Where `features` say what a key holds, arrays have their type and shape, sounds their length.
+    Where `features` declare a key, arrays show their type and shape, audio its length.
     """
     width = max(map(len, example), default=0)
     of_key = {feature.key: feature for feature in features}
     return "\n".join(
-        f"{key:{width}}  {_shown(value)}{_note(of_key.get(key), example)}"
+        f"{key:{width}}  {_values_text(value)}{_note(of_key.get(key), example)}"
         for key, value in example.items()
     )
 
 
 def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
-    """What is known of a key's values beside the values."""
+    """The type and shape of an array, or the length of audio, in brackets."""
     match feature:
         case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
             return f" ({feature.dtype} {_sizes(feature, example[feature.key])})"
@@ -51,23 +51,25 @@ def _sizes(feature: Feature, values: Sequence[Any]) -> str:
     return "×".join(map(str, (*rows, *inner))) or "scalar"
 
 
-def _shown(values: Sequence[Any]) -> str:
-    texts = [_shown_value(value) for value in values[:_SHOWN_VALUES]]
-    more = f" … {len(values)} values" if len(values) > _SHOWN_VALUES else ""
+def _values_text(values: Sequence[Any]) -> str:
+    texts = [_value_text(value) for value in values[:_MAX_VALUES]]
+    more = f" … {len(values)} values" if len(values) > _MAX_VALUES else ""
     if len(values) == 1:
         return texts[0]
     return f"[{', '.join(texts)}{more}]"
 
 
-def _shown_value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     match value:
         case bytes():
             if not value:
                 return ""
             text = value.decode() if form_of(value) == "text" else ""
-            if not 0 < len(text) <= _SHOWN_CHARACTERS:
+            if not 0 < len(text) <= _MAX_CHARACTERS:
                 return f"<{len(value):,} bytes>"
-            return text if text.isprintable() else repr(text)  # a terminal may do what it says
+            return (
+                text if text.isprintable() else repr(text)
+            )  # control characters act on a terminal
         case float():
             return f"{value:.4g}"
         case _:
@@ -83,7 +85,7 @@ def examples(
             yield name, example
 
 
-def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
+def draw_example(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
     """The example's image with boxes and class names on it, as JPEG; None without an image."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
@@ -98,12 +100,12 @@ def drawn(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | No
 
 
 def _label(feature: Feature, example: Mapping[str, Any]) -> str:
-    """The names of the record's classes, as far as there are any."""
+    """The names of the record's classes, joined by commas."""
     if not feature.bare:
         texts = example[f"{feature.key.removesuffix('/label')}/text"]
         return ", ".join(text.decode() for text in texts)
-    stored = example.get(feature.key, [])
-    numbers = (number - feature.label_offset for number in stored if number >= 0)
+    values = example.get(feature.key, [])
+    numbers = (number - feature.label_offset for number in values if number >= 0)
     return ", ".join(feature.classes[number] for number in numbers)
 
 
@@ -127,7 +129,7 @@ def write_images(
     """Like `examples`, with the path of the image written into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, (name, example) in enumerate(examples(info, split, limit)):
-        image = drawn(info.features, example)
+        image = draw_example(info.features, example)
         path = None
         if image is not None:
             stem = Path(example.get("image/filename", [b"record"])[0].decode()).stem

@@ -1,4 +1,4 @@
-"""What a build made, or would make, in a few lines for a person."""
+"""The result of a build, or of a plan, in a few lines for a person."""
 
 import math
 import re
@@ -11,11 +11,11 @@ from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed
-from beam_pipeline.schema.stored_inference import taken_for_granted
+from beam_pipeline.schema.stored_inference import describe_guesses
 
 
 def of_dataset(info: DatasetInfo) -> str:
-    """A finished dataset."""
+    """The summary of a finished dataset."""
     lines = [
         f"{split}: {counted(info.num_records(split), 'record')} in "
         f"{counted(len(shards), 'shard')}, "
@@ -23,17 +23,17 @@ def of_dataset(info: DatasetInfo) -> str:
         for split, shards in info.splits.items()
     ]
     config = info.metadata["config"]
-    if config.get("adopted"):  # nobody has seen a plan of it
+    if config.get("adopted"):  # an adopted dataset has no plan to show them
         lines += [_feature(feature, Observed()) for feature in info.features]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
-    lines += [] if config.get("schema") else _taken_for_granted(info.features)
+    lines += [] if config.get("schema") else _guesses(info.features)
     lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
-    lines += _mostly_left_out(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
+    lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
     lines += _rounded(info.features, info.metadata.get("rounded", {}))
-    if duplicates := info.metadata.get("duplicates"):  # an adopted one has none
+    if duplicates := info.metadata.get("duplicates"):  # an adopted dataset has none
         lines += _duplicates(
             duplicates["groups"],
             duplicates["records"],
@@ -44,13 +44,13 @@ def of_dataset(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = False) -> str:
-    """What a build that was asked for `wanted_splits` would make.
+def of_plan(plan: Plan, split_names: Collection[str], *, declared: bool = False) -> str:
+    """The summary of what a build would write.
 
     Args:
         plan: The plan.
-        wanted_splits: The names in `--split`.
-        declared: Whether a user declared the schema.
+        split_names: The names in `--split`.
+        declared: Whether the user declares the schema.
     """
     census = plan.census
     lines = [
@@ -59,15 +59,15 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
         f"{_size(cut.num_bytes)}"
         for split, cut in plan.splits.items()
     ]
-    lines += [] if plan.problem else _empty_splits(wanted_splits, plan.splits)
+    lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
     lines += [
         _feature(each, census.observed.get(each.name, Observed()), census.num_records)
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
-    lines += [] if declared else _taken_for_granted(plan.schema)
+    lines += [] if declared else _guesses(plan.schema)
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
-    lines += _mostly_left_out(census.rejected, census.num_records)
+    lines += _warn_of_rejects(census.rejected, census.num_records)
     lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
     lines += _counted("changed", dict(sorted(census.notes.items())))
     lines += _rounded(plan.schema, plan.rounded)
@@ -75,13 +75,13 @@ def of_plan(plan: Plan, wanted_splits: Collection[str], *, declared: bool = Fals
     return "\n".join(lines)
 
 
-def _feature(feature: Feature, seen: Observed, num_records: int = 0) -> str:
-    """A feature's type, and what its values are: "feature age: scalar int64, 17 to 90".
+def _feature(feature: Feature, statistics: Observed, num_records: int = 0) -> str:
+    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 
     Args:
         feature: The feature.
-        seen: Its values.
-        num_records: Of all records; those that others wrote may lack the feature.
+        statistics: Of its values.
+        num_records: Of the dataset; records of existing TFRecords may lack the feature.
     """
     facts = [" ".join([feature.kind, *_type(feature)])]
     match feature.kind:
@@ -92,23 +92,23 @@ def _feature(feature: Feature, seen: Observed, num_records: int = 0) -> str:
             facts += [f"{feature.sample_rate:,} Hz"] if feature.sample_rate else []
             channels = feature.shape[1] if feature.shape[1:] else None
             facts += [counted(channels, "channel")] if channels else []
-            # Of others' bytes the samples are not counted.
-            facts += [] if seen.lists else _lengths(seen.lengths, "sample")
+            # The audio of existing TFRecords is not decoded: its length is unknown.
+            facts += [] if statistics.lists else _lengths(statistics.lengths, "sample")
         case "class_label" | "boxes":
             facts += [_count_classes(feature.classes)]
             if feature.shape == (None,):
-                lengths = _list_lengths(seen, num_records)
-                facts += [f"{each} a record" for each in _lengths(lengths, "class")]
+                lengths = _list_lengths(statistics, num_records)
+                facts += [f"{each} per record" for each in _lengths(lengths, "class")]
             facts += ["none in some records"] if feature.default is not None else []
         case "text":
-            facts += _lengths(seen.lengths, "character")
+            facts += _lengths(statistics.lengths, "character")
         case "sequence":
             inner = math.prod(size for size in feature.shape if size is not None)
-            lengths = _list_lengths(seen, num_records, max(1, inner))
+            lengths = _list_lengths(statistics, num_records, max(1, inner))
             facts += _lengths(lengths, "row" if feature.shape[1:] else "value")
-            facts += _range(seen)
+            facts += _range(statistics)
         case "scalar" | "tensor":
-            facts += _range(seen)
+            facts += _range(statistics)
     name = (
         feature.name if feature.name.strip() and feature.name.isprintable() else repr(feature.name)
     )
@@ -116,9 +116,9 @@ def _feature(feature: Feature, seen: Observed, num_records: int = 0) -> str:
 
 
 def _type(feature: Feature) -> Iterator[str]:
-    """What the values are made of and how they are stored, in a few words."""
+    """The format, dtype, shape and encoding of the values, where they matter."""
     if feature.format:
-        yield feature.format if feature.format != "mixed" else "of several formats"
+        yield feature.format if feature.format != "mixed" else "in several formats"
     if feature.kind in ("scalar", "tensor", "sequence"):
         yield feature.dtype
     if feature.kind == "tensor" or (feature.kind == "sequence" and feature.shape[1:]):
@@ -132,15 +132,15 @@ def _count_classes(classes: Collection[str]) -> str:
 
 
 def _list_lengths(
-    seen: Observed, num_records: int, values_a_row: int = 1
+    statistics: Observed, num_records: int, values_per_row: int = 1
 ) -> tuple[int, int] | None:
-    """(shortest, longest) of lists; others' are counted by values, and a missing one is empty."""
-    if not seen.lists or not seen.lists.lengths:
-        return seen.lengths
-    shortest, longest = seen.lists.lengths
-    if seen.dtypes.total() < num_records:
+    """(shortest, longest) in rows; a list that a record lacks is empty."""
+    if not statistics.lists or not statistics.lists.lengths:
+        return statistics.lengths
+    shortest, longest = statistics.lists.lengths
+    if statistics.dtypes.total() < num_records:
         shortest = 0
-    return shortest // values_a_row, longest // values_a_row
+    return shortest // values_per_row, longest // values_per_row
 
 
 def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
@@ -153,46 +153,46 @@ def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
     return [f"{shortest:,} to {longest:,} {plural}"]
 
 
-def _range(seen: Observed) -> list[str]:
-    missing = [f"nan in {counted(seen.nans, 'record')}"] if seen.nans else []
-    if seen.minimum is None or seen.maximum is None:
+def _range(statistics: Observed) -> list[str]:
+    missing = [f"nan in {counted(statistics.nans, 'record')}"] if statistics.nans else []
+    if statistics.minimum is None or statistics.maximum is None:
         return missing
     minimum, maximum = (
         f"{each:,}" if isinstance(each, int) else f"{each:,.6g}"
-        for each in (seen.minimum, seen.maximum)
+        for each in (statistics.minimum, statistics.maximum)
     )
     return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}", *missing]
 
 
 def _missing_shards(info: DatasetInfo) -> list[str]:
-    """A warning where others' names of shards tell of more than are there."""
+    """A warning where a shard's name states more shards than there are."""
     return [
-        f"warning: {split} has {len(shards):,} of the {int(stated):,} shards that "
-        f"{shards[0].file} tells of"
+        f"warning: {split} has {len(shards):,} of the {int(total):,} shards that "
+        f"the name {shards[0].file} states"
         for split, shards in info.splits.items()
-        for stated in re.findall(r"-of-(\d{5,})", shards[0].file)
-        if int(stated) != len(shards)
+        for total in re.findall(r"-of-(\d{5,})", shards[0].file)
+        if int(total) != len(shards)
     ]
 
 
-def _taken_for_granted(schema: Iterable[Feature]) -> list[str]:
-    """What other people's raw bytes were taken for without proof."""
-    return [f"note: {sentence}" for sentence in taken_for_granted(schema)]
+def _guesses(schema: Iterable[Feature]) -> list[str]:
+    """Types of raw bytes in existing TFRecords that were guessed."""
+    return [f"note: {sentence}" for sentence in describe_guesses(schema)]
 
 
 def _rounded(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
-    """Features whose large numbers lose digits."""
-    return [f"note: {sentence}" for sentence in rounding.told(schema, rounded)]
+    """Features whose large numbers lose digits as float32."""
+    return [f"note: {sentence}" for sentence in rounding.describe(schema, rounded)]
 
 
-def _mostly_left_out(rejected: Mapping[str, int], num_records: int) -> list[str]:
-    """A warning where the input may have been taken for something else."""
-    left_out = sum(count for reason, count in rejected.items() if reason != "duplicate")
-    if left_out <= num_records:
+def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> list[str]:
+    """A warning where more is rejected than used: the layout may be the wrong one."""
+    num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
+    if num_rejected <= num_records:
         return []
     return [
-        f"warning: {left_out:,} files or records were left out and {num_records:,} used; is this "
-        "the right input, and the right --layout?"
+        f"warning: {num_rejected:,} files or records were rejected and {num_records:,} used; are "
+        "the input and the --layout right?"
     ]
 
 
@@ -201,14 +201,14 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _empty_splits(wanted: Collection[str], splits: Collection[str]) -> list[str]:
-    """A warning where splits that the user named are not there; one alone is the default."""
-    empty = [name for name in wanted if name not in splits]
-    if len(wanted) < 2 or not empty:
+def _empty_splits(split_names: Collection[str], splits: Collection[str]) -> list[str]:
+    """A warning where a split of `--split` has no records; a single name is the default."""
+    empty = [name for name in split_names if name not in splits]
+    if len(split_names) < 2 or not empty:
         return []
     return [
-        f"warning: no record is in {', '.join(empty)} of --split: the input states splits itself, "
-        "which are kept, or --group-by makes too few groups"
+        f"warning: --split names {', '.join(empty)}, which got no records: the input states its "
+        "own splits, or --group-by makes too few groups"
     ]
 
 
@@ -239,18 +239,21 @@ def _duplicates(
 ) -> list[str]:
     if not groups:
         return []
-    lines = [f"duplicates: {records:,} records share {groups:,} contents"]
+    lines = [f"duplicates: {records:,} records in {counted(groups, 'group')} of equal content"]
     if across_splits:
         lines.append(
-            f"warning: {across_splits:,} contents are in more than one split, so a model is "
-            "tested on what it was trained on; --duplicates drop removes them"
+            f"warning: groups of duplicates in more than one split: {across_splits:,}; a model "
+            "would be tested on its training data; --duplicates drop removes them"
         )
     if conflicting:
         keys, labels = examples[0]
-        told = ", ".join(
+        group = ", ".join(
             f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
         )
-        lines.append(f"warning: {conflicting:,} contents are annotated in several ways: {told}")
+        lines.append(
+            f"warning: groups of duplicates with different annotations: {conflicting:,}, such as "
+            f"{group}"
+        )
     return lines
 
 

@@ -27,7 +27,7 @@ def is_rounded(number: float) -> bool:
     return float(stored) != wide and float(str(stored)) != wide
 
 
-def told(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
+def describe(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
     """A sentence for each feature that is stored as float32, which rounds its numbers.
 
     Args:

@@ -81,7 +81,7 @@ def complete_feature(feature: Feature, seen: Observed, declared: Iterable[str]) 
     return feature
 
 
-def taken_for_granted(schema: Iterable[Feature]) -> list[str]:
+def describe_guesses(schema: Iterable[Feature]) -> list[str]:
     """What inferred features were taken for without proof, a sentence each."""
     return [
         f"{feature.name}: {_raw_bytes(feature):,} raw bytes a record are taken for {feature.dtype} "

@@ -20,7 +20,7 @@ def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
 
     done = command("beam_pipeline", "verify", directory, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "24 records in 4 shards of 2 splits: all well" in done.stdout
+    assert "24 records in 4 shards of 2 splits: no problems" in done.stdout
 
     done = command(
         "beam_pipeline", "show", directory, "--images", "shown", "--limit", 2, cwd=tmp_path

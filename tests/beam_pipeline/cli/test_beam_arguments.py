@@ -1,4 +1,4 @@
-"""Arguments: ours are read or refused with a hint, Beam's are passed on."""
+"""Arguments: the package's own are read or refused with a hint, Beam's are passed on."""
 
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
@@ -19,10 +19,10 @@ def test_beams_own_options_pass_through(parser):
     _, unknown = parser.parse_known_args(
         ["photos", "--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"]
     )
-    found = beam_options(unknown, parser)
-    assert found.view_as(DirectOptions).direct_num_workers == 2
-    assert found.view_as(StandardOptions).runner == "FlinkRunner"
-    assert found.view_as(StandardOptions).streaming
+    options = beam_options(unknown, parser)
+    assert options.view_as(DirectOptions).direct_num_workers == 2
+    assert options.view_as(StandardOptions).runner == "FlinkRunner"
+    assert options.view_as(StandardOptions).streaming
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_an_unknown_option_suggests_the_near_one(parser, unknown, near):
         beam_options([unknown], parser)
 
 
-def test_an_option_like_no_other_points_to_the_help(parser):
+def test_an_option_unlike_any_other_points_to_the_help(parser):
     with pytest.raises(ConfigError, match=r"unknown argument --zzqq \(see `build --help`\)"):
         beam_options(["--zzqq"], parser)
 
 
-def test_a_pattern_that_the_shell_has_spread(parser):
+def test_a_pattern_that_the_shell_expanded(parser):
     with pytest.raises(ConfigError, match=r"unknown argument b\.tar; .* pattern .* in quotes"):
         beam_options(["b.tar", "c.tar"], parser)
 
@@ -64,7 +64,7 @@ def test_a_bad_value_is_a_configuration_error(parser):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "ours", "theirs"),
+    ("arguments", "own", "beams"),
     [
         pytest.param(["build", "IN"], ["build", "IN"], [], id="none of Beam's"),
         pytest.param(
@@ -77,16 +77,16 @@ def test_a_bad_value_is_a_configuration_error(parser):
             ["build", "IN", "--output", "X", "--runner=FlinkRunner", "--streaming"],
             ["build", "IN", "--output", "X"],
             ["--runner=FlinkRunner", "--streaming"],
-            id="behind it",
+            id="after it",
         ),
-        pytest.param(["build", "--zzqq", "3"], ["build", "--zzqq", "3"], [], id="nobody's"),
+        pytest.param(["build", "--zzqq", "3"], ["build", "--zzqq", "3"], [], id="unknown to both"),
         pytest.param(
             ["build", "--labels", "a,b", "--label", "team=a"],
             ["build", "--labels", "a,b"],
             ["--label", "team=a"],
-            id="ours and Dataflow's",
+            id="an option of both",
         ),
     ],
 )
-def test_options_of_beams_go_with_their_values(arguments, ours, theirs):
-    assert split_arguments(arguments) == (ours, theirs)
+def test_options_of_beams_go_with_their_values(arguments, own, beams):
+    assert split_arguments(arguments) == (own, beams)

@@ -1,4 +1,4 @@
-"""What a person reads when a command fails."""
+"""What a command prints when it fails."""
 
 import errno
 import logging
@@ -39,28 +39,68 @@ FORBIDDEN = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/data/cell
         pytest.param(
             raised(RuntimeError("of Beam's"), FULL),
             1,
-            "error: No space left on device; mend that and run the same command again",
+            "error: No space left on device; fix that and run the same command again",
             id="full disk",
         ),
-        pytest.param(FORBIDDEN, 1, "error: Permission denied: /data/cells; mend", id="forbidden"),
+        pytest.param(FORBIDDEN, 1, "error: Permission denied: /data/cells; fix", id="forbidden"),
         pytest.param(
             raised(RuntimeError("of Beam's"), KeyboardInterrupt()), 130, "interrupted;", id="Ctrl-C"
         ),
     ],
 )
-def test_a_failure_is_told_in_one_line(monkeypatch, capsys, error, code, message):
+def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, message):
     def fail(args, options):
         raise error
 
     monkeypatch.setattr(commands, "_verify", fail)
 
     assert commands.main(["verify", "anything"]) == code
-    told = capsys.readouterr().err
-    assert told.startswith(message)
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(message)
+    assert stderr.count("\n") == 1
 
 
-def test_what_nobody_foresaw_keeps_its_traceback(monkeypatch):
+@pytest.mark.parametrize(
+    ("arguments", "code", "exception", "message"),
+    [
+        pytest.param(
+            ["verify", "/nosuch"],
+            2,
+            "ConfigError: ",
+            "error: /nosuch is no finished dataset",
+            id="an expected error",
+        ),
+        pytest.param(
+            ["build", "/nosuch", "--spilt", "a=1"], 2, "ConfigError: ", "error: ", id="usage"
+        ),
+    ],
+)
+def test_debug_adds_the_traceback(capsys, arguments, code, exception, message):
+    assert commands.main(arguments) == code
+    (line,) = capsys.readouterr().err.splitlines()
+
+    assert commands.main([*arguments, "--debug"]) == code
+    first, *_, exception_line, last = capsys.readouterr().err.splitlines()
+
+    assert first == "Traceback (most recent call last):"
+    assert exception in exception_line
+    assert line.startswith(message)
+    assert last == line
+
+
+def test_debug_shows_what_led_to_an_error(monkeypatch, capsys):
+    def fail(args, options):
+        raise raised(RuntimeError("of Beam's"), FULL)
+
+    monkeypatch.setattr(commands, "_verify", fail)
+
+    assert commands.main(["verify", "anything", "--debug"]) == 1
+    stderr = capsys.readouterr().err
+    assert "OSError: [Errno 28] No space left on device\n" in stderr
+    assert "RuntimeError: of Beam's\nerror: No space left on device; fix" in stderr
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
     error = RuntimeError("a bug")
     error.__cause__ = error  # as `raise error from error` leaves it
 
@@ -76,15 +116,15 @@ def test_what_nobody_foresaw_keeps_its_traceback(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "shown"),
     [
-        pytest.param(DataError("3 are bad"), False, id="told by main"),
+        pytest.param(DataError("3 are bad"), False, id="reported by main"),
         pytest.param(FULL, False, id="a full disk"),
         pytest.param(ValueError("a bug"), True, id="a bug"),
     ],
 )
-def test_beam_logs_only_what_main_does_not_tell(error, shown):
+def test_beam_logs_only_what_main_does_not_report(error, shown):
     logger = logging.getLogger("apache_beam.runners.common")
     record = logger.makeRecord(
         logger.name, logging.ERROR, __file__, 1, error, (), (type(error), error, None)
     )
 
-    assert commands._is_news(record) is shown
+    assert commands._is_unreported(record) is shown

@@ -1,4 +1,4 @@
-"""What the words of the command line mean, or how they are to be written."""
+"""Values of the command line, and the messages where they cannot be read."""
 
 import argparse
 
@@ -25,8 +25,8 @@ def test_parse_bytes(text, expected):
 
 
 @pytest.mark.parametrize("text", ["", "big", "1.2.3MB", "-5MB", "5 apples", ".", "MiB"])
-def test_what_is_no_size(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no size; write it as 128MiB"):
+def test_not_a_size(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size; write it as 128MiB"):
         option_values.parse_bytes(text)
 
 
@@ -59,10 +59,10 @@ def test_parse(parse, text, expected):
         (option_values.parse_fractions, "a=0.5,a=0.5", "names a split twice"),
         (option_values.parse_shards, "train=1.5", "write it as 8 or train=8,test=1"),
         (option_values.parse_shards, "few", "write it as 8 or train=8,test=1"),
-        (option_values.parse_size, "640*480", "is no size"),
+        (option_values.parse_size, "640*480", "is not a size"),
     ],
 )
-def test_what_cannot_be_parsed(parse, text, message):
+def test_unreadable_values(parse, text, message):
     with pytest.raises(argparse.ArgumentTypeError, match=message):
         parse(text)
 

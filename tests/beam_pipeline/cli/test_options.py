@@ -1,4 +1,4 @@
-"""The options of a build: every one arrives in its configuration."""
+"""The options of a build: each one sets its field of the configuration."""
 
 import dataclasses
 
@@ -17,11 +17,11 @@ def parser():
     return parser
 
 
-def test_nothing_said_is_the_default_configuration(parser):
+def test_no_options_give_the_default_configuration(parser):
     assert build_config(parser.parse_args(["photos"])) == BuildConfig(input="photos")
 
 
-def test_every_option_arrives(parser, tmp_path):
+def test_every_option_sets_its_field(parser, tmp_path):
     schema = tmp_path / "schema.json"
     schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
     words = tmp_path / "words.json"

@@ -1,4 +1,4 @@
-"""Records as text, and which of them are shown."""
+"""Records as text, and which of them `show` prints."""
 
 import pytest
 
@@ -14,11 +14,11 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param([b"\xff\xd8"], "<2 bytes>", id="binary"),
         pytest.param([b"x" * 81], "<81 bytes>", id="long text"),
         pytest.param(["a\u00a0b\u200d\n".encode()], r"'a\xa0b\u200d\n'", id="text with odd spaces"),
-        pytest.param([b"\x1b[2J"], "<4 bytes>", id="what a terminal would obey"),
+        pytest.param([b"\x1b[2J"], "<4 bytes>", id="control characters"),
         pytest.param([b""], "", id="empty text"),
         pytest.param([3], "3", id="one number"),
         pytest.param([0.123456], "0.1235", id="a fraction"),
-        pytest.param([], "[]", id="nothing"),
+        pytest.param([], "[]", id="empty list"),
         pytest.param([1, 2], "[1, 2]", id="numbers"),
         pytest.param(list(range(10)), "[0, 1, 2, 3, 4, 5, 6, 7 … 10 values]", id="many numbers"),
     ],
@@ -47,12 +47,12 @@ def test_as_text(values, text):
         ({"kind": "audio", "bare": True, "key": "x"}, [b"\xff"], "<1 bytes>"),
     ],
 )
-def test_what_the_schema_knows(declared, values, text):
+def test_the_schema_adds_types_and_shapes(declared, values, text):
     assert as_text({"x": values}, parse_schema([{"name": "x", **declared}])) == f"x  {text}"
 
 
-@pytest.mark.parametrize(("channels", "told"), [(1, "1 channel"), (2, "2 channels")])
-def test_a_sounds_length(channels, told):
+@pytest.mark.parametrize(("channels", "note"), [(1, "1 channel"), (2, "2 channels")])
+def test_the_length_of_audio(channels, note):
     example = {
         "x/channels": [channels],
         "x/encoded": [b"\xff"],
@@ -60,7 +60,7 @@ def test_a_sounds_length(channels, told):
         "x/sample_rate": [16_000],
     }
     text = as_text(example, parse_schema({"x": "audio"}))
-    assert f"x/encoded      <1 bytes> (0.25 s, 16,000 Hz, {told})" in text
+    assert f"x/encoded      <1 bytes> (0.25 s, 16,000 Hz, {note})" in text
 
 
 def test_keys_are_aligned():
@@ -89,7 +89,7 @@ def directory(tmp_path_factory, class_folders):
         (["--limit", "0"], {}),
     ],
 )
-def test_which_are_shown(directory, capsys, options, shown):
+def test_which_records_are_shown(directory, capsys, options, shown):
     assert commands.main(["show", directory, *options]) == 0
     heads = [line[4:] for line in capsys.readouterr().out.splitlines() if line.startswith("--- ")]
     assert {split: heads.count(split) for split in dict.fromkeys(heads)} == shown
@@ -98,11 +98,11 @@ def test_which_are_shown(directory, capsys, options, shown):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--split", "val"], "there is no split 'val'; there are test, train"),
+        (["--split", "val"], "there is no split 'val'; the splits are test, train"),
         (["--limit", "-1"], "--limit -1"),
         (["--limits", "1"], "did you mean --limit?"),
     ],
 )
-def test_what_cannot_be_shown(directory, capsys, options, message):
+def test_wrong_options(directory, capsys, options, message):
     assert commands.main(["show", directory, *options]) == 2
     assert message in capsys.readouterr().err

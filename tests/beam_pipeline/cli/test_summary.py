@@ -1,4 +1,4 @@
-"""What a person is told of a build."""
+"""The summary that a build prints."""
 
 import numpy as np
 import pytest
@@ -48,15 +48,15 @@ ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"
 
 
 def test_splits_features_classes_rejects_and_changes():
-    told = plan_of(*(image(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
+    lines = plan_of(*(image(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
 
-    assert told[0] == "train: 3 records in 1 shard, about 4.4 KiB"
-    assert "feature image: image jpeg, 12×9 pixels" in told
-    assert "feature label: class_label, 1 class" in told
-    assert "1 class: cat" in told
-    assert "rejected: 1 × truncated image" in told
-    assert "  x.jpg: truncated image (10 bytes are missing)" in told
-    assert "changed: 6 × box clipped" in told
+    assert lines[0] == "train: 3 records in 1 shard, about 4.4 KiB"
+    assert "feature image: image jpeg, 12×9 pixels" in lines
+    assert "feature label: class_label, 1 class" in lines
+    assert "1 class: cat" in lines
+    assert "rejected: 1 × truncated image" in lines
+    assert "  x.jpg: truncated image (10 bytes are missing)" in lines
+    assert "changed: 6 × box clipped" in lines
 
 
 SOUND = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
@@ -85,7 +85,7 @@ def numbers(dtype, *values):
         ([ClassLabel("a"), ClassLabel("b")], "class_label, 2 classes"),
         (
             [ClassLabels(()), ClassLabels(("a", "b"))],
-            "class_label, 2 classes, 0 to 2 classes a record",
+            "class_label, 2 classes, 0 to 2 classes per record",
         ),
         ([numbers("int64", 1, 2), numbers("int64", 7)], "sequence int64, 1 to 2 values, 1 to 7"),
         (
@@ -107,7 +107,7 @@ def test_features(values, expected):
 
 
 def stored(lists):
-    """Records that others wrote, with a list under the key "box", or without it."""
+    """Records of existing TFRecords, with a list under the key "box", or without it."""
     kinds = {int: "int64", float: "float32", bytes: "bytes"}
     return [
         Record(
@@ -144,12 +144,12 @@ def test_features_that_others_wrote(lists, expected):
     ("lists", "expected"),
     [([[1], [2, 3]], "1 to 2 classes"), ([[1], None], "0 to 1 classes"), ([[1]], "1 class")],
 )
-def test_declared_lists_of_classes_that_others_wrote(lists, expected):
+def test_declared_lists_of_classes_in_existing_tfrecords(lists, expected):
     label = Feature(
         name="box", key="box", kind="class_label", dtype="int64", shape=(None,), classes=(*"abcd",)
     )
-    told = plan_of(*stored(lists), schema=(label,)).splitlines()
-    assert f"feature box: class_label, 4 classes, {expected} a record" in told
+    lines = plan_of(*stored(lists), schema=(label,)).splitlines()
+    assert f"feature box: class_label, 4 classes, {expected} per record" in lines
 
 
 @pytest.mark.parametrize(
@@ -176,25 +176,25 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
 @pytest.mark.parametrize(
     ("name", "shown"), [("größe", "größe"), ("", "''"), ("a\nb", r"'a\nb'"), (" ", "' '")]
 )
-def test_names_that_cannot_be_seen(name, shown):
+def test_invisible_names_are_quoted(name, shown):
     assert (
         f"feature {shown}: scalar int64, always 1"
         in plan_of(Record(key="0", features={name: 1})).splitlines()
     )
 
 
-def test_the_same_image_in_two_splits_is_warned_of():
-    told = plan_of(*ACROSS)
-    assert "duplicates: 2 records share 1 contents" in told
-    assert "1 contents are in more than one split" in told
-    assert "--duplicates drop removes them" in told
-    assert "1 contents are annotated in several ways: a.jpg (cat), b.jpg (dog)" in told
+def test_the_same_image_in_two_splits_gives_a_warning():
+    text = plan_of(*ACROSS)
+    assert "duplicates: 2 records in 1 group of equal content" in text
+    assert "duplicates in more than one split: 1;" in text
+    assert "--duplicates drop removes them" in text
+    assert "different annotations: 1, such as a.jpg (cat), b.jpg (dog)" in text
 
 
-def test_what_was_dropped_is_in_one_split_alone():
-    told = plan_of(*ACROSS, duplicates="drop")
-    assert "rejected: 1 × duplicate" in told
-    assert "in more than one split" not in told
+def test_dropped_duplicates_give_no_warning():
+    text = plan_of(*ACROSS, duplicates="drop")
+    assert "rejected: 1 × duplicate" in text
+    assert "in more than one split" not in text
 
 
 @pytest.mark.parametrize(

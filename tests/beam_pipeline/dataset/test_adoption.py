@@ -271,7 +271,7 @@ def test_a_missing_shard_is_said(directory):
     (directory / "train-00001-of-00002").unlink()
     told = summary.of_dataset(adopt(str(directory)))
 
-    assert "train has 1 of the 2 shards that train-00000-of-00002 tells of" in told
+    assert "train has 1 of the 2 shards that the name train-00000-of-00002 states" in told
 
 
 def test_the_command(directory, tmp_path, capsys):

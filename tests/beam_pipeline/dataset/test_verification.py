@@ -75,7 +75,7 @@ def edit_metadata(dataset, change):
 def test_all_is_well(whole, compressed, capsys):
     assert verify(whole) == verify(compressed) == []
     assert commands.main(["verify", str(whole)]) == 0
-    assert "16 records in 2 shards of 1 split: all well" in capsys.readouterr().out
+    assert "16 records in 2 shards of 1 split: no problems" in capsys.readouterr().out
 
 
 def test_a_flipped_byte(dataset):

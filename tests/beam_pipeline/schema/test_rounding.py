@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.rounding import is_rounded, told
+from beam_pipeline.schema.rounding import describe, is_rounded
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_is_rounded(number, expected):
         ),
     ],
 )
-def test_told(kind, number, sentence):
+def test_describe(kind, number, sentence):
     schema = [
         Feature(name=name, kind=kind, dtype="float32", shape=(), key=name) for name in ("w", "x")
     ]
-    assert told(schema, {"x": number}) == [sentence]
+    assert describe(schema, {"x": number}) == [sentence]

@@ -8,7 +8,7 @@ from beam_pipeline.records import FileRef, Record, StoredExample
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.observation import observe
-from beam_pipeline.schema.stored_inference import taken_for_granted
+from beam_pipeline.schema.stored_inference import describe_guesses
 from beam_pipeline.schema.stored_values import summary
 
 JPEG, PNG, GIF = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n", b"GIF89a"
@@ -178,7 +178,7 @@ def test_features_are_in_the_order_of_their_keys():
 
 
 def test_guesses_are_said():
-    (sentence,) = taken_for_granted(
+    (sentence,) = describe_guesses(
         [inferred("x", *[raw((4, 4), "<f8")] * 2), inferred("caption", [b"a"])]
     )
     assert sentence.startswith("x: 128 raw bytes a record are taken for float64 [4, 4]")
