@@ -1,10 +1,11 @@
-"""`python -m trainer`: the commands' options. TensorFlow is imported when a command runs."""
+"""`python -m trainer`: the commands and their options. TensorFlow loads when a command runs."""
 
 import argparse
 import json
 import math
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -20,20 +21,20 @@ from trainer.config import (
 )
 from trainer.errors import TrainerError, did_you_mean
 
-# TensorFlow reads these when it is imported; what the user has set stays.
+# TensorFlow reads these when it is imported; what the user has set takes precedence.
 _TENSORFLOW_SETTINGS = {
-    # Its C++ side says much at each start, and little of it matters.
+    # Its C++ side logs a lot at each start, and little of it matters.
     "TF_CPP_MIN_LOG_LEVEL": "2",
-    # Keep freed host memory: given back to the system after each step, it comes again page by
-    # page, which took 2.1 of 4.9 CPU seconds (now 0.3) of small steps on a CPU.
+    # Keep freed host memory: returning it to the system after each step, and getting it again
+    # page by page, took 2.1 of 4.9 CPU seconds (now 0.3) of small steps on a CPU.
     "TF_CPU_ALLOCATOR_USE_BFC": "true",
-    "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20),  # no limit; its own would be 64 GB
+    "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20),  # no limit; the default is 64 GB
 }
 _UNRECOGNIZED = "unrecognized arguments: "
 
 
 class _Parser(argparse.ArgumentParser):
-    """Suggests the near option where one is mistyped."""
+    """Suggests the nearest option where one is mistyped."""
 
     def error(self, message: str) -> NoReturn:
         if message.startswith(_UNRECOGNIZED):
@@ -46,29 +47,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
     for name, value in _TENSORFLOW_SETTINGS.items():
         os.environ.setdefault(name, value)
+    argv = sys.argv[1:] if argv is None else argv
     try:
-        arguments = vars(_parse(sys.argv[1:] if argv is None else argv))
-        command = arguments.pop("command")
-        result = _train(arguments) if command == "train" else _evaluate(arguments)
-    except TrainerError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except ModuleNotFoundError as error:
-        if error.name not in ("keras", "tensorflow"):
+        result = _run(vars(_parse(argv)))
+    except (Exception, KeyboardInterrupt) as error:
+        failure = _failure(error)
+        if failure is None:
             raise
-        print(
-            f"error: {error.name} is missing; pip install beam-tfrecords[trainer]", file=sys.stderr
-        )
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; the epochs done are kept, --resume goes on", file=sys.stderr)
-        return 1
+        if "--debug" in argv:
+            traceback.print_exception(error)
+        message, exit_code = failure
+        print(message, file=sys.stderr)
+        return exit_code
     print(as_json(result))
     return 0
 
 
+def _run(arguments: dict[str, Any]) -> dict[str, float]:
+    command = arguments.pop("command")
+    del arguments["debug"]  # main reads it
+    return _train(arguments) if command == "train" else _evaluate(arguments)
+
+
+def _failure(error: BaseException) -> tuple[str, int] | None:
+    """(message, exit code) of an error that a user can do something about; None for a bug."""
+    match error:
+        case TrainerError():
+            return f"error: {error}", error.exit_code
+        case ModuleNotFoundError(name="keras" | "tensorflow"):
+            return f"error: {error.name} is missing; pip install beam-tfrecords[trainer]", 1
+        case KeyboardInterrupt():
+            return "interrupted; finished epochs are saved: --resume continues after them", 1
+    return None
+
+
 def as_json(metrics: Mapping[str, float]) -> str:
-    """One JSON object, in which a metric that is no number (NaN, infinity) is null."""
+    """One JSON object, in which a metric that is not finite is null."""
     return json.dumps(
         {name: value if math.isfinite(value) else None for name, value in metrics.items()}
     )
@@ -109,84 +123,97 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "train",
         allow_abbrev=False,
         help="train a model on a dataset",
-        description="Trains a model. stdout's last line is a JSON object of the last epoch's "
-        "metrics; RUN holds model.keras, best.keras, history.csv, checkpoints, config.json and "
-        "TensorBoard's logs.",
+        description="Trains a model. The last line on stdout is a JSON object with the metrics of "
+        "the last epoch. RUN holds model.keras, best.keras, history.csv, config.json, checkpoints "
+        "and logs for TensorBoard.",
     )
     where = parser.add_argument_group("data and output")
     _add_data(where)
-    where.add_argument("--output", required=True, metavar="RUN", help="directory of the run")
-    where.add_argument("--resume", action="store_true", help="go on with the run in RUN, if any")
+    where.add_argument("--output", required=True, metavar="RUN", help="directory for the run")
+    where.add_argument(
+        "--resume", action="store_true", help="continue the run in RUN, if there is one"
+    )
     where.add_argument("--overwrite", action="store_true", help="replace the run in RUN")
     where.add_argument(
-        "--train-split", metavar="SPLIT", help="(default: train, or the dataset's only one)"
+        "--train-split",
+        metavar="SPLIT",
+        help="split to train on (default: train, or the only split)",
     )
     where.add_argument(
         "--validation-split",
         metavar="SPLIT",
-        help="none for no validation (default: validation, val or valid; never test)",
+        help="split to validate on, or none (default: validation, val or valid; never test)",
     )
 
-    what = parser.add_argument_group("what is trained")
+    what = parser.add_argument_group("task and model")
     what.add_argument(
         "--task",
         default=TrainConfig.task,
-        help=f"auto (by the schema, and says what it took), {', '.join(TASK_NAMES)} "
+        help=f"auto (chosen by the schema, and printed), {', '.join(TASK_NAMES)} "
         "(default: %(default)s)",
     )
     what.add_argument(
         "--target",
         metavar="FEATURE",
-        help="what to learn (default: the class label, else what is called label, target or y)",
+        help="feature to predict (default: the class label, else the one named label, target or y)",
     )
     what.add_argument(
         "--inputs",
         type=parse_names,
         metavar="FEATURE,…",
-        help="what to learn from (default: the image, audio, sequence, text or array with the "
-        "vectors of numbers beside it, else all numbers)",
+        help="features to learn from (default: the image, audio, sequence, text or array, and the "
+        "numeric vectors in the same record; else all numbers)",
     )
     what.add_argument(
         "--sample-weight",
         metavar="FEATURE",
-        help="a number that weighs each record's loss in training",
+        help="numeric feature that weights each record's loss in training",
     )
     what.add_argument(
         "--pad",
         type=parse_lengths,
         default={},
         metavar="INPUT=N,…",
-        help="pad an input to N, or cut it: ids of a sequence, words of a text, samples of audio "
-        "(default: to the longest of each batch)",
+        help="pad or cut an input to N: ids of a sequence, words of a text, samples of audio "
+        "(default: pad to the longest in each batch)",
     )
     what.add_argument(
         "--model",
         default=TrainConfig.model,
-        help="small, or for images a name of keras.applications such as MobileNetV2 "
+        help="small, or for images a model of keras.applications such as MobileNetV2 "
         "(default: %(default)s)",
     )
     what.add_argument(
         "--model-fn",
         metavar="MODULE:FUNCTION",
-        help="your own function that makes the model, called with the task",
+        help="your own function that takes the task and returns the model",
     )
     what.add_argument(
-        "--weights", metavar="FILE", help="weights of the model without its head (…_notop.h5)"
+        "--weights", metavar="FILE", help="weights for the model without its head (…_notop.h5)"
     )
     what.add_argument(
         "--image-size",
         type=parse_image_size,
         metavar="SIDE|WxH",
-        help="pixels that images are resized to (default: the dataset's, else 128)",
+        help="resize images to this many pixels (default: the dataset's size, else 128)",
     )
 
-    how = parser.add_argument_group("how")
-    _add_number(how, "--epochs", int, TrainConfig.epochs, "in all, resumed ones included")
-    _add_number(how, "--batch-size", int, TrainConfig.batch_size, "global, over all replicas")
-    _add_number(how, "--steps-per-epoch", int, None, "records divided by the batch size")
-    how.add_argument("--loop", choices=LOOPS, default=TrainConfig.loop, help="default: %(default)s")
+    how = parser.add_argument_group("training")
+    _add_number(how, "--epochs", int, TrainConfig.epochs, "total, including those before --resume")
     _add_number(
-        how, "--steps-per-call", int, TrainConfig.steps_per_call, "steps in one tf.function"
+        how, "--batch-size", int, TrainConfig.batch_size, "records per step, over all replicas"
+    )
+    _add_number(
+        how, "--steps-per-epoch", int, None, "steps per epoch", "number of records / batch size"
+    )
+    how.add_argument(
+        "--loop",
+        choices=LOOPS,
+        default=TrainConfig.loop,
+        help="own training loop, or Keras's fit (default: %(default)s)",
+    )
+    _add_number(
+        how, "--steps-per-call", int, TrainConfig.steps_per_call, "steps per call of a tf.function"
     )
     how.add_argument(
         "--optimizer",
@@ -194,21 +221,23 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         default=TrainConfig.optimizer,
         help="default: %(default)s",
     )
-    _add_number(how, "--learning-rate", float, TrainConfig.learning_rate, "constant")
-    _add_number(how, "--clip-norm", float, None, "no limit on the gradients' global norm")
+    _add_number(how, "--learning-rate", float, TrainConfig.learning_rate, "constant throughout")
+    _add_number(how, "--clip-norm", float, None, "largest global norm of the gradients", "no limit")
     how.add_argument(
         "--precision",
         choices=PRECISIONS,
         default=TrainConfig.precision,
         help="default: %(default)s",
     )
-    _add_number(how, "--seed", int, None, "drawn, and kept in config.json")
+    _add_number(
+        how, "--seed", int, None, "decides weights and order", "random, saved in config.json"
+    )
     how.add_argument(
         "--deterministic",
         action="store_true",
-        help="runs of one seed are equal bit for bit; takes longer on GPUs",
+        help="make runs with the same seed equal bit for bit; slower on GPUs",
     )
-    _add_devices(how)
+    _add_runtime(how)
     return parser
 
 
@@ -217,23 +246,23 @@ def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "evaluate",
         allow_abbrev=False,
         help="evaluate a trained model on a split",
-        description="Evaluates a trained model; every record counts once. stdout's last line is "
-        "a JSON object of the metrics.",
+        description="Evaluates a trained model; every record counts once. The last line on stdout "
+        "is a JSON object with the metrics.",
     )
     _add_data(parser)
     parser.add_argument(
-        "--run", required=True, dest="run_path", metavar="RUN", help="what train made"
+        "--run", required=True, dest="run_path", metavar="RUN", help="directory that train wrote"
     )
-    parser.add_argument("--split", help="(default: test, or the dataset's only one)")
+    parser.add_argument("--split", help="split to evaluate on (default: test, or the only split)")
     parser.add_argument(
         "--which",
         choices=("final", "best"),
         default="final",
-        help="model.keras, or best.keras of the epoch with the least validation loss "
+        help="model.keras, or best.keras from the epoch with the lowest validation loss "
         "(default: %(default)s)",
     )
-    _add_number(parser, "--batch-size", int, None, "the training's")
-    _add_devices(parser)
+    _add_number(parser, "--batch-size", int, None, "records per step", "that of the training")
+    _add_runtime(parser)
     return parser
 
 
@@ -242,23 +271,24 @@ def _add_data(parser: argparse._ActionsContainer) -> None:
         "--data",
         required=True,
         metavar="DATASET",
-        help="dataset directory, or its parent (newest version), or a glob of TFRecord files",
+        help="dataset directory, its parent (newest version), or a glob of TFRecord files",
     )
     parser.add_argument(
         "--schema",
         metavar="FILE",
-        help="what bare TFRecord files hold: JSON in the form of metadata.json's features "
-        "(default: what the run was trained on, else inferred from the first records)",
+        help="JSON file that declares the features of bare TFRecord files, like metadata.json "
+        "(default: those of the run, else inferred from the first records)",
     )
 
 
-def _add_devices(parser: argparse._ActionsContainer) -> None:
+def _add_runtime(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--devices",
         default=TrainConfig.devices,
-        help="auto (all GPUs, else the CPU), cpu, cpu:N (N replicas), gpu, gpu:0,1 (by number)",
+        help="auto (all GPUs, else the CPU), cpu, cpu:N (N replicas), gpu, or gpu:0,1 (by number)",
     )
-    parser.add_argument("--quiet", action="store_true", help="nothing on stderr but errors")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors on stderr")
+    parser.add_argument("--debug", action="store_true", help="print the full traceback of an error")
 
 
 def _add_number(
@@ -267,9 +297,10 @@ def _add_number(
     kind: type[int] | type[float],
     default: float | None,
     meaning: str,
+    otherwise: str = "",
 ) -> None:
-    """Without a default, `meaning` says what happens when the option is left out."""
-    text = f"(default: {meaning})" if default is None else f"{meaning} (default: {default})"
+    """`otherwise` says what happens where the option has no default and is left out."""
+    text = f"{meaning} (default: {otherwise or default})"
     parser.add_argument(name, type=kind, default=default, metavar="N", help=text)
 
 

@@ -1,0 +1,33 @@
+"""`--debug` adds the traceback to the one line that an error prints."""
+
+import pytest
+
+from trainer.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exception"),
+    [
+        pytest.param(
+            ["train", "--data", "d", "--output", "o", "--image-size", "big"],
+            "trainer.errors.ConfigError: --image-size 'big'",
+            id="an option",
+        ),
+        pytest.param(
+            ["evaluate", "--data", "d", "--run", "nowhere"],
+            "trainer.errors.ConfigError: nowhere holds no run",
+            id="a command",
+        ),
+    ],
+)
+def test_debug_adds_the_traceback(capsys, arguments, exception):
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+
+    assert main([*arguments, "--debug"]) == 2
+    first, *_, exception_line, last = capsys.readouterr().err.splitlines()
+
+    assert line.startswith("error: ")
+    assert last == line
+    assert first == "Traceback (most recent call last):"
+    assert exception_line.startswith(exception)
