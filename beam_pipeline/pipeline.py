@@ -24,8 +24,9 @@ from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.write.commit import Commit
-from beam_pipeline.write.receipts import drop_unfinished, scratch_dir
+from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards
+from beam_pipeline.write.working_directory import scratch_dir
 
 
 @dataclasses.dataclass

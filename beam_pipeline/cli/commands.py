@@ -34,8 +34,8 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources import find_layout, settled, source_of
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.write.commit import FAILED_REJECTS_FILE, REJECTS_FILE
-from beam_pipeline.write.receipts import scratch_dir
+from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
+from beam_pipeline.write.working_directory import scratch_dir
 
 # What Beam adds to the message of an error that a stage raises.
 _STEP = re.compile(r" \[while running '[^']*'\]$")

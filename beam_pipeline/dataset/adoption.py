@@ -18,7 +18,7 @@ from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.dataset.survey import ShardFile, Survey, survey, write_index
 from beam_pipeline.dataset.tfds_own import TfdsInfo, class_names
 from beam_pipeline.describe import metadata, tfds
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
@@ -182,20 +182,16 @@ def _schema(
     return infer(census.observed, num_records=census.num_records, declared=names)
 
 
-def _splits(shards: Sequence[ShardFile], surveys: Sequence[Survey]) -> dict[str, list[ShardInfo]]:
+def _splits(shards: Sequence[ShardFile], surveys: Sequence[Survey]) -> dict[str, list[ShardEntry]]:
     """The shards of every split, splits in the order of their names."""
-    splits: dict[str, list[ShardInfo]] = {split: [] for split in sorted({s.split for s in shards})}
+    splits: dict[str, list[ShardEntry]] = {split: [] for split in sorted({s.split for s in shards})}
     for shard, found in zip(shards, surveys, strict=True):
         splits[shard.split].append(
-            ShardInfo(
-                split=shard.split,
-                shard=len(splits[shard.split]),
+            ShardEntry(
                 file=shard.file,
                 num_records=found.num_records,
                 num_bytes=found.num_bytes,
                 sha256=found.sha256,
-                contents_digest="",
-                temporary={},
             )
         )
     return splits
@@ -204,7 +200,7 @@ def _splits(shards: Sequence[ShardFile], surveys: Sequence[Survey]) -> dict[str,
 def _texts(
     config: BuildConfig,
     schema: tuple[Feature, ...],
-    splits: Mapping[str, Sequence[ShardInfo]],
+    splits: Mapping[str, Sequence[ShardEntry]],
     compressed: bool,
 ) -> dict[str, str]:
     """The files for TFDS, as far as it can read the shards."""

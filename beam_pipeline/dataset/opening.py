@@ -7,26 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.feature import Feature
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShardEntry:
-    """A shard as metadata.json lists it.
-
-    Attributes:
-        file: File name in the dataset's directory.
-        num_records: Records in it.
-        num_bytes: Bytes of the records with their framing, before compression.
-        sha256: Hex digest of the file.
-    """
-
-    file: str
-    num_records: int
-    num_bytes: int
-    sha256: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 
@@ -54,7 +54,7 @@ class TfdsInfo:
                 f"{path} cannot be understood: {error!r}; mend it, or move it away"
             ) from error
 
-    def check(self, shards: Mapping[str, Sequence[ShardInfo]]) -> None:
+    def check(self, shards: Mapping[str, Sequence[ShardEntry]]) -> None:
         """Holds what TFDS says against the shards that are there, by split.
 
         Raises:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow.parquet
 
-from beam_pipeline.dataset.opening import DatasetInfo, ShardEntry
+from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import Frame, read_frames
 from beam_pipeline.describe import class_names, tfds
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.audio import AudioOptions, inspect_audio

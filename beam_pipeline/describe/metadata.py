@@ -7,7 +7,7 @@ from typing import Any
 
 from beam_pipeline.assign.census import Census, Plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
 FILE = "metadata.json"
@@ -15,7 +15,7 @@ FORMAT_VERSION = 1
 
 
 def metadata(
-    config: BuildConfig, plan: Plan, shards: Mapping[str, Sequence[ShardInfo]]
+    config: BuildConfig, plan: Plan, shards: Mapping[str, Sequence[ShardEntry]]
 ) -> dict[str, Any]:
     """The contents of metadata.json; nothing in it tells when, where or on what it was made."""
     census = plan.census
@@ -25,7 +25,7 @@ def metadata(
         "version": config.version,
         "features": [feature.to_json() for feature in plan.schema],
         "classes": list(main_classes(plan.schema)),
-        "splits": {split: _split(infos) for split, infos in shards.items()},
+        "splits": {split: _split(entries) for split, entries in shards.items()},
         "rejected": dict(sorted(census.rejected.items())),
         "changes": dict(sorted(census.notes.items())),
         **({"rounded": plan.rounded} if plan.rounded else {}),
@@ -39,7 +39,7 @@ def adopted(
     config: BuildConfig,
     schema: Sequence[Feature],
     notes: Mapping[str, int],
-    shards: Mapping[str, Sequence[ShardInfo]],
+    shards: Mapping[str, Sequence[ShardEntry]],
     *,
     compressed: bool,
 ) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def adopted(
     Duplicates are not looked for; the fingerprint is that of the files and of what they are
     taken for.
     """
-    splits = {split: _split(infos) for split, infos in shards.items()}
+    splits = {split: _split(entries) for split, entries in shards.items()}
     features = [feature.to_json() for feature in schema]
     return {
         "format_version": FORMAT_VERSION,
@@ -68,19 +68,11 @@ def adopted(
     }
 
 
-def _split(infos: Sequence[ShardInfo]) -> dict[str, Any]:
+def _split(shards: Sequence[ShardEntry]) -> dict[str, Any]:
     return {
-        "num_records": sum(info.num_records for info in infos),
-        "num_bytes": sum(info.num_bytes for info in infos),
-        "shards": [
-            {
-                "file": info.file,
-                "num_records": info.num_records,
-                "num_bytes": info.num_bytes,
-                "sha256": info.sha256,
-            }
-            for info in infos
-        ],
+        "num_records": sum(shard.num_records for shard in shards),
+        "num_bytes": sum(shard.num_bytes for shard in shards),
+        "shards": [shard.to_json() for shard in shards],
     }
 
 

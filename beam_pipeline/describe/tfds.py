@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
 # TFDS's name for shards, and ours.
@@ -27,7 +27,7 @@ PLACEHOLDER_CLASS = "background"
 def dataset_info(
     name: str,
     version: str,
-    shards: Mapping[str, Sequence[ShardInfo]],
+    shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
 ) -> str:
     """The text of dataset_info.json, for the shards of each split in order.

@@ -77,6 +77,11 @@ class ShardSink(_TFRecordSink):
         """The file name of a shard in the dataset's directory."""
         return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
 
+    def report_lineage(self, num_shards: int) -> None:
+        """Names the split's files in Beam's lineage metrics, as Beam's own finalisation does."""
+        names = [self._get_final_name(shard, num_shards) for shard in range(num_shards)]
+        self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
+
 
 def compression_type(compression: str) -> str:
     """Beam's name for a value of `--compression`."""

@@ -32,8 +32,9 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import LocalJob
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.write.encoding import encode_records
-from beam_pipeline.write.receipts import finished_shard, receipt_path, working_dir
+from beam_pipeline.write.receipts import finished_shard, receipt_path
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
+from beam_pipeline.write.working_directory import working_dir
 
 # Framing around a record: length and two checksums (TFRecord's format).
 _FRAME_BYTES = 16
@@ -126,7 +127,7 @@ class _WriteShard(beam.DoFn):
             yield finished
             return
         info = self._write(sink, split, shard, file, contents, records, plan.schema)
-        storage.write_bytes(receipt, info.to_json().encode())
+        storage.write_bytes(receipt, info.to_receipt().encode())
         yield info
 
     def _write(

@@ -93,7 +93,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
 def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkeypatch, digests):
     """At each of its steps in turn."""
     config = configuration(pets, tmp_path, num_shards=4)
-    for step in ("_clear", "_finalise", "_write_rejects"):
+    for step in ("clear_older_build", "rename_shards", "write_rejects"):
         with monkeypatch.context() as patch:
             original = getattr(commit, step)
 

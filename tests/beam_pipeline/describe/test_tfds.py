@@ -6,11 +6,11 @@ import os
 import pytest
 
 from beam_pipeline.describe import tfds
+from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.observation import observe
-from beam_pipeline.write.commit import ShardInfo
 
 
 def schema_of(**features):

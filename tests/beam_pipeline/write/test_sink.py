@@ -5,10 +5,14 @@ import hashlib
 import os
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 from apache_beam.io import WriteToTFRecord
+from apache_beam.metrics.metric import Lineage
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.stage import WriteShards
@@ -72,3 +76,16 @@ def test_a_local_shard_is_on_disk_once_it_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", spy)
     path = write(make_sink(tmp_path, "gzip"), tmp_path)
     assert synced == [path.stat().st_size]
+
+
+def test_the_shards_are_in_the_lineage_of_the_job(tmp_path):
+    options = PipelineOptions([])
+    pipeline = beam.Pipeline(choose_runner(options), options)
+    pipeline | beam.Create([make_sink(tmp_path)]) | beam.Map(ShardSink.report_lineage, 2)
+    result = pipeline.run()
+    result.wait_until_finish()
+    lineage = Lineage.query(result.metrics(), Lineage.SINK)
+    assert {name.rpartition("/")[2] for name in lineage} == {
+        "pets-train.tfrecord-00000-of-00002",
+        "pets-train.tfrecord-00001-of-00002",
+    }

@@ -1,0 +1,25 @@
+"""All that describes a built dataset to other tools, as texts by file name."""
+
+from collections.abc import Mapping, Sequence
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.describe import class_names, provenance, tfds
+from beam_pipeline.describe.shard_info import ShardEntry
+from beam_pipeline.schema.feature import Feature
+
+
+def texts(
+    config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardEntry]]
+) -> dict[str, str]:
+    """The texts of all files but metadata.json and rejects.jsonl.
+
+    Args:
+        config: The build's.
+        schema: What the records hold.
+        shards: The shards of each split, in order.
+    """
+    files = class_names.texts(schema)
+    if config.compression == "none":  # TFDS cannot read gzip
+        files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, shards)
+        files["features.json"] = tfds.features(schema)
+    return files | {provenance.FILE: provenance.provenance(config)}

@@ -1,0 +1,47 @@
+"""rejects.jsonl: what was left out, and why."""
+
+import json
+from collections.abc import Iterable
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.describe import metadata
+from beam_pipeline.files import storage
+from beam_pipeline.records import Rejected, reading_order, unpack
+
+REJECTS_FILE = "rejects.jsonl"
+# Of a build that failed where a finished dataset is.
+FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
+
+
+def sorted_rejects(packed: Iterable[tuple[str, bytes]]) -> list[Rejected]:
+    """The rejects in packed batches, in the order of their sources."""
+    rejects = (each for _, batch in packed for each in unpack(batch) if isinstance(each, Rejected))
+    return sorted(rejects, key=_order)
+
+
+def _order(reject: Rejected) -> tuple[str, ...]:
+    source = reject.source
+    return reading_order(source), source, reject.reason, reject.detail
+
+
+def write_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:
+    """Writes rejects.jsonl into the dataset's directory: source, reason and detail, one a line."""
+    _write(config, REJECTS_FILE, rejects)
+
+
+def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:
+    """Writes the rejects of a build that fails; those of a finished dataset stay."""
+    finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
+    _write(config, FAILED_REJECTS_FILE if finished else REJECTS_FILE, rejects)
+
+
+def _write(config: BuildConfig, name: str, rejects: Iterable[Rejected]) -> None:
+    lines = (
+        json.dumps(
+            {"source": each.source, "reason": each.reason, "detail": each.detail},
+            ensure_ascii=False,
+        )
+        for each in rejects
+    )
+    text = "".join(f"{line}\n" for line in lines)
+    storage.write_bytes(storage.join(config.dataset_dir, name), text.encode(errors="replace"))
