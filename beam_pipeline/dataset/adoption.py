@@ -7,16 +7,21 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.assign.census import Census, declared_classes
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
-from beam_pipeline.dataset.survey import ShardFile, Survey, survey, write_index
-from beam_pipeline.dataset.tfds_own import TfdsInfo, class_names
+from beam_pipeline.dataset.shard_inspection import (
+    ShardFile,
+    ShardInspection,
+    inspect_shard,
+    write_index,
+)
+from beam_pipeline.dataset.shard_parallelism import map_shards
+from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import metadata, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.describe.shard_names import template_of
@@ -24,8 +29,6 @@ from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, Da
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.running.job import exclusive, watched
-from beam_pipeline.running.parallel import ahead_in_processes, map_threads
-from beam_pipeline.running.runner import LocalJob
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.observation import Observed
@@ -34,14 +37,9 @@ from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
 from beam_pipeline.sources.tfrecord.read import first_records
 
-_R = TypeVar("_R")
-
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
-# So many problems are told by name; all are counted.
-_TOLD = 10
-_REMOTE_FILES_AT_ONCE = 16
-# Below this, processes take longer to start than they save.
-_FEW_BYTES = 8 << 20
+# An error names so many problems; all are counted.
+_PROBLEMS_NAMED = 10
 
 
 def adopt(
@@ -79,7 +77,7 @@ def adopt(
         raise DatasetExistsError(
             f"{directory} has a {metadata.FILE} already; pass --overwrite to write it again"
         )
-    theirs = TfdsInfo.read(directory)
+    tfds_info = TfdsInfo.read(directory)
     files = find_shards(directory)
     if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before all is read
         raise ConfigError(
@@ -87,8 +85,8 @@ def adopt(
         )
     expected = expectations(first_records(files))
     config = BuildConfig(
-        name=name or _name(directory, files, theirs),
-        version=version or _version(directory, theirs),
+        name=name or _name(directory, files, tfds_info),
+        version=version or _version(directory, tfds_info),
         schema=tuple(with_key_of(feature, expected) for feature in schema),
     )
     with (
@@ -106,74 +104,68 @@ def adopt(
             )
             for number, file in enumerate(files)
         ]
-        look = functools.partial(
-            survey, rules=config.rules, expected=expected, progress_dir=local.progress_dir
+        paths = [shard.path for shard in shards]
+        inspect = functools.partial(
+            inspect_shard, rules=config.rules, expected=expected, progress_dir=local.progress_dir
         )
-        surveys = _share_out(look, shards, local)
-        _check(directory, surveys)
-        features = _schema(directory, config, surveys, classes)
-        splits = _splits(shards, surveys)
-        if theirs:
-            theirs.check(splits)
+        inspections = map_shards(inspect, shards, paths, local)
+        _check(directory, inspections)
+        features = _schema(directory, config, inspections, classes)
+        splits = _splits(shards, inspections)
+        if tfds_info:
+            tfds_info.check(splits)
         compressed = shards[0].compressed
-        texts = {} if theirs else _texts(config, features, splits, compressed)
-        _take_back(directory)
+        texts = {} if tfds_info else _texts(config, features, splits, compressed)
+        _delete_description(directory)
         index = functools.partial(write_index, schema=features, directory=directory)
-        _share_out(index, shards, local)
-    notes: Counter[str] = sum((survey.notes for survey in surveys), Counter())
-    described = metadata.adopted(config, features, notes, splits, compressed=compressed)
+        map_shards(index, shards, paths, local)
+    notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
+    described = metadata.adoption_metadata(config, features, notes, splits, compressed=compressed)
     texts[metadata.FILE] = metadata.to_text(described)
     for file, text in texts.items():  # metadata.json is the last
         storage.write_bytes(storage.join(directory, file), text.encode())
     return open_dataset(directory)
 
 
-def _name(directory: str, files: Sequence[RecordFile], theirs: TfdsInfo | None) -> str:
-    if theirs:
-        return theirs.name
+def _name(directory: str, files: Sequence[RecordFile], tfds_info: TfdsInfo | None) -> str:
+    if tfds_info:
+        return tfds_info.name
     above = parent(directory) if _VERSION.fullmatch(name_of(directory)) else directory
     return tfds_name([file.relative for file in files]) or default_name(above)
 
 
-def _version(directory: str, theirs: TfdsInfo | None) -> str:
-    if theirs and theirs.version:
-        return theirs.version
+def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
+    if tfds_info and tfds_info.version:
+        return tfds_info.version
     return name_of(directory) if _VERSION.fullmatch(name_of(directory)) else "1.0.0"
 
 
-def _share_out(
-    function: Callable[[ShardFile], _R], shards: Sequence[ShardFile], local: LocalJob
-) -> list[_R]:
-    """`function` of every shard, several at once where that pays."""
-    if any(storage.is_remote(shard.path) for shard in shards):
-        return list(map_threads(function, shards, _REMOTE_FILES_AT_ONCE))
-    if sum(os.path.getsize(shard.path) for shard in shards) < _FEW_BYTES:
-        return list(map(function, shards))
-    return list(ahead_in_processes(max(1, local.processes)).map(function, shards))
-
-
-def _check(directory: str, surveys: Sequence[Survey]) -> None:
+def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
     """Raises DataError where something is wrong, or nothing is there."""
-    count = sum(survey.num_problems for survey in surveys)
+    count = sum(inspection.num_problems for inspection in inspections)
     if count:
-        told = [problem for survey in surveys for problem in survey.problems][:_TOLD]
-        more = f"; and {count - len(told)} more" if count > len(told) else ""
+        problems = [problem for inspection in inspections for problem in inspection.problems]
+        named = problems[:_PROBLEMS_NAMED]
+        more = f"; and {count - len(named)} more" if count > len(named) else ""
         raise DataError(
             f"nothing was written: {directory} has {count} record{'' if count == 1 else 's'} or "
             f"file{'' if count == 1 else 's'} that cannot be used: "
-            f"{'; '.join(told)}{more}. Mend the files, or build a dataset from what is sound in "
-            "them with --max-bad-fraction"
+            f"{'; '.join(named)}{more}. Fix the files, or build a dataset from their good records "
+            "with --max-bad-fraction"
         )
-    if not any(survey.num_records for survey in surveys):
+    if not any(inspection.num_records for inspection in inspections):
         raise DataError(f"the TFRecord files in {directory} have no records; nothing was written")
 
 
 def _schema(
-    directory: str, config: BuildConfig, surveys: Sequence[Survey], classes: tuple[str, ...]
+    directory: str,
+    config: BuildConfig,
+    inspections: Sequence[ShardInspection],
+    classes: tuple[str, ...],
 ) -> tuple[Feature, ...]:
-    census = Census(num_records=sum(survey.num_records for survey in surveys))
-    for found in surveys:
-        for name, observed in found.observed.items():
+    census = Census(num_records=sum(inspection.num_records for inspection in inspections))
+    for inspection in inspections:
+        for name, observed in inspection.observed.items():
             census.observed.setdefault(name, Observed()).merge(observed)
     names = class_names(directory, census.observed)
     names |= declared_classes(census, classes, config.schema)
@@ -182,16 +174,18 @@ def _schema(
     return infer(census.observed, num_records=census.num_records, declared=names)
 
 
-def _splits(shards: Sequence[ShardFile], surveys: Sequence[Survey]) -> dict[str, list[ShardEntry]]:
+def _splits(
+    shards: Sequence[ShardFile], inspections: Sequence[ShardInspection]
+) -> dict[str, list[ShardEntry]]:
     """The shards of every split, splits in the order of their names."""
     splits: dict[str, list[ShardEntry]] = {split: [] for split in sorted({s.split for s in shards})}
-    for shard, found in zip(shards, surveys, strict=True):
+    for shard, inspection in zip(shards, inspections, strict=True):
         splits[shard.split].append(
             ShardEntry(
                 file=shard.file,
-                num_records=found.num_records,
-                num_bytes=found.num_bytes,
-                sha256=found.sha256,
+                num_records=inspection.num_records,
+                num_bytes=inspection.num_bytes,
+                sha256=inspection.sha256,
             )
         )
     return splits
@@ -216,14 +210,14 @@ def _texts(
     return texts
 
 
-def _take_back(directory: str) -> None:
-    """Takes an older description back, with the index of shards that are gone."""
+def _delete_description(directory: str) -> None:
+    """Takes back an older metadata.json, with the index: it may be of shards that are gone."""
     path = storage.join(directory, metadata.FILE)
     if not storage.exists(path):
         return
     with contextlib.suppress(DatasetDamagedError):
         shards = itertools.chain.from_iterable(open_dataset(directory).splits.values())
-        storage.delete(
+        storage.delete_all(
             storage.join(directory, "index", f"{shard.file}{suffix}")
             for shard in shards
             for suffix in (".parquet", ".idx")

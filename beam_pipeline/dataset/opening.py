@@ -35,6 +35,11 @@ class DatasetInfo:
         return bool(self.metadata["config"]["compression"] != "none")
 
     @property
+    def is_adopted(self) -> bool:
+        """Whether the shards are others' files, which this project only described."""
+        return bool(self.metadata["config"].get("adopted"))
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The names of the main classes, in the order of their numbers."""
         return tuple(self.metadata["classes"])
@@ -59,14 +64,15 @@ def find_dataset(path: str) -> str:
     if is_dataset(path):
         return path
     folders = [storage.join(path, name) for name in storage.list_dir(path)]
-    found = [newest for each in (path, *folders) if (newest := _newest_version(each))]
-    if len(found) != 1:
-        what = f"holds several datasets ({', '.join(found)})" if found else "is no finished dataset"
+    datasets = [newest for each in (path, *folders) if (newest := _newest_version(each))]
+    if len(datasets) != 1:
+        several = f"holds several datasets ({', '.join(datasets)})"
+        what = several if datasets else "is no finished dataset"
         raise ConfigError(
             f"{path} {what}; give a directory <output>/<name>/<version> with a {FILE}, which a "
             "build writes last"
         )
-    return found[0]
+    return datasets[0]
 
 
 def _newest_version(folder: str) -> str:

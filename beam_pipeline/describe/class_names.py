@@ -8,7 +8,7 @@ from beam_pipeline.schema.feature import Feature
 
 def texts(schema: Sequence[Feature]) -> dict[str, str]:
     """By file name: those of TFDS, and the label map of the TF Object Detection API."""
-    found = tfds.class_names(schema)
     boxes = [feature for feature in schema if feature.kind == "boxes"]
     classes = boxes[0].classes if boxes else metadata.main_classes(schema)
-    return found | ({"label_map.pbtxt": label_map.label_map(classes)} if classes else {})
+    detection = {"label_map.pbtxt": label_map.label_map(classes)} if classes else {}
+    return tfds.class_names(schema) | detection

@@ -17,7 +17,7 @@ FORMAT_VERSION = 1
 def metadata(
     config: BuildConfig, plan: Plan, shards: Mapping[str, Sequence[ShardEntry]]
 ) -> dict[str, Any]:
-    """The contents of metadata.json; nothing in it tells when, where or on what it was made."""
+    """The object in metadata.json; nothing in it states when, where or on what it was built."""
     census = plan.census
     return {
         "format_version": FORMAT_VERSION,
@@ -35,7 +35,7 @@ def metadata(
     }
 
 
-def adopted(
+def adoption_metadata(
     config: BuildConfig,
     schema: Sequence[Feature],
     notes: Mapping[str, int],
@@ -43,10 +43,9 @@ def adopted(
     *,
     compressed: bool,
 ) -> dict[str, Any]:
-    """The contents of metadata.json beside shards that others wrote.
+    """The object in metadata.json beside shards that others wrote.
 
-    Duplicates are not looked for; the fingerprint is that of the files and of what they are
-    taken for.
+    Duplicates are not looked for; the fingerprint is that of the shards and the schema.
     """
     splits = {split: _split(entries) for split, entries in shards.items()}
     features = [feature.to_json() for feature in schema]
@@ -92,9 +91,9 @@ def _duplicates(policy: str, census: Census) -> dict[str, Any]:
 
 def main_classes(schema: Sequence[Feature]) -> tuple[str, ...]:
     """The class names that the dataset is known by: the label's, else the first there are."""
-    labelled = [feature for feature in schema if feature.classes]
-    named = [feature for feature in labelled if feature.name == "label"]
-    return (named or labelled)[0].classes if labelled else ()
+    features = [feature for feature in schema if feature.classes]
+    labels = [feature for feature in features if feature.name == "label"]
+    return (labels or features)[0].classes if features else ()
 
 
 def to_text(value: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """The files by which TFDS reads the directory: `builder_from_directory`, `tfds.load`.
 
-Checked against TFDS 4.9: an unknown field in dataset_info.json is a ParseError, so our own
-facts are in metadata.json; features.json is required; every key it names must be in every
-record; gzip cannot be read.
+Checked against TFDS 4.9: an unknown field in dataset_info.json is a ParseError, so what else
+this project states is in metadata.json; features.json is required; every key it names must be
+in every record; gzip cannot be read.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
-# TFDS's name for shards, and ours.
+# How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 _PACKAGE = "tensorflow_datasets.core.features"
@@ -33,7 +33,7 @@ def dataset_info(
     """The text of dataset_info.json, for the shards of each split in order.
 
     Args:
-        templates: How the shards of a split are called, where it is not as this project does it.
+        templates: By split, the template of the shards' names, where it is not TEMPLATE.
     """
     templates = templates or {}
     return _text(
@@ -67,10 +67,10 @@ def features(schema: Iterable[Feature]) -> str:
 
 def leaves(feature: Feature) -> dict[str, Any]:
     """TFDS's description of every key under which `feature` is stored."""
-    found = _FEATURES[feature.kind](feature)
+    of_kind = _FEATURES[feature.kind](feature)
     if feature.bare and feature.kind != "boxes":
-        return {feature.key: found[feature.key]}
-    return found
+        return {feature.key: of_kind[feature.key]}
+    return of_kind
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _image(feature: Feature) -> dict[str, Any]:
 
 
 def _audio(feature: Feature) -> dict[str, Any]:
-    """The file as bytes: TFDS's own Audio reads one format, which it must be told."""
+    """The file as bytes: TFDS's own Audio reads files of one format only."""
     prefix = feature.key.removesuffix("/encoded")
     numbers = ("sample_rate", "num_samples", "channels")
     return {
@@ -163,17 +163,17 @@ def _boxes(feature: Feature) -> dict[str, Any]:
     key = feature.key
     if feature.encoding == "flat":
         return {key: _sequence(_tensor("float32"))}
-    found = {
+    keys = {
         f"{key}/bbox/{side}": _sequence(_tensor("float32"))
         for side in ("xmin", "xmax", "ymin", "ymax")
     }
     if feature.classes:
         num_classes = len(feature.classes) + feature.label_offset
-        found[f"{key}/class/label"] = _sequence(_class_label(num_classes))
+        keys[f"{key}/class/label"] = _sequence(_class_label(num_classes))
         if not feature.bare:
-            found[f"{key}/class/text"] = _sequence(_bytes_text())
+            keys[f"{key}/class/text"] = _sequence(_bytes_text())
     for name, dtype in feature.attributes.items():
-        found[f"{key}/{name}"] = _sequence(_scalar_leaf(dtype))
+        keys[f"{key}/{name}"] = _sequence(_scalar_leaf(dtype))
     if feature.keypoints:
         for name, dtype in (
             ("x", "float32"),
@@ -181,8 +181,8 @@ def _boxes(feature: Feature) -> dict[str, Any]:
             ("visibility", "int64"),
             ("num", "int64"),
         ):
-            found[f"{key}/keypoint/{name}"] = _sequence(_tensor(dtype))
-    return found
+            keys[f"{key}/keypoint/{name}"] = _sequence(_tensor(dtype))
+    return keys
 
 
 def _scalar(feature: Feature) -> dict[str, Any]:

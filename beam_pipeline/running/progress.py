@@ -18,7 +18,12 @@ from tqdm import tqdm
 _BEAT_S = 0.2
 _PLAIN_LINE_S = 5.0
 
-STAGES = {"read": "Reading", "inspect": "Inspecting", "write": "Writing"}
+STAGES = {
+    "read": "Reading",
+    "inspect": "Inspecting",
+    "write": "Writing",
+    "verify": "Verifying",
+}
 
 
 class Meter:

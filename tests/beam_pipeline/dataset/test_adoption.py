@@ -103,7 +103,7 @@ def test_twice_gives_the_same_bytes(directory, digests):
 def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
     adopt(str(directory))
     first = digests(directory)
-    monkeypatch.setattr("beam_pipeline.dataset.adoption._FEW_BYTES", 0)
+    monkeypatch.setattr("beam_pipeline.dataset.shard_parallelism._FEW_BYTES", 0)
     adopt(str(directory), overwrite=True)
 
     assert digests(directory) == first
@@ -185,7 +185,7 @@ def test_what_does_not_fit_a_declared_schema(directory):
 
 
 @pytest.mark.parametrize(
-    ("number", "change", "told"),
+    ("number", "change", "message"),
     [
         (
             2,
@@ -197,7 +197,7 @@ def test_what_does_not_fit_a_declared_schema(directory):
         (0, {"key": "gone"}, "key 'gone' is missing"),
     ],
 )
-def test_verify_holds_the_records_against_the_schema(directory, number, change, told):
+def test_verify_compares_the_records_with_the_schema(directory, number, change, message):
     adopt(str(directory))
     path = directory / "metadata.json"
     metadata = json.loads(path.read_text())
@@ -205,7 +205,7 @@ def test_verify_holds_the_records_against_the_schema(directory, number, change, 
     path.write_text(json.dumps(metadata))
     problems = verify(open_dataset(str(directory)))
 
-    assert any(told in problem for problem in problems)
+    assert any(message in problem for problem in problems)
     assert all("of-0000" in problem for problem in problems), "the shard is named"
 
 
@@ -214,7 +214,7 @@ def flip(data, byte):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         pytest.param(lambda data: flip(data, 20), ":0: damaged record (the payload", id="payload"),
         pytest.param(lambda data: flip(data, 0), ": not a TFRecord file", id="the first length"),
@@ -236,7 +236,7 @@ def flip(data, byte):
         ),
     ],
 )  # fmt: skip
-def test_damage_is_told_and_nothing_is_written(directory, digests, damage, told):
+def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, message):
     path = directory / "train-00001-of-00002"
     path.write_bytes(damage(path.read_bytes()))
     path.rename(path := directory / "train-1.tfrecord")
@@ -244,7 +244,7 @@ def test_damage_is_told_and_nothing_is_written(directory, digests, damage, told)
     with pytest.raises(DataError) as raised:
         adopt(str(directory))
 
-    assert f"train-1.tfrecord{told}" in str(raised.value)
+    assert f"train-1.tfrecord{message}" in str(raised.value)
     assert digests(directory) == before
 
 
@@ -269,9 +269,9 @@ def test_no_such_directory(tmp_path):
 
 def test_a_missing_shard_is_said(directory):
     (directory / "train-00001-of-00002").unlink()
-    told = summary.of_dataset(adopt(str(directory)))
+    message = summary.of_dataset(adopt(str(directory)))
 
-    assert "train has 1 of the 2 shards that the name train-00000-of-00002 states" in told
+    assert "train has 1 of the 2 shards that the name train-00000-of-00002 states" in message
 
 
 def test_the_command(directory, tmp_path, capsys):
@@ -279,11 +279,11 @@ def test_the_command(directory, tmp_path, capsys):
     labels.write_text("cat\ndog\nbird\n")
 
     assert commands.main(["adopt", str(directory), "--labels", str(labels), "--name", "zoo"]) == 0
-    told = capsys.readouterr()
-    assert told.out.splitlines()[-1] == str(directory)
-    assert "train: 6 records in 2 shards" in told.err
-    assert "3 classes: cat, dog, bird" in told.err
-    assert "feature x: tensor float32 [2]" in told.err
+    output = capsys.readouterr()
+    assert output.out.splitlines()[-1] == str(directory)
+    assert "train: 6 records in 2 shards" in output.err
+    assert "3 classes: cat, dog, bird" in output.err
+    assert "feature x: tensor float32 [2]" in output.err
     assert open_dataset(str(directory)).metadata["name"] == "zoo"
     assert commands.main(["show", str(directory), "--limit", "1"]) == 0
     assert "number 6" in capsys.readouterr().out

@@ -163,10 +163,10 @@ def test_damaged_gzip(compressed, tmp_path):
 def test_the_command_names_problems_and_fails(dataset, capsys):
     shard(dataset).unlink()
     assert commands.main(["verify", str(dataset)]) == 3
-    told = capsys.readouterr()
-    assert f"{shard(dataset).name}" not in told.out
-    assert "missing file" in told.err
-    assert "does not verify" in told.err
+    output = capsys.readouterr()
+    assert f"{shard(dataset).name}" not in output.out
+    assert "missing file" in output.err
+    assert "does not verify" in output.err
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_cannot_be_opened(dataset, capsys, text, message, code):
 
 @pytest.fixture(scope="module")
 def various(tmp_path_factory):
-    """One record of sound, raw values, lists and labels."""
+    """One record of audio, raw values, lists and labels."""
     folder = tmp_path_factory.mktemp("various")
     soundfile.write(folder / "a.wav", np.zeros((50, 2)), 8000)
     numbers, rows = np.arange(600, dtype=np.uint16), np.ones((3, 4), np.float32)
@@ -244,7 +244,7 @@ def test_a_record_that_is_not_as_the_schema_says(various, tmp_path, key, kind, v
     assert any("record 0, at byte 0: " in each and message in each for each in verify(dataset))
 
 
-def test_a_sound_that_is_not_as_the_schema_says(various, tmp_path):
+def test_audio_that_is_not_as_the_schema_says(various, tmp_path):
     dataset = Path(shutil.copytree(various, tmp_path / "copy"))
     edit_metadata(dataset, lambda m: m["features"][0].update(shape=[51, 2], sample_rate=9))
     assert any("audio [50, 2], where [51, 2] was expected" in each for each in verify(dataset))

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from beam_pipeline.describe import tfds
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
@@ -103,21 +103,12 @@ def test_boxes_without_classes_have_no_names_file():
 
 def test_dataset_info_lists_the_shards_in_order():
     shards = [
-        ShardInfo(
-            split="train",
-            shard=number,
-            file=f"f{number}",
-            num_records=records,
-            num_bytes=100,
-            sha256="",
-            contents_digest="",
-            temporary={},
-        )
+        ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")
         for number, records in enumerate((3, 4))
     ]
-    found = json.loads(tfds.dataset_info("cells", "1.2.3", {"train": shards}))
+    info = json.loads(tfds.dataset_info("cells", "1.2.3", {"train": shards}))
 
-    assert found["splits"] == [
+    assert info["splits"] == [
         {
             "name": "train",
             "shardLengths": ["3", "4"],
@@ -125,4 +116,4 @@ def test_dataset_info_lists_the_shards_in_order():
             "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
         }
     ]
-    assert (found["name"], found["version"], found["fileFormat"]) == ("cells", "1.2.3", "tfrecord")
+    assert (info["name"], info["version"], info["fileFormat"]) == ("cells", "1.2.3", "tfrecord")

@@ -1,4 +1,4 @@
-"""The description of a directory that TFDS itself wrote."""
+"""The description of a directory, where TFDS itself wrote it."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 
 _FILE = "dataset_info.json"
 # All that this project writes into it; TFDS adds where its code and its citation are.
-_OUR_FIELDS = frozenset({"name", "version", "fileFormat", "splits"})
+_BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class TfdsInfo:
             return None
         try:
             info = json.loads(storage.read_text(path))
-            if set(info) <= _OUR_FIELDS:
+            if set(info) <= _BUILD_FIELDS:
                 return None
             return cls(
                 name=info["name"],
@@ -51,20 +51,20 @@ class TfdsInfo:
             )
         except (RecordError, ValueError, KeyError, TypeError) as error:
             raise DataError(
-                f"{path} cannot be understood: {error!r}; mend it, or move it away"
+                f"{path} cannot be understood: {error!r}; fix it, or move it away"
             ) from error
 
     def check(self, shards: Mapping[str, Sequence[ShardEntry]]) -> None:
-        """Holds what TFDS says against the shards that are there, by split.
+        """Compares what TFDS states with the shards that are there, by split.
 
         Raises:
             DataError: They differ.
         """
-        there = {split: [info.num_records for info in infos] for split, infos in shards.items()}
+        actual = {split: [info.num_records for info in infos] for split, infos in shards.items()}
         stated = {split: lengths for split, lengths in self.shard_lengths.items() if lengths}
-        if stated != there:
+        if stated != actual:
             raise DataError(
-                f"{_FILE} states the shard lengths {stated}, but there are {there}; "
+                f"{_FILE} states the shard lengths {stated}, but there are {actual}; "
                 "fetch what is missing, or move it away with features.json"
             )
 

@@ -1,4 +1,4 @@
-"""One TFRecord file that stays where it is: looked at whole, then indexed.
+"""One TFRecord file that stays where it is: inspected as a whole, then indexed.
 
 No Beam here: worker processes import this module.
 """
@@ -20,8 +20,8 @@ from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed, observe_record
 from beam_pipeline.tfrecord import frames
 
-# So many problems of a file are told; all are counted.
-_TOLD = 10
+# An inspection names so many problems; all are counted.
+_PROBLEMS_NAMED = 10
 _RECORDS_A_CHUNK = 256
 
 
@@ -34,7 +34,7 @@ class ShardFile:
         file: The path below the dataset's directory.
         split: The split that it belongs to.
         compressed: Whether it is a gzip file.
-        rows: A local path, where what its index needs is kept meanwhile.
+        rows: A local path: what its index needs lies there meanwhile.
     """
 
     path: str
@@ -45,7 +45,7 @@ class ShardFile:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Survey:
+class ShardInspection:
     """What a file holds.
 
     Attributes:
@@ -54,8 +54,8 @@ class Survey:
         sha256: Hex digest of the file.
         observed: What its records are, by feature.
         notes: What is unusual in them, and how often.
-        problems: What is wrong, a line each, as far as it is told.
-        num_problems: How much is wrong.
+        problems: What is wrong, a line each: the first ones.
+        num_problems: How many there are.
     """
 
     num_records: int = 0
@@ -69,64 +69,64 @@ class Survey:
     def add_problem(self, where: str, error: RecordError) -> None:
         """Counts something that is wrong."""
         self.num_problems += 1
-        if len(self.problems) < _TOLD:
+        if len(self.problems) < _PROBLEMS_NAMED:
             self.problems.append(f"{where}: {error.reason} ({error.detail})")
 
 
-def survey(
+def inspect_shard(
     shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], progress_dir: str
-) -> Survey:
+) -> ShardInspection:
     """Reads and checks the whole of a file, as Inspect does with every record.
 
     Args:
         shard: The file.
         rules: How records are checked.
         expected: What the first records of the dataset have, by key.
-        progress_dir: Where the progress is told.
+        progress_dir: Where the progress is counted.
     """
-    found = Survey()
+    inspection = ShardInspection()
     meter = Meter(progress_dir, "inspect")
-    records = _records(shard, rules, expected, found)
+    records = _records(shard, rules, expected, inspection)
     with open(shard.rows, "wb") as handle:
         while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
             for record in chunk:
-                observe_record(record, found.observed)
-                found.notes.update(record.notes)
+                observe_record(record, inspection.observed)
+                inspection.notes.update(record.notes)
             pickle.dump(pack(chunk), handle)
             meter.add(len(chunk))
     meter.beat()
     try:
-        found.sha256 = storage.sha256_of(shard.path)
+        inspection.sha256 = storage.sha256_of(shard.path)
     except RecordError as error:
-        found.add_problem(shard.file, error)
-    return found
+        inspection.add_problem(shard.file, error)
+    return inspection
 
 
 def _records(
-    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], found: Survey
+    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], inspection: ShardInspection
 ) -> Iterator[Record]:
-    """The records of a file that are sound; `found` counts all, and tells of the others."""
+    """The good records of a file; `inspection` counts all, and names the others."""
     try:
         for offset, frame in frames.read_file(shard.path, shard.compressed):
-            key = f"{shard.file}:{found.num_records}"
-            found.num_records += 1
-            found.num_bytes += len(frame)
+            key = f"{shard.file}:{inspection.num_records}"
+            inspection.num_records += 1
+            inspection.num_bytes += len(frame)
             try:
                 features, notes = told(frames.payload_of(frame), rules, expected)
             except RecordError as error:
-                found.add_problem(key, error)
+                inspection.add_problem(key, error)
                 continue
             span = FileRef(path=shard.path, offset=offset, length=len(frame))
             example = StoredExample(file=span)
             yield Record(key=key, features=features, notes=notes, example=example)
     except RecordError as error:
-        found.add_problem(shard.file, error)
+        inspection.add_problem(shard.file, error)
 
 
 def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
-    """Writes a file's index below its dataset's `directory`, from what `survey` kept."""
+    """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
     table = index.Rows(schema)
-    for record in _kept(shard.rows):
+    for record in _read_rows(shard.rows):
         assert record.example is not None
         span = record.example.file
         assert span.length is not None
@@ -135,7 +135,7 @@ def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -
         storage.write_bytes(storage.join(directory, "index", f"{shard.file}{suffix}"), data)
 
 
-def _kept(rows: str) -> Iterator[Record]:
+def _read_rows(rows: str) -> Iterator[Record]:
     with open(rows, "rb") as handle:
         while True:
             try:

@@ -1,15 +1,15 @@
-"""What TFDS itself wrote into a directory is read, and told from what this project wrote."""
+"""What TFDS itself wrote into a directory is told from what this project wrote."""
 
 import json
 
 import pytest
 
-from beam_pipeline.dataset.tfds_own import TfdsInfo, class_names
+from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import tfds
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DataError
 
-THEIRS = {
+TFDS_INFO = {
     "name": "pets",
     "version": "2.0.1",
     "fileFormat": "tfrecord",
@@ -19,14 +19,11 @@ THEIRS = {
 
 
 def shard(num_records):
-    return ShardInfo(
-        split="train", shard=0, file="a", num_records=num_records, num_bytes=9, sha256="",
-        contents_digest="", temporary={},
-    )  # fmt: skip
+    return ShardEntry(file="a", num_records=num_records, num_bytes=9, sha256="")
 
 
 def test_what_tfds_wrote(tmp_path):
-    (tmp_path / "dataset_info.json").write_text(json.dumps(THEIRS))
+    (tmp_path / "dataset_info.json").write_text(json.dumps(TFDS_INFO))
     info = TfdsInfo.read(str(tmp_path))
 
     assert (info.name, info.version) == ("pets", "2.0.1")
