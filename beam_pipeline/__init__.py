@@ -34,6 +34,7 @@ _MODULES = {
     "Boxes": "records",
     "Rejected": "records",
     "DeclaredClasses": "records",
+    "Layout": "sources.layout",
     "ReadArrays": "sources",
     "ReadClassFolders": "sources",
     "ReadCoco": "sources",

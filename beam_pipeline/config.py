@@ -20,10 +20,6 @@ from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import with_tokens
 from beam_pipeline.schema.feature import Feature
 
-LAYOUTS = (
-    *("auto", "folders", "coco", "voc", "yolo"),
-    *("csv", "jsonl", "arrays", "tar", "tfrecord"),
-)
 COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
 MISSING_NUMBERS = ("reject", "nan")
@@ -43,7 +39,7 @@ class BuildConfig:
         name: The dataset's name: lower-case letters, digits and underscores. Default: the
             input's.
         version: Three numbers: "1.0.0".
-        layout: One of LAYOUTS; "auto" finds out by looking.
+        layout: One of `sources.registry.layout_names()`; "auto" finds out by looking.
         split: Fraction by split name, for records whose layout states no split.
         group_by: Records alike in this share a split: a column's name, or the number of a
             level of the record's key (1: the first folder). Default: the content.
@@ -130,7 +126,6 @@ class BuildConfig:
             "give three numbers, such as 1.0.0",
         )
         for option, value, choices in (
-            ("--layout", self.layout, LAYOUTS),
             ("--compression", self.compression, COMPRESSIONS),
             ("--duplicates", self.duplicates, DUPLICATE_POLICIES),
             ("--missing-numbers", self.missing_numbers, MISSING_NUMBERS),

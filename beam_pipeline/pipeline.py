@@ -22,7 +22,7 @@ from beam_pipeline.running.batches import BatchSource
 from beam_pipeline.running.job import collecting_rarely, exclusive, explained, watched
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.sources import find_layout, settled, source_of
+from beam_pipeline.sources import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards
@@ -99,8 +99,8 @@ def build(
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
     if source is None:
-        found = find_layout(config)
-        config = settled(config, found)
+        found = find_input(config)
+        config = complete(config, found)
         source = source_of(config, found, scratch_dir(config))
     check_output(config)
     options = options or PipelineOptions([])
@@ -130,8 +130,8 @@ def plan(
     ):
         result = Path(folder, "plan")
         if source is None:
-            found = find_layout(config)
-            config = settled(config, found)
+            found = find_input(config)
+            config = complete(config, found)
             source = source_of(config, found, f"{folder}/unpacked")
         with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
             planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)

@@ -28,12 +28,13 @@ LAYERS = {
         __init__ __main__ example
     """,
     "beam_pipeline.sources": """
-        paths classes references gather unpacking
+        paths splits classes references gather unpacking
         tree input_files columns
-        path_pattern
-        folders manifest voc coco yolo tar arrays tfrecord
-        signs container_signs
         layout
+        folders
+        manifest voc coco yolo tar arrays tfrecord
+        registry
+        detection
         __init__
     """,
     "trainer": """

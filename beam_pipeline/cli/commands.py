@@ -32,8 +32,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.sources import find_layout, settled, source_of
-from beam_pipeline.sources.layout import Layout
+from beam_pipeline.sources import complete, find_input, source_of
+from beam_pipeline.sources.layout import Input
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
 
@@ -185,9 +185,9 @@ def _parser() -> Parser:
 
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config, layout = _detect_layout(build_config(args))
+    config, found = _find_input(build_config(args))
     try:
-        info = build(config, options, source_of(config, layout, scratch_dir(config)))
+        info = build(config, options, source_of(config, found, scratch_dir(config)))
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
         path = storage.join(config.dataset_dir, name)
@@ -200,19 +200,19 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config, layout = _detect_layout(build_config(args))
+    config, found = _find_input(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
-        made = plan(config, options, source_of(config, layout, scratch))
+        made = plan(config, options, source_of(config, found, scratch))
     print(summary.of_plan(made, config.split, declared=bool(config.schema)))
     if made.problem:
         raise made.problem
 
 
-def _detect_layout(config: BuildConfig) -> tuple[BuildConfig, Layout]:
-    """`config` completed from the layout of its input, and the layout; prints it on stderr."""
-    layout = find_layout(config)
-    print(f"found {layout.found}", file=sys.stderr)
-    return settled(config, layout), layout
+def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:
+    """`config` completed from a look into its input, and the input; prints it on stderr."""
+    found = find_input(config)
+    print(f"found {found.summary}", file=sys.stderr)
+    return complete(config, found), found
 
 
 def _adopt(args: argparse.Namespace, options: PipelineOptions) -> None:

@@ -14,7 +14,6 @@ from beam_pipeline.cli.option_values import (
 from beam_pipeline.config import (
     COMPRESSIONS,
     DUPLICATE_POLICIES,
-    LAYOUTS,
     MISSING_NUMBERS,
     BuildConfig,
 )
@@ -22,6 +21,7 @@ from beam_pipeline.inspect.boxes import FORMATS, POLICIES
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
+from beam_pipeline.sources.registry import layout_names
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("input").add_argument
     add(
         "--layout",
-        choices=LAYOUTS,
+        choices=layout_names(),
         default="auto",
         help="how the input is laid out (default: detect it)",
     )

@@ -2,14 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import is_split_name, split_of
 from beam_pipeline.sources.references import name_of, parent
-
-_YEAR_OR_NUMBER = re.compile(r"\d+$")
+from beam_pipeline.sources.splits import splits_of_files
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,27 +54,8 @@ def find_files(path: str, is_meant: Callable[[str], bool]) -> tuple[list[InputFi
 
 def _input_files(files: dict[str, str]) -> list[InputFile]:
     relatives = sorted(files)
-    splits = stated_splits(relatives)
+    splits = splits_of_files(relatives)
     return [
         InputFile(path=files[relative], relative=relative, split=split)
         for relative, split in zip(relatives, splits, strict=True)
     ]
-
-
-def stated_splits(relatives: Sequence[str]) -> list[str | None]:
-    """The split of each file, if each lies in a split's folder, or is called after one.
-
-    "train-000.tar", "mnist_train.npz" and "pets-train.tfrecord-00000-of-00004" are called after
-    a split: one of the name's words, without a number behind it, is a split's name.
-    """
-    for find in (split_of, split_in_name):
-        splits = [find(relative) for relative in relatives]
-        if all(splits):
-            return splits
-    return [None] * len(relatives)
-
-
-def split_in_name(path: str) -> str | None:
-    """The first word of the file's name that is a split's name, without year or number."""
-    words = (_YEAR_OR_NUMBER.sub("", word) for word in re.split(r"[_\-.]", name_of(path)))
-    return next(filter(is_split_name, words), None)

@@ -1,7 +1,6 @@
 """What the names of files and folders mean, in any layout."""
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -26,12 +25,6 @@ _KIND_OF_SUFFIX = (
     | dict.fromkeys(ARRAY_SUFFIXES, "array")
 )
 
-_SPLIT_NAME = re.compile(
-    r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
-    r"([-_ ]?(\d{4}|set|split|data|images))?",
-    re.IGNORECASE,
-)
-
 # Some hundreds of paths an element: crossing a shuffle costs per element (docs/design.md).
 PATHS_PER_BATCH = 256
 
@@ -40,7 +33,8 @@ _T = TypeVar("_T")
 
 def suffix(path: str) -> str:
     """What follows the last dot of the file's name, in lower case, or ""."""
-    return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path else ""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name else ""
 
 
 def uncompressed(path: str) -> str:
@@ -86,16 +80,6 @@ def media_kind(path: str) -> str:
     """ "image", "audio" or "array", as the file's name ends; else ""."""
     name, _, ending = path.rpartition(".")
     return _KIND_OF_SUFFIX.get(ending.lower(), "") if name else ""
-
-
-def is_split_name(name: str) -> bool:
-    """Whether a folder or list of this name holds a split: "train", "Val", "test2017", …."""
-    return _SPLIT_NAME.fullmatch(name) is not None
-
-
-def split_of(relative: str) -> str | None:
-    """The outermost folder of `relative` with a split's name, as it is written."""
-    return next(filter(is_split_name, relative.split("/")[:-1]), None)
 
 
 def below(root: str, relative: str) -> str:

@@ -1,9 +1,11 @@
 """The top of a tree of files, looked at only as far as somebody asks."""
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, folder
 
@@ -13,6 +15,7 @@ _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
     {"annotations", "imagesets", "main", "jpegimages", "images", "labels", "train", "val", "test"}
 )
+_HEAD_BYTES = 4096
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,14 +30,31 @@ class Listing:
 
 
 class Tree:
-    """The folders below `root`; each is listed once, when it is looked at first.
+    """The folders below a folder; each is listed once, when it is looked at first.
 
-    A remote root is listed whole, once: object stores have no cheaper way.
+    A remote folder is listed whole, once: object stores have no cheaper way.
+
+    Attributes:
+        root: The folder, an absolute path or URL.
+        is_inner: Whether it was reached through the only folder of another.
     """
 
     def __init__(self, root: str):
         self.root = root
+        self.is_inner = False
         self._listings = _list_remote(root) if storage.is_remote(root) else {}
+
+    def inside(self, name: str) -> "Tree":
+        """The tree below the only folder of this one."""
+        inner = Tree.__new__(Tree)
+        inner.root, inner.is_inner = self.path(name), True
+        start = f"{name}/"
+        inner._listings = {
+            path.removeprefix(name).removeprefix("/"): listing
+            for path, listing in self._listings.items()
+            if f"{path}/".startswith(start)
+        }
+        return inner
 
     def path(self, relative: str) -> str:
         """The absolute path of what is at `relative`."""
@@ -59,6 +79,21 @@ class Tree:
                 below_level += [joined(relative, name) for name in listing.folders]
             below_level.sort(key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
             level = below_level[:_MAX_FOLDERS_PER_LEVEL]
+
+    def files(self) -> list[str]:
+        """The files of the folders that `walk` goes through, by their relative paths."""
+        return [joined(place, name) for place, listing in self.walk() for name in listing.files]
+
+    def head(self, relative: str) -> bytes:
+        """The first bytes of a file."""
+        return head(self.path(relative))
+
+
+def head(path: str) -> bytes:
+    """The first bytes of a file, as it is; none, if it cannot be read."""
+    with contextlib.suppress(RecordError), storage.opened(path) as handle:
+        return bytes(handle.read(_HEAD_BYTES))
+    return b""
 
 
 def joined(relative: str, name: str) -> str:
@@ -102,3 +137,15 @@ def shown(names: Sequence[str], noun: str) -> str:
     """The first few of the names: "6 files (a, b, c, d, …)"."""
     few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
     return f"{len(names):,} {noun}{'s' if len(names) != 1 else ''}" + (f" ({few})" if few else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "2 classes"."""
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{plural if number != 1 else ''}"
+
+
+def places(folders: Iterable[str]) -> str:
+    """The first few folders of a tree: "train/, the top folder, …"."""
+    paths = [f"{path}/" if path else "the top folder" for path in folders]
+    return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")

@@ -21,7 +21,6 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param({"name": "zähler"}, r"--name 'zähler'", id="letter beyond ASCII"),
         pytest.param({"version": "1.0"}, r"--version '1.0' .*three numbers", id="short version"),
         pytest.param({"version": "1.0.0rc1"}, "--version '1.0.0rc1'", id="word in the version"),
-        pytest.param({"layout": "zip"}, "--layout 'zip' .*auto, folders, coco", id="layout"),
         pytest.param(
             {"compression": "zstd"}, "--compression 'zstd' .*none, gzip", id="compression"
         ),

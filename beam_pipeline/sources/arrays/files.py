@@ -13,21 +13,10 @@ from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, is_split_name, stem, suffix
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
+from beam_pipeline.sources.splits import without_split
 from beam_pipeline.sources.unpacking import opened_array
 
-# "x_train", "train_x", "trainX", "train": a split's name in an array's.
-_WITH_SPLIT = tuple(
-    map(
-        re.compile,
-        (
-            r"(?P<split>[A-Za-z]+)(?P<column>)",
-            r"(?P<column>.+)[_\-. ](?P<split>[A-Za-z]+)",
-            r"(?P<split>[A-Za-z]+)[_\-. ](?P<column>.+)",
-            r"(?P<split>[a-z]+)(?P<column>[A-Z].*)",
-        ),
-    )
-)
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
 # What an array is called whose name is a split's or a number alone.
 _UNNAMED = "array"
@@ -153,14 +142,6 @@ def _group_columns(files: Iterable[InputFile], *, numbered: bool) -> list[_Group
             )
         group[name or _UNNAMED] = file
     return list(groups.values())
-
-
-def without_split(name: str) -> tuple[str, str]:
-    """("x", "train") of "x_train"; the second is "" where no split is named."""
-    for pattern in _WITH_SPLIT:
-        if (found := pattern.fullmatch(name)) and is_split_name(found["split"]):
-            return found["column"], found["split"]
-    return name, ""
 
 
 def _name(group: _Group) -> str:

@@ -6,8 +6,9 @@ import re
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import is_split_name, stem
+from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.splits import is_split, split_of_name
 
 _ROBOFLOW = "_annotations.coco.json"
 # The first kind that is there is read; the others describe the same images otherwise.
@@ -107,15 +108,11 @@ def _base(path: str) -> str:
 
 
 def split_of_file(relative: str) -> str | None:
-    """The split of an annotation file: "train" of instances_train2017.json, or its folder's.
-
-    The name's first word that names a split counts, without its year.
-    """
-    for word in re.split(r"[_\-.]", stem(relative)):
-        if is_split_name(word):
-            return re.sub(r"\d{4}$", "", word)
+    """The split of an annotation file: "train" of instances_train2017.json, or its folder's."""
+    if split := split_of_name(relative):
+        return split
     folder = name_of(parent(relative)) if "/" in relative else ""
-    if folder and (is_split_name(folder) or name_of(relative) == _ROBOFLOW):
+    if folder and (is_split(folder) or name_of(relative) == _ROBOFLOW):
         return folder
     return None
 
@@ -123,7 +120,7 @@ def split_of_file(relative: str) -> str | None:
 def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
     path = storage.join(root, relative)
     split = split_of_file(relative)
-    if split is None and name_of(path) == _ROBOFLOW and is_split_name(name_of(parent(path))):
+    if split is None and name_of(path) == _ROBOFLOW and is_split(name_of(parent(path))):
         split = name_of(parent(path))  # given directly
     image_set = re.sub(r"^(instances|person_keypoints)_", "", stem(relative))
     bases = [images] if images else [_base(path), parent(path)]

@@ -5,16 +5,9 @@ from collections.abc import Collection
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import (
-    folder,
-    is_split_name,
-    media_kind,
-    split_of,
-    stem,
-    suffix,
-    uncompressed,
-)
+from beam_pipeline.sources.paths import folder, media_kind, stem, suffix, uncompressed
 from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.splits import is_split, split_of_folders
 from beam_pipeline.sources.tree import Tree, joined
 
 
@@ -78,7 +71,7 @@ def find_manifests(
     if by_folder := [file for file in found if name_of(file) == metadata]:
         return [_manifest(path, file, name_of(parent(file)), media_root) for file in by_folder]
     top = [file for file in found if "/" not in file]
-    if by_name := [file for file in top if is_split_name(stem(uncompressed(file)))]:
+    if by_name := [file for file in top if is_split(stem(uncompressed(file)))]:
         return [_manifest(path, file, stem(uncompressed(file)), media_root) for file in by_name]
     if len(top) == 1:
         return [_manifest(path, top[0], None, media_root)]
@@ -91,7 +84,7 @@ def find_manifests(
 def split_folder(key: str) -> str | None:
     """The split that the folders of a file below the input state; None for one elsewhere."""
     elsewhere = key.startswith(("/", "../")) or storage.is_remote(key)
-    return None if elsewhere else split_of(key)
+    return None if elsewhere else split_of_folders(key)
 
 
 def folders_left_out(path: str, manifests: Collection[Manifest]) -> list[str]:
@@ -102,7 +95,7 @@ def folders_left_out(path: str, manifests: Collection[Manifest]) -> list[str]:
         joined(folder(holder), name)
         for holder in holders
         for name in tree.look(folder(holder)).folders
-        if is_split_name(name)
+        if is_split(name)
     }
     return sorted(
         each

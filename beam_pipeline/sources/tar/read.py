@@ -90,9 +90,10 @@ def is_compressed_tar(path: str) -> bool:
 
 
 def refuse_compressed(paths: Sequence[str]) -> None:
-    """Raises ConfigError where all tars are compressed."""
-    if paths and all(map(is_compressed_tar, paths)):
-        raise ConfigError(f"{', '.join(paths[:3])}: {compressed('gunzip, unxz, unzstd, …')}")
+    """Raises ConfigError where all tars among the files are compressed."""
+    tars = list(filter(is_tar, paths))
+    if tars and all(map(is_compressed_tar, tars)):
+        raise ConfigError(f"{', '.join(tars[:3])}: {compressed('gunzip, unxz, unzstd, …')}")
 
 
 def _unused(relative: str) -> Rejected:

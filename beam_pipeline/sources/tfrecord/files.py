@@ -10,8 +10,9 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.sources.input_files import InputFile, find_files, stated_splits
+from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.splits import splits_of_files
 from beam_pipeline.tfrecord.frames import HEADER_BYTES, starts_frame
 
 _PEEKED_BYTES = 4096
@@ -129,7 +130,7 @@ def file_splits(relatives: Sequence[str]) -> list[str | None]:
     named = [_TFDS_NAME.fullmatch(name_of(relative)) for relative in relatives]
     if all(named):
         return [found["split"] for found in named if found]
-    return stated_splits(relatives)
+    return splits_of_files(relatives)
 
 
 def tfds_name(files: Sequence[str]) -> str:

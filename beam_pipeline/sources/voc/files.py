@@ -17,11 +17,11 @@ from beam_pipeline.sources.paths import (
     has_image_suffix,
     in_batches,
     split_at,
-    split_of,
     stem,
     suffix,
     unused,
 )
+from beam_pipeline.sources.splits import split_of_folders
 from beam_pipeline.sources.voc.annotation import named_image
 from beam_pipeline.sources.voc.sets import ImageSets, read_image_sets
 
@@ -156,7 +156,7 @@ def pair_files(
     Annotations in `skip` are left out: they are rejected already.
     """
     sets = read_image_sets(lists, tree.annotations)
-    in_folders = bool(tree.annotations) and all(map(split_of, tree.annotations))
+    in_folders = bool(tree.annotations) and all(map(split_of_folders, tree.annotations))
     claims = collections.Counter(images.values())
     for annotation in tree.annotations:
         if annotation in skip:
@@ -178,7 +178,7 @@ def pair_files(
                 detail=f"{claims[image]} files describe {image}",
             )
         elif not sets.homes and in_folders:
-            yield VocPair(annotation, image, split_of(annotation))
+            yield VocPair(annotation, image, split_of_folders(annotation))
         else:
             yield VocPair(annotation, image, split)
     yield from sets.left_over()

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import (
     has_image_suffix,
-    is_split_name,
     parents,
     split_at,
     stem,
 )
+from beam_pipeline.sources.splits import is_split, lists_of_splits
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,19 +126,13 @@ def choose_lists(lists: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], 
     used, unused = {}, []
     for home, tasks in by_home.items():
         paths = tasks.get("main") or tasks.get("") or []
-        names = {stem(path).lower() for path in paths}
+        splits = lists_of_splits(map(stem, paths))
         for path in paths:
-            name = stem(path)
-            if not is_set_name(name):
+            if stem(path) in splits:
+                used[path] = (home, stem(path))
+            elif not is_split(stem(path)):
                 unused.append(path)
-            elif name.lower() != "trainval" or not {"train", "val"} <= names:
-                used[path] = (home, name)
     return used, unused
-
-
-def is_set_name(name: str) -> bool:
-    """Whether a list of this name is one of a split."""
-    return is_split_name(name) or name.lower() == "trainval"
 
 
 def is_class_list(text: str) -> bool:

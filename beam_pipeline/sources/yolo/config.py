@@ -13,8 +13,8 @@ import yaml
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, folder
+from beam_pipeline.sources.splits import is_split
 
-_SPLIT_KEYS = ("train", "val", "valid", "validation", "test", "minival")
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
 NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
@@ -106,8 +106,8 @@ def read_data_yaml(path: str) -> YoloConfig:
         bases = [found for found in candidates(base, [root]) if storage.is_directory(found)][:1]
         bases.append(root)
     splits = {}
-    for key in _SPLIT_KEYS:
-        entries = values.get(key)
+    for key in filter(is_split, values):
+        entries = values[key]
         entries = entries if isinstance(entries, list) else [entries]
         if entries := [entry for entry in map(_text, entries) if entry]:
             splits[key] = tuple(_resolve(entry, bases, path, key) for entry in entries)

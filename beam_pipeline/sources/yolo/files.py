@@ -16,13 +16,12 @@ from beam_pipeline.sources.paths import (
     folder,
     has_image_suffix,
     in_batches,
-    is_split_name,
     split_at,
-    split_of,
     stem,
     suffix,
     unused,
 )
+from beam_pipeline.sources.splits import is_split, split_of_folders
 from beam_pipeline.sources.yolo.config import NAME_LISTS, YoloConfig
 
 
@@ -132,7 +131,7 @@ def _may_be_label(path: str) -> bool:
     return not (
         name in NAME_LISTS
         or name.lower().startswith(("readme", "license"))
-        or (is_split_name(stem(name)) and not split_at(path, "labels"))
+        or (is_split(stem(name)) and not split_at(path, "labels"))
     )
 
 
@@ -149,7 +148,7 @@ def pair_key(path: str) -> str:
 
 def splits_by_folder(tree: YoloTree) -> dict[str, set[str]] | None:
     """The split of each image, where every image lies below a folder with a split's name."""
-    named = {image: split_of(image) for image in chosen_images(tree)}
+    named = {image: split_of_folders(image) for image in chosen_images(tree)}
     if not named or not all(named.values()):
         return None
     return {image: {split} for image, split in named.items() if split}

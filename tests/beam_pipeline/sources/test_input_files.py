@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.input_files import find_files, stated_splits
+from beam_pipeline.sources.input_files import find_files
 
 
 def is_tar(name):
@@ -48,22 +48,3 @@ def test_find_files(folder, path, expected, others):
 def test_no_such_file(folder, path):
     with pytest.raises(ConfigError, match="has no such file"):
         found(folder / path)
-
-
-@pytest.mark.parametrize(
-    ("relatives", "expected"),
-    [
-        (["train-000.tar", "train-001.tar", "val_1.tar"], ["train", "train", "val"]),
-        (["train/0.tar", "Test/0.tar"], ["train", "Test"]),
-        (["imagenet-train-000.tar", "imagenet-val-000.tar"], ["train", "val"]),
-        (["x_train.npy", "y_train.npy", "x_test.npy"], ["train", "train", "test"]),
-        (["train.npz"], ["train"]),
-        (["train000.tar", "test2017-1.tar"], ["train", "test"]),
-        (["train-000.tar", "extra.tar"], [None, None]),
-        (["train/0.tar", "1.tar"], [None, None]),
-        (["trainer-0.tar", "latest.tar"], [None, None]),
-        ([], []),
-    ],
-)
-def test_stated_splits(relatives, expected):
-    assert stated_splits(relatives) == expected

@@ -8,29 +8,10 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.arrays.files import find_tables, without_split
+from beam_pipeline.sources.arrays.files import find_tables
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 Y = np.array([0, 1, 2, 0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("x_train", ("x", "train")),
-        ("train_images", ("images", "train")),
-        ("X-test", ("X", "test")),
-        ("trainX", ("X", "train")),
-        ("val", ("", "val")),
-        ("a_b_valid", ("a_b", "valid")),
-        ("x", ("x", "")),
-        ("trains", ("trains", "")),
-        ("latest_x", ("latest_x", "")),
-        ("xtrain", ("xtrain", "")),
-    ],
-)
-def test_without_split(name, expected):
-    assert without_split(name) == expected
 
 
 @pytest.mark.parametrize(

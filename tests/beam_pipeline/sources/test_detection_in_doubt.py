@@ -5,7 +5,7 @@ import re
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import layout
+from beam_pipeline.sources import detection
 
 XML = "<annotation><filename>a.jpg</filename></annotation>"
 BOX = "0 0.5 0.5 0.2 0.4\n"
@@ -20,7 +20,10 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
         pytest.param({"a.bin": ""}, "a.bin", r"no suffix of these: looked for \.csv", id="suffix"),
         pytest.param({"a.jpg": ""}, "*.png", "does not exist", id="a pattern of nothing"),
         pytest.param(
-            {"a.tar": "", "b.npz": ""}, "*", r"fits 2 files .* not all \.tar", id="mixed pattern"
+            {"a.tar": "", "b.npz": ""},
+            "*",
+            r"fits 2 files .* not all of one of the layouts tar, arrays, tfrecord",
+            id="mixed pattern",
         ),
         pytest.param({"a.jpg": ""}, "*.jpg", "cannot tell the layout", id="a pattern of images"),
         pytest.param(
@@ -35,7 +38,9 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             r"2 ways: tar: 1 file \(flowers\.tar\); folders: 1 class folder",
             id="a tar beside what was in it",
         ),
-        pytest.param({"a.json": "[]"}, "a.json", "without COCO's keys", id="another JSON"),
+        pytest.param(
+            {"a.json": "[]"}, "a.json", "does not begin as coco files do", id="another JSON"
+        ),
         pytest.param(
             {"a.bin": "", "b/c.bin": ""},
             "",
@@ -72,7 +77,7 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
 def test_what_cannot_be_told(make_tree, texts, below, message):
     root = make_tree(texts)
     with pytest.raises(ConfigError, match=message):
-        layout.detect(f"{root}/{below}" if below else root)
+        detection.detect(f"{root}/{below}" if below else root)
 
 
 @pytest.mark.parametrize(
@@ -93,21 +98,21 @@ def test_what_cannot_be_told(make_tree, texts, below, message):
 )
 def test_what_is_told_need_not_look_typical(make_tree, texts, name, found):
     root = make_tree(texts)
-    resolved = layout.resolve(root, name)
-    assert (resolved.name, resolved.path) == (name, root)
-    assert re.fullmatch(f"{name}: {found}", resolved.found)
+    resolved = detection.resolve(root, name)
+    assert (resolved.layout.name, resolved.path) == (name, root)
+    assert re.fullmatch(f"{name}: {found}", resolved.summary)
 
 
 def test_naming_the_layout_of_several_tables_does_not_choose_one(make_tree):
     root = make_tree({"train.csv": CSV, "notes.csv": CSV})
     with pytest.raises(ConfigError, match=r"move notes\.csv elsewhere and have train\.csv read$"):
-        layout.resolve(root, "csv")
+        detection.resolve(root, "csv")
 
 
 @pytest.mark.parametrize("name", ["coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays"])
 def test_class_folders_are_nothing_else(make_tree, name):
     with pytest.raises(ConfigError):
-        layout.resolve(make_tree(CLASS_FOLDERS), name)
+        detection.resolve(make_tree(CLASS_FOLDERS), name)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +122,9 @@ def test_class_folders_are_nothing_else(make_tree, name):
             "voc", "", r"--layout voc does not fit .* holds 0 folders and 1 file", id="voc"
         ),
         pytest.param("folders", "rows.csv", "wants a folder", id="a file for folders"),
-        pytest.param("yolo", "rows.csv", "wants a folder", id="a file for yolo"),
-        pytest.param("parquet", "", "'parquet' is unknown; choose from folders", id="unknown"),
+        pytest.param(
+            "parquet", "", "'parquet' cannot be used: choose from auto, folders", id="unknown"
+        ),
         pytest.param("csv", "nowhere.csv", "does not exist", id="no such path"),
         pytest.param("csv", "*.csv", "--layout csv takes no pattern", id="pattern"),
         pytest.param("tar", "", "--layout tar does not fit", id="tar"),
@@ -127,4 +133,4 @@ def test_class_folders_are_nothing_else(make_tree, name):
 def test_what_does_not_fit(make_tree, name, below, message):
     root = make_tree({"rows.csv": CSV})
     with pytest.raises(ConfigError, match=message):
-        layout.resolve(f"{root}/{below}", name)
+        detection.resolve(f"{root}/{below}", name)

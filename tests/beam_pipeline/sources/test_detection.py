@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from beam_pipeline.sources import layout
+from beam_pipeline.sources import detection
 
 XML = "<annotation><filename>a.jpg</filename></annotation>"
 BOX = "0 0.5 0.5 0.2 0.4\n"
@@ -57,7 +57,7 @@ TREES = [
         {"wavs/1.wav": "", "README.md": ""},
         "folders",
         "wavs",
-        "1 sound without class folders, so without labels",
+        "1 audio file without class folders, so without labels",
         id="a flat folder one level deeper",
     ),
     pytest.param(
@@ -266,9 +266,11 @@ TREES = [
 @pytest.mark.parametrize(("texts", "name", "path", "what"), TREES)
 def test_detect(make_tree, texts, name, path, what):
     root = make_tree(texts)
-    found = layout.detect(root)
-    assert found == layout.Layout(
-        name=name, path=os.path.normpath(f"{root}/{path}"), found=f"{name}: {what}"
+    found = detection.detect(root)
+    assert (found.layout.name, found.path, found.summary) == (
+        name,
+        os.path.normpath(f"{root}/{path}"),
+        f"{name}: {what}",
     )
 
 
@@ -276,4 +278,4 @@ def test_detect(make_tree, texts, name, path, what):
 def test_resolve_agrees_where_nothing_lies_deeper(make_tree, texts, name, path, what):
     root = make_tree(texts)
     inside = f"{root}/{path}" if os.path.isdir(f"{root}/{path}") else root
-    assert layout.resolve(inside, name) == layout.detect(inside)
+    assert detection.resolve(inside, name) == detection.detect(inside)

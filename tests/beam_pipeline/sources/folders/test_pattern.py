@@ -5,7 +5,7 @@ import re
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.path_pattern import parse_pattern
+from beam_pipeline.sources.folders.pattern import parse_pattern
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Record, Rejected
-from beam_pipeline.sources.folders import (
-    ReadClassFolders,
-    has_split_folders,
-    labelled_record,
-    list_folders,
+from beam_pipeline.sources.folders.contents import (
+    contents_of,
     main_kind,
+    merge_contents,
 )
+from beam_pipeline.sources.folders.read import ReadClassFolders, labelled_record
+
+# Which folder of a path is its class.
+CLASSES = 0
+SPLITS = 1
 
 
 @pytest.mark.parametrize(
@@ -27,22 +30,24 @@ from beam_pipeline.sources.folders import (
         pytest.param([], False, id="nothing"),
     ],
 )
-def test_has_split_folders(files, expected):
-    assert has_split_folders(files) is expected
+def test_in_splits(files, expected):
+    assert contents_of(files)["image"].in_splits is expected
+    parts = [contents_of([file]) for file in files]
+    assert merge_contents(parts) == contents_of(files)
 
 
 @pytest.mark.parametrize(
-    ("relative", "has_splits", "split", "label"),
+    ("relative", "class_depth", "split", "label"),
     [
-        pytest.param("cat/1.jpg", False, None, "cat", id="class"),
-        pytest.param("cat/indoor/new/1.JPG", False, None, "cat", id="the first folder is it"),
-        pytest.param("Val/cat/1.webp", True, "Val", "cat", id="split as written"),
-        pytest.param("train/cat/a/1.tiff", True, "train", "cat", id="the first below the split"),
-        pytest.param("black cat/1.png", False, None, "black cat", id="a space"),
+        pytest.param("cat/1.jpg", CLASSES, None, "cat", id="class"),
+        pytest.param("cat/indoor/new/1.JPG", CLASSES, None, "cat", id="the first folder is it"),
+        pytest.param("Val/cat/1.webp", SPLITS, "Val", "cat", id="split as written"),
+        pytest.param("train/cat/a/1.tiff", SPLITS, "train", "cat", id="the first below the split"),
+        pytest.param("black cat/1.png", CLASSES, None, "black cat", id="a space"),
     ],
 )
-def test_labelled_record(relative, has_splits, split, label):
-    assert labelled_record(f"/in/{relative}", relative, has_splits=has_splits) == Record(
+def test_labelled_record(relative, class_depth, split, label):
+    assert labelled_record(f"/in/{relative}", relative, class_depth) == Record(
         key=relative,
         features={
             "image": Image(file=FileRef(path=f"/in/{relative}")),
@@ -53,14 +58,14 @@ def test_labelled_record(relative, has_splits, split, label):
 
 
 @pytest.mark.parametrize(
-    ("relative", "has_splits"),
+    ("relative", "class_depth"),
     [
-        pytest.param("1.jpg", False, id="at the top"),
-        pytest.param("train/1.jpg", True, id="below a split"),
+        pytest.param("1.jpg", CLASSES, id="at the top"),
+        pytest.param("train/1.jpg", SPLITS, id="below a split"),
     ],
 )
-def test_a_file_outside_the_class_folders(relative, has_splits):
-    rejected = labelled_record(f"/in/{relative}", relative, has_splits=has_splits)
+def test_a_file_outside_the_class_folders(relative, class_depth):
+    rejected = labelled_record(f"/in/{relative}", relative, class_depth)
     assert isinstance(rejected, Rejected)
     assert (rejected.source, rejected.reason, rejected.bad) == (relative, "no class folder", True)
 
@@ -77,7 +82,7 @@ def test_a_file_outside_the_class_folders(relative, has_splits):
     ],
 )
 def test_main_kind(files, kind):
-    assert main_kind(files) == kind
+    assert main_kind(contents_of(files)) == kind
 
 
 def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
@@ -231,15 +236,3 @@ def test_a_root_that_is_no_folder(make_tree, run_transform, below, message):
     root = make_tree({"cat/1.jpg": ""})
     with pytest.raises(ConfigError, match=message):
         run_transform(ReadClassFolders(f"{root}/{below}"))
-
-
-def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline.files import storage
-
-    root = make_tree({f"train/{name}/1.jpg": "" for name in "abc"} | {"x/1.jpg": ""})
-    there = list(storage.list_files(root))
-    results = []
-    for files in (there, there[::-1]):
-        monkeypatch.setattr(storage, "list_files", lambda _, files=files: iter(files))
-        results.append(sorted(list_folders(root, None), key=lambda record: record.key))
-    assert results[0] == results[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.sources import layout
+from beam_pipeline.sources import detection
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.tfrecord.frames import framed
 
@@ -31,8 +31,9 @@ JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
 )
 def test_detect_a_file(make_tree, name, text, expected):
     path = f"{make_tree({name: text})}/{name}"
-    found = layout.Layout(name=expected, path=path, found=f"{expected}: {name}")
-    assert layout.detect(path) == layout.resolve(path, expected) == found
+    found = detection.detect(path)
+    assert found == detection.resolve(path, expected)
+    assert (found.layout.name, found.path, found.summary) == (expected, path, f"{expected}: {name}")
 
 
 def write_tfrecord(path, compress=bytes):
@@ -53,12 +54,12 @@ def write_tfrecord(path, compress=bytes):
 def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
     for name in names:
         write_tfrecord(tmp_path / name, compress)
-    found = layout.detect(str(tmp_path))
-    assert (found.name, found.path) == ("tfrecord", str(tmp_path))
-    assert found.found == f"tfrecord: 2 files ({', '.join(names)}) in train, val"
-    assert layout.resolve(str(tmp_path), "tfrecord") == found
-    one = layout.detect(str(tmp_path / names[0]))
-    assert (one.name, one.path) == ("tfrecord", str(tmp_path / names[0]))
+    found = detection.detect(str(tmp_path))
+    assert (found.layout.name, found.path) == ("tfrecord", str(tmp_path))
+    assert found.summary == f"tfrecord: 2 files ({', '.join(names)}) in train, val"
+    assert detection.resolve(str(tmp_path), "tfrecord") == found
+    one = detection.detect(str(tmp_path / names[0]))
+    assert (one.layout.name, one.path) == ("tfrecord", str(tmp_path / names[0]))
 
 
 @pytest.mark.parametrize(
@@ -73,17 +74,17 @@ def test_patterns(tmp_path, names, pattern, expected):
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write_tfrecord(tmp_path / name)
-    found = layout.detect(f"{tmp_path}/{pattern}")
-    assert (found.name, found.path) == (expected, f"{tmp_path}/{pattern}")
-    assert found.found.startswith(f"{expected}: 2 files (")
-    assert layout.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
+    found = detection.detect(f"{tmp_path}/{pattern}")
+    assert (found.layout.name, found.path) == (expected, f"{tmp_path}/{pattern}")
+    assert found.summary.startswith(f"{expected}: 2 files (")
+    assert detection.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
 
 
 def test_a_compressed_manifest_is_looked_into(make_tree):
     root = make_tree({"a.jpg": "", "b.csv": "x\n"})
     Path(root, "rows.csv.gz").write_bytes(gzip.compress(CSV.encode() * 1000))
-    assert layout.detect(root).found == "csv: rows.csv.gz"
-    assert layout.detect(f"{root}/rows.csv.gz").name == "csv"
+    assert detection.detect(root).summary == "csv: rows.csv.gz"
+    assert detection.detect(f"{root}/rows.csv.gz").layout.name == "csv"
 
 
 def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
@@ -91,15 +92,15 @@ def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
     listed = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
-    found = layout.detect(root)
-    assert found.found.startswith("folders: 150 class folders")
+    found = detection.detect(root)
+    assert found.summary.startswith("folders: 150 class folders")
     assert len(listed) == len(set(listed)) < 300
 
 
 def test_a_link_to_itself_is_a_file(make_tree):
     root = make_tree({"cat/1.jpg": "", "dog/1.jpg": ""})
     Path(root, "cat/2.jpg").symlink_to("2.jpg")
-    assert layout.detect(root).name == "folders"
+    assert detection.detect(root).layout.name == "folders"
     assert Tree(root).look("cat").files == ("1.jpg", "2.jpg")
 
 

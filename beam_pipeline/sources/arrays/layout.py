@@ -1,0 +1,45 @@
+"""The layout `arrays`: .npz and .npy files whose first axis is the records."""
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.sources.arrays.files import is_array
+from beam_pipeline.sources.arrays.read import ReadArrays
+from beam_pipeline.sources.folders.contents import contents_of, main_kind
+from beam_pipeline.sources.layout import Layout, Place, container_places
+from beam_pipeline.sources.paths import folder
+from beam_pipeline.sources.splits import is_split
+from beam_pipeline.sources.tree import Tree
+
+
+def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    return ReadArrays(
+        path,
+        scratch,
+        label_column=config.label_column,
+        ignore_columns=config.ignore_columns,
+        classes=config.classes,
+        schema=config.schema,
+    )
+
+
+def find_arrays(tree: Tree) -> list[Place]:
+    """Files called .npy or .npz, more than images or audio; in no folders but splits."""
+    files = tree.files()
+    if main_kind(contents_of(files)) != "array":
+        return []
+    arrays = [name for name in files if is_array(name)]
+    folders = {folder(name) for name in arrays}
+    if folders != {""} and not all(map(is_split, folders)):
+        return []  # folders of classes
+    return container_places(arrays)
+
+
+LAYOUT = Layout(
+    name="arrays",
+    sign=".npz or .npy files, not in one folder a class",
+    kind="container",
+    read=_read,
+    suffixes=("npz", "npy"),
+    find=find_arrays,
+)

@@ -1,0 +1,170 @@
+"""Which layout lies at a path: found by looking at the top of its tree, or as a user says."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.sources.layout import Input, Layout
+from beam_pipeline.sources.paths import media_kind, stem, suffix, uncompressed
+from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.registry import layout_named, layouts
+from beam_pipeline.sources.splits import is_split
+from beam_pipeline.sources.tree import Tree, shown
+
+
+def detect(path: str) -> Input:
+    """The input at `path`, its layout told by names in the top folders and the start of files.
+
+    Annotations beside images (voc, yolo, coco) win over a manifest, and a manifest over class
+    folders and over files of many records each, which a pattern may name. In a folder that holds
+    but one other, as a zip's contents often do, the layout may lie one level deeper.
+
+    Raises:
+        ConfigError: There is no such path, nothing known in it, or more than one layout.
+    """
+    absolute = _existing(path)
+    if not storage.is_directory(absolute):
+        return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute)
+    tree = Tree(absolute)
+    found = _only(_inputs(tree), path)
+    return found or _give_up(f"cannot tell the layout of {path}", tree, [*layouts().values()])
+
+
+def resolve(path: str, name: str) -> Input:
+    """The input at `path`, whose layout is known to be `name`: it need not look typical.
+
+    Raises:
+        ConfigError: There is no such path, no such layout, or nothing of it at the path.
+    """
+    layout = layout_named(name)
+    absolute = _existing(path)
+    if not storage.is_directory(absolute):
+        if not layout.suffixes and not layout.begins:
+            raise ConfigError(f"--layout {name} wants a folder, and {path} is a file")
+        if layout.kind != "container" and not storage.exists(absolute):
+            raise ConfigError(f"--layout {name} takes no pattern of files, such as {path}")
+        return _input(layout, absolute, name_of(absolute))
+    tree = Tree(absolute)
+    if found := _only(_places(layout, tree), path):
+        return found
+    if file := layout.accepted(absolute):
+        return _input(layout, absolute, file)
+    return _give_up(f"--layout {name} does not fit {path}", tree, [layout])
+
+
+def _existing(path: str) -> str:
+    absolute = storage.absolute(path).rstrip("/") or "/"
+    if storage.exists(absolute) or storage.is_directory(absolute):
+        return absolute
+    if not set("*?[") & set(absolute) or not storage.match_files(absolute):
+        raise ConfigError(f"the input {path!r} does not exist (looked at {absolute})")
+    return absolute
+
+
+def _input(layout: Layout, path: str, what: str) -> Input:
+    return Input(layout, path, f"{layout.name}: {what}")
+
+
+def _places(layout: Layout, tree: Tree) -> list[Input]:
+    return [_input(layout, tree.path(place.path), place.summary) for place in layout.places(tree)]
+
+
+def _inputs(tree: Tree) -> list[Input]:
+    by_kind = {
+        kind: [layout for layout in layouts().values() if layout.kind == kind]
+        for kind in ("annotations", "manifest", "container", "folders")
+    }
+
+    def of_kind(kind: str) -> list[Input]:
+        return [found for layout in by_kind[kind] for found in _places(layout, tree)]
+
+    if found := of_kind("annotations") or of_kind("manifest"):
+        return found
+    if found := of_kind("container"):
+        return found + of_kind("folders")
+    listing = tree.look()
+    alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
+    inner = _inputs(tree.inside(listing.folders[0])) if alone else []
+    return inner or of_kind("folders")
+
+
+def _only(inputs: list[Input], path: str) -> Input | None:
+    if len(inputs) > 1:
+        raise ConfigError(
+            f"{path} can be read in {len(inputs)} ways: "
+            + "; ".join(each.summary for each in inputs)
+            + f"; {_choice(inputs)}"
+        )
+    return inputs[0] if inputs else None
+
+
+def _choice(inputs: Sequence[Input]) -> str:
+    """How a user says which of several inputs is meant."""
+    if len({each.layout.name for each in inputs}) > 1:
+        return "choose with --layout, or give the one file or folder that is meant"
+    paths = [each.path for each in inputs]
+    splits = [path for path in paths if is_split(stem(uncompressed(path)))]
+    one = f"give the one that is meant, such as {(splits or paths)[-1]}"
+    if not splits or len(splits) == len(paths):
+        return f"{one}, or move the others elsewhere"
+    others = ", ".join(name_of(path) for path in paths if path not in splits)
+    read = " and ".join(map(name_of, splits))
+    return f"{one}, or move {others} elsewhere and have {read} read"
+
+
+def _of_file(path: str) -> Input:
+    found = [_input(layout, path, name_of(path)) for layout in _layouts_of_file(path)]
+    if one := _only(found, path):
+        return one
+    every = layouts().values()
+    suffixes = sorted(f".{suffix}" for layout in every for suffix in layout.suffixes)
+    by_content = ", ".join(layout.name for layout in every if not layout.suffixes and layout.begins)
+    alike = " or ".join(layout.name for layout in _by_suffix(path))
+    why = f"that does not begin as {alike} files do" if alike else "with no suffix of these"
+    raise ConfigError(
+        f"cannot tell the layout of {path}, a file {why}: looked for {', '.join(suffixes)}, and "
+        f"for the first bytes of {by_content} files; give the folder of the dataset, or name its "
+        "layout with --layout"
+    )
+
+
+def _layouts_of_file(path: str) -> list[Layout]:
+    for layout in layouts().values():
+        if layout.refuse:
+            layout.refuse([path])
+    likely = _by_suffix(path) or [
+        layout for layout in layouts().values() if layout.begins and not layout.suffixes
+    ]
+    return [layout for layout in likely if not layout.begins or layout.begins(path)]
+
+
+def _by_suffix(path: str) -> list[Layout]:
+    ending = suffix(uncompressed(path))
+    return [layout for layout in layouts().values() if ending in layout.suffixes]
+
+
+def _of_pattern(pattern: str) -> Input:
+    files = storage.match_files(pattern)
+    found = {layout.name: layout for file in files for layout in _layouts_of_file(file)}
+    [layout, *others] = found.values() or [None]
+    if layout is None or others or layout.kind != "container":
+        containers = [each.name for each in layouts().values() if each.kind == "container"]
+        raise ConfigError(
+            f"cannot tell the layout of {pattern}: it fits {shown(files, 'file')}, which are not "
+            f"all of one of the layouts {', '.join(containers)}; choose with --layout"
+        )
+    return _input(layout, pattern, shown(files, "file"))
+
+
+def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn:
+    files = tree.files()
+    for layout in looked_for:
+        if layout.refuse:
+            layout.refuse(files)
+    signs = "; ".join(f"{layout.sign} ({layout.name})" for layout in looked_for)
+    other = "another" if len(looked_for) == 1 else "its"
+    raise ConfigError(
+        f"{problem}: it holds {tree.look()}; looked for {signs}; mend the input, or name {other} "
+        "layout with --layout"
+    )

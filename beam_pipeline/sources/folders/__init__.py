@@ -1,0 +1,1 @@
+"""Images, audio or arrays in folders."""

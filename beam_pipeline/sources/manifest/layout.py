@@ -1,0 +1,115 @@
+"""The layouts `csv` and `jsonl`: a manifest of files, or a table that is the data itself."""
+
+import contextlib
+import functools
+import math
+import re
+import zlib
+from collections.abc import Callable
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.manifest.files import find_manifests
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.paths import (
+    ARRAY_SUFFIXES,
+    AUDIO_SUFFIXES,
+    IMAGE_SUFFIXES,
+    stem,
+    suffix,
+    uncompressed,
+)
+from beam_pipeline.sources.splits import is_split
+from beam_pipeline.sources.tree import Tree
+
+_MEDIA_NAME = re.compile(
+    rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),
+    re.IGNORECASE,
+)
+_TEXT_BYTES = 4096
+# What may lie beside a table that is the data itself.
+_BESIDE_TABLES = frozenset(
+    {"", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "html", "pdf"}
+)
+_CSV = ("csv", "tsv")
+_JSONL = ("jsonl", "ndjson")
+
+
+def _read_csv(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    return _read(functools.partial(ReadCsv, column_names=config.column_names), path, config)
+
+
+def _read_jsonl(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    return _read(ReadJsonl, path, config)
+
+
+def _read(
+    read_manifest: Callable[..., beam.PTransform], path: str, config: BuildConfig
+) -> beam.PTransform:
+    return read_manifest(
+        path,
+        image_root=config.image_root or None,
+        image_column=config.image_column or None,
+        audio_column=config.audio_column or None,
+        label_column=config.label_column or None,
+        split_column=config.split_column or None,
+        box_format=config.box_format or None,
+        ignore_columns=config.ignore_columns,
+        classes=config.classes,
+        schema=config.schema,
+        missing_number=math.nan if config.missing_numbers == "nan" else None,
+        divided=len(config.split) > 1,
+    )
+
+
+def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
+    """Hugging Face's metadata files, or files of these suffixes that name media, or tables."""
+    metadata = f"metadata.{suffixes[0]}"
+    listing = tree.look()
+    if metadata in listing.files:
+        return [Place(metadata, metadata)]
+    holders = [name for name in listing.folders if metadata in tree.look(name).files]
+    if holders and all(map(is_split, holders)):
+        return [Place("", f"{metadata} in {', '.join(holders)}")]
+    tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
+    names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
+    if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
+        names = tables
+    if len(names) > 1 and all(is_split(stem(uncompressed(name))) for name in names):
+        return [Place("", ", ".join(names))]
+    return [Place(name, name) for name in names]
+
+
+def _first_text(tree: Tree, name: str) -> bytes:
+    """The first bytes of a manifest, which may be compressed."""
+    data = tree.head(name)
+    if name != uncompressed(name):
+        with contextlib.suppress(zlib.error):
+            return zlib.decompressobj(wbits=31).decompress(data, _TEXT_BYTES)
+    return data
+
+
+def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
+    return find_manifests(folder, None, f"metadata.{suffixes[0]}", suffixes)[0].relative
+
+
+CSV = Layout(
+    name="csv",
+    sign="one .csv or .tsv file that names images, audio or arrays, or holds all data itself",
+    kind="manifest",
+    read=_read_csv,
+    suffixes=_CSV,
+    find=functools.partial(find_tables, suffixes=_CSV),
+    accept=functools.partial(_accept, suffixes=_CSV),
+)
+JSONL = Layout(
+    name="jsonl",
+    sign="one .jsonl or .ndjson file of that sort",
+    kind="manifest",
+    read=_read_jsonl,
+    suffixes=_JSONL,
+    find=functools.partial(find_tables, suffixes=_JSONL),
+    accept=functools.partial(_accept, suffixes=_JSONL),
+)

@@ -1,0 +1,86 @@
+"""All layouts: this package's, and those that others register.
+
+A package adds one by an entry point of the group "beam_tfrecords.layouts" that is a `Layout`,
+under its name (docs/layouts.md).
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
+from beam_pipeline.sources.coco.layout import LAYOUT as COCO
+from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.layout import Layout
+from beam_pipeline.sources.manifest.layout import CSV, JSONL
+from beam_pipeline.sources.tar.layout import LAYOUT as TAR
+from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
+from beam_pipeline.sources.voc.layout import LAYOUT as VOC
+from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
+
+GROUP = "beam_tfrecords.layouts"
+AUTO = "auto"
+
+_OWN = (FOLDERS, COCO, VOC, YOLO, CSV, JSONL, TAR, ARRAYS, TFRECORD)
+
+
+def layout_names() -> list[str]:
+    """What `--layout` takes, "auto" first; packages that register layouts are not imported."""
+    return [AUTO, *dict.fromkeys([*_own(), *(entry.name for entry in _registered())])]
+
+
+def layouts() -> Mapping[str, Layout]:
+    """All layouts by name.
+
+    Raises:
+        ConfigError: Another package registers something else, or takes a name that is taken.
+    """
+    found = _own()
+    for entry in _registered():
+        if entry.name in found:
+            raise _error(entry, "there is a layout of this name")
+        found[entry.name] = _load(entry)
+    return found
+
+
+def layout_named(name: str) -> Layout:
+    """The layout that `--layout` names.
+
+    Raises:
+        ConfigError: There is no such layout, or it cannot be loaded.
+    """
+    if name in _own():
+        return _own()[name]
+    if name not in layout_names():
+        raise ConfigError(
+            f"--layout {name!r} cannot be used: choose from {', '.join(layout_names())}"
+        )
+    return layouts()[name]
+
+
+def _own() -> dict[str, Layout]:
+    return {layout.name: layout for layout in _OWN}
+
+
+@functools.cache  # looks into the folder of every installed package
+def _registered() -> Sequence[EntryPoint]:
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+
+
+def _load(entry: EntryPoint) -> Layout:
+    try:
+        layout = entry.load()
+    except Exception as error:  # whatever the import of a stranger's module raises
+        raise _error(entry, f"{type(error).__name__}: {error}") from error
+    if not isinstance(layout, Layout) or layout.name != entry.name:
+        raise _error(entry, f"it is {layout!r}, no Layout of this name")
+    return layout
+
+
+def _error(entry: EntryPoint, why: str) -> ConfigError:
+    package = entry.dist.name if entry.dist else entry.value
+    return ConfigError(
+        f"the layout {entry.name!r} of the package {package} cannot be used: {why}; mend the "
+        "package or uninstall it"
+    )

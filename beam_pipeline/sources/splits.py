@@ -1,0 +1,66 @@
+"""What a split is called: in the names of folders, files, lists and arrays, of every layout."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_NAMES = (
+    *("train", "training", "trainval", "val", "valid", "validation", "minival"),
+    *("test", "testing", "dev", "eval", "evaluation"),
+)
+_SPLIT = re.compile(rf"({'|'.join(_NAMES)})([-_ ]?(\d{{4}}|set|split|data|images))?", re.IGNORECASE)
+_YEAR_OR_NUMBER = re.compile(r"\d+$")
+# "x_train", "train_x", "trainX", "train": a split's name in an array's.
+_IN_ARRAY_NAME = tuple(
+    map(
+        re.compile,
+        (
+            r"(?P<split>[A-Za-z]+)(?P<column>)",
+            r"(?P<column>.+)[_\-. ](?P<split>[A-Za-z]+)",
+            r"(?P<split>[A-Za-z]+)[_\-. ](?P<column>.+)",
+            r"(?P<split>[a-z]+)(?P<column>[A-Z].*)",
+        ),
+    )
+)
+
+
+def is_split(name: str) -> bool:
+    """Whether a folder, list or key of this name is a split: "train", "Val", "test2017", …."""
+    return _SPLIT.fullmatch(name) is not None
+
+
+def split_of_folders(path: str) -> str | None:
+    """The outermost folder of a file's `path` with a split's name, as it is written."""
+    return next(filter(is_split, path.split("/")[:-1]), None)
+
+
+def split_of_name(path: str) -> str | None:
+    """The first word of the file's name that is a split's, without year or number.
+
+    "train" of "train-000.tar", "mnist_train.npz" and "instances_train2017.json".
+    """
+    words = re.split(r"[_\-.]", path.rpartition("/")[2])
+    return next(filter(is_split, (_YEAR_OR_NUMBER.sub("", word) for word in words)), None)
+
+
+def splits_of_files(paths: Sequence[str]) -> list[str | None]:
+    """The split of each file, if all lie in folders of splits, or are all called after one."""
+    for find in (split_of_folders, split_of_name):
+        splits = [find(path) for path in paths]
+        if all(splits):
+            return splits
+    return [None] * len(paths)
+
+
+def lists_of_splits(names: Iterable[str]) -> list[str]:
+    """Of the names of lists those of splits; "trainval" only without both of its parts."""
+    splits = list(filter(is_split, names))
+    is_whole = {"train", "val"} <= {name.lower() for name in splits}
+    return [name for name in splits if name.lower() != "trainval" or not is_whole]
+
+
+def without_split(name: str) -> tuple[str, str]:
+    """("x", "train") of an array's name "x_train"; the second is "" where it names no split."""
+    for pattern in _IN_ARRAY_NAME:
+        if (match := pattern.fullmatch(name)) and is_split(match["split"]):
+            return match["column"], match["split"]
+    return name, ""

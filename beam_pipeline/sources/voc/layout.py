@@ -1,0 +1,43 @@
+"""The layout `voc`: XML files, and the images that they annotate."""
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.sources.layout import Layout, Place, first_file
+from beam_pipeline.sources.paths import folder, stem, suffix
+from beam_pipeline.sources.splits import lists_of_splits
+from beam_pipeline.sources.tree import Tree, counted, places
+from beam_pipeline.sources.voc.files import sort_files
+from beam_pipeline.sources.voc.read import ReadVoc
+
+
+def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    return ReadVoc(path)
+
+
+def find_voc(tree: Tree) -> list[Place]:
+    """XML files with the root <annotation>, below Annotations/ or anywhere."""
+    files = sort_files(tree.files())
+    by_folder: dict[str, list[str]] = {}
+    for path in files.annotations:
+        by_folder.setdefault(folder(path), []).append(path)
+    counts = {
+        home: len(paths)
+        for home, paths in by_folder.items()
+        if b"<annotation" in tree.head(paths[0])
+    }
+    if not counts:
+        return []
+    sets = lists_of_splits(sorted({stem(path) for path in files.image_sets}))
+    what = f"{counted(sum(counts.values()), 'XML file')} in {places(counts)}"
+    return [Place("", what + (f", image sets {', '.join(sets)}" if sets else ""))]
+
+
+LAYOUT = Layout(
+    name="voc",
+    sign="Annotations/*.xml, or .xml files beside their images",
+    kind="annotations",
+    read=_read,
+    find=find_voc,
+    accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
+)

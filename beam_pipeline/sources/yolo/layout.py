@@ -1,0 +1,62 @@
+"""The layout `yolo`: a data.yaml, or text files of boxes and their images."""
+
+import re
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.layout import Layout, Place, first_file
+from beam_pipeline.sources.paths import folder, suffix
+from beam_pipeline.sources.tree import Tree, counted, places
+from beam_pipeline.sources.yolo.config import NAME_LISTS, find_data_yaml, read_data_yaml
+from beam_pipeline.sources.yolo.files import sort_files
+from beam_pipeline.sources.yolo.read import ReadYolo
+
+_LINE = re.compile(rb"\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
+_FILES_LOOKED_INTO = 5
+
+
+def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    return ReadYolo(path)
+
+
+def find_yolo(tree: Tree) -> list[Place]:
+    """A data.yaml; or text files of YOLO's lines in labels/ or beside their images."""
+    files = tree.look().files
+    if path := find_data_yaml(tree.root, files):
+        return [Place("", f"{path.rpartition('/')[2]}{_summary(path)}")]
+    by_folder: dict[str, list[str]] = {}
+    for path in sort_files(tree.files()).labels.values():
+        by_folder.setdefault(folder(path), []).append(path)
+    counts = {
+        home: len(paths)
+        for home, paths in by_folder.items()
+        if any(_LINE.match(tree.head(path)) for path in paths[:_FILES_LOOKED_INTO])
+    }
+    if not counts:
+        return []
+    names = [f"class names in {name}" for name in NAME_LISTS if name in files]
+    what = f"{counted(sum(counts.values()), 'label file')} in {places(counts)}"
+    return [Place("", f"{what}, {names[0] if names else 'no class names'}")]
+
+
+def _summary(path: str) -> str:
+    """What a data.yaml says; nothing if it is unusable: reading it tells why."""
+    try:
+        config = read_data_yaml(path)
+    except ConfigError:
+        return ""
+    classes = f" with {counted(len(config.names), 'class')}" if config.names else ""
+    return classes + (f", splits {', '.join(config.splits)}" if config.splits else "")
+
+
+LAYOUT = Layout(
+    name="yolo",
+    sign="a data.yaml, or .txt files in labels/ or beside their images",
+    kind="annotations",
+    read=_read,
+    suffixes=("yaml", "yml"),
+    find=find_yolo,
+    accept=lambda folder: first_file(folder, lambda file: suffix(file) == "txt"),
+)

@@ -1,0 +1,98 @@
+"""Layouts that other packages register, and what is said of those that cannot be used."""
+
+import dataclasses
+import sys
+
+import pytest
+
+from beam_pipeline import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources import detection, find_input, registry
+from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.registry import layout_named, layout_names, layouts
+
+OWN = ["auto", "folders", "coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays", "tfrecord"]
+MODULE = """
+from beam_pipeline import Layout
+PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)
+NOTES = Layout(name="notes", sign="notes", kind="annotations", suffixes=("csv",), read=print,
+               begins=lambda path: "notes" in path)
+"""
+
+
+@pytest.fixture
+def register(tmp_path, monkeypatch):
+    """register(entry points, module): installs a package that registers layouts."""
+
+    def install(entries, module=MODULE):
+        site = tmp_path / "site"
+        (site / "chess-1.0.dist-info").mkdir(parents=True)
+        (site / "chess-1.0.dist-info/METADATA").write_text("Name: chess\nVersion: 1.0\n")
+        (site / "chess-1.0.dist-info/entry_points.txt").write_text(
+            f"[beam_tfrecords.layouts]\n{entries}\n"
+        )
+        (site / "chess_of_tests.py").write_text(module)
+        monkeypatch.syspath_prepend(site)
+        monkeypatch.delitem(sys.modules, "chess_of_tests", raising=False)
+        registry._registered.cache_clear()
+
+    yield install
+    monkeypatch.undo()
+    registry._registered.cache_clear()
+
+
+def test_the_own_layouts():
+    assert layout_names() == OWN
+    assert list(layouts()) == OWN[1:]
+    assert layout_named("folders") is FOLDERS
+
+
+def test_a_registered_layout_is_one_like_any_other(register, make_tree):
+    register("pgn = chess_of_tests:PGN\nnotes = chess_of_tests:NOTES")
+    root = make_tree({"train/a.pgn": "", "test/b.PGN": "", "x.csv": "a,b", "notes.csv": "a,b"})
+    assert layout_names() == [*OWN, "notes", "pgn"]
+    found = detection.detect(f"{root}/train/a.pgn")
+    assert (found.layout.name, found.summary) == ("pgn", "pgn: a.pgn")
+    assert detection.resolve(root, "pgn").summary == (
+        "pgn: 2 files (test/b.PGN, train/a.pgn) in test, train"
+    )
+    assert detection.detect(f"{root}/**/*.pgn").layout.name == "pgn"
+    # Of two layouts of one suffix, what a file begins with decides.
+    assert detection.detect(f"{root}/x.csv").layout.name == "csv"
+    with pytest.raises(ConfigError, match=r"2 ways: csv: notes\.csv; notes: notes\.csv; choose"):
+        detection.detect(f"{root}/notes.csv")
+
+
+@pytest.mark.parametrize(
+    ("entries", "module", "message"),
+    [
+        pytest.param("pgn = nowhere:X", MODULE, "ModuleNotFoundError", id="no such module"),
+        pytest.param("pgn = chess_of_tests:X", MODULE, "AttributeError", id="no such name"),
+        pytest.param("pgn = chess_of_tests:x", "x = 1 / 0", "ZeroDivisionError", id="it raises"),
+        pytest.param("pgn = chess_of_tests:x", "x = 1", "it is 1, no Layout", id="no layout"),
+        pytest.param("go = chess_of_tests:PGN", MODULE, "no Layout of this name", id="renamed"),
+        pytest.param("csv = chess_of_tests:PGN", MODULE, "there is a layout", id="taken"),
+    ],
+)
+def test_a_package_that_registers_something_else(register, make_tree, entries, module, message):
+    register(entries, module)
+    root = make_tree({"a.csv": "x,y\n1,2\n"})
+    name = entries.split()[0]
+    with pytest.raises(ConfigError, match=rf"layout '{name}' of the package chess .*{message}"):
+        detection.detect(root)
+    assert name in layout_names()
+    assert detection.resolve(root, "csv").layout.name == "csv"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layout": "zip"}, "--layout 'zip' cannot be used: choose from auto, folders, coco"),
+        ({"input": ""}, "an input is needed"),
+        ({"layout": "csv", "path_pattern": "{label}"}, r"for folders of files; .*--layout csv"),
+    ],
+)
+def test_inputs_that_cannot_be(make_tree, options, message):
+    config = dataclasses.replace(BuildConfig(input=make_tree({"cat/1.jpg": ""})), **options)
+    with pytest.raises(ConfigError, match=message):
+        find_input(config)

@@ -1,0 +1,120 @@
+"""What a split is called, wherever its name stands."""
+
+import pytest
+
+from beam_pipeline.sources.splits import (
+    is_split,
+    lists_of_splits,
+    split_of_folders,
+    split_of_name,
+    splits_of_files,
+    without_split,
+)
+
+# What every folder, list, key and name of a file or an array has in common.
+NAMES = (
+    *("train", "training", "trainval", "val", "valid", "validation", "minival"),
+    *("test", "testing", "dev", "eval", "evaluation"),
+)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *map(str.upper, NAMES)])
+def test_a_name_is_a_split_wherever_it_stands(name):
+    assert is_split(name)
+    assert split_of_folders(f"data/{name}/cat/1.jpg") == name
+    assert split_of_name(f"data/mnist_{name}.npz") == name
+    assert split_of_name(f"{name}-00000-of-00004.tar") == name
+    assert without_split(f"x_{name}") == ("x", name)
+    assert lists_of_splits([name, "dog"]) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("train2017", True),
+        ("TEST2017", True),
+        ("test_set", True),
+        ("trainset", True),
+        ("val-images", True),
+        ("train data", True),
+        ("", False),
+        ("cat", False),
+        ("trains", False),
+        ("latest", False),
+        ("train1", False),
+        ("train_cat", False),
+        ("validate", False),
+    ],
+)
+def test_is_split(name, expected):
+    assert is_split(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "in_folders", "in_name"),
+    [
+        ("train2017/1.jpg", "train2017", None),
+        ("Val/train/1.jpg", "Val", None),
+        ("1.jpg", None, None),
+        ("train.jpg", None, "train"),
+        ("annotations/instances_train2017.json", None, "train"),
+        ("annotations/instances_minival2014.json", None, "minival"),
+        ("image_info_test-dev2017.json", None, "test"),
+        ("imagenet-val-000.tar", None, "val"),
+        ("train01.csv", None, "train"),
+        ("trainer/latest.csv", None, None),
+    ],
+)
+def test_split_of_a_path(path, in_folders, in_name):
+    assert (split_of_folders(path), split_of_name(path)) == (in_folders, in_name)
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["train-000.tar", "train-001.tar", "val_1.tar"], ["train", "train", "val"]),
+        (["train/0.tar", "Test/0.tar"], ["train", "Test"]),
+        (["imagenet-train-000.tar", "imagenet-val-000.tar"], ["train", "val"]),
+        (["x_train.npy", "y_train.npy", "x_test.npy"], ["train", "train", "test"]),
+        (["train.npz"], ["train"]),
+        (["train000.tar", "test2017-1.tar"], ["train", "test"]),
+        (["train-000.tar", "extra.tar"], [None, None]),
+        (["train/0.tar", "1.tar"], [None, None]),
+        (["trainer-0.tar", "latest.tar"], [None, None]),
+        ([], []),
+    ],
+)
+def test_splits_of_files(paths, expected):
+    assert splits_of_files(paths) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["train", "val", "trainval", "test"], ["train", "val", "test"]),
+        (["trainval", "test"], ["trainval", "test"]),
+        (["Train", "VAL", "TrainVal"], ["Train", "VAL"]),
+        (["dog_train", "person_val"], []),
+    ],
+)
+def test_lists_of_splits(names, expected):
+    assert lists_of_splits(names) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("x_train", ("x", "train")),
+        ("train_images", ("images", "train")),
+        ("X-test", ("X", "test")),
+        ("trainX", ("X", "train")),
+        ("val", ("", "val")),
+        ("a_b_valid", ("a_b", "valid")),
+        ("x", ("x", "")),
+        ("trains", ("trains", "")),
+        ("latest_x", ("latest_x", "")),
+        ("xtrain", ("xtrain", "")),
+    ],
+)
+def test_without_split(name, expected):
+    assert without_split(name) == expected
