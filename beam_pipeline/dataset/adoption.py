@@ -94,16 +94,7 @@ def adopt(
         watched(PipelineOptions([])) as local,
         tempfile.TemporaryDirectory(prefix="beam-tfrecords-adopt-") as folder,
     ):
-        shards = [
-            ShardFile(
-                path=file.path,
-                file=file.relative,
-                split=file.split or "train",
-                compressed=file.compressed,
-                rows=f"{folder}/{number}",
-            )
-            for number, file in enumerate(files)
-        ]
+        shards = _shard_files(files, folder)
         paths = [shard.path for shard in shards]
         inspect = functools.partial(
             inspect_shard, rules=config.rules, expected=expected, progress_dir=local.progress_dir
@@ -120,8 +111,9 @@ def adopt(
         index = functools.partial(write_index, schema=features, directory=directory)
         map_shards(index, shards, paths, local)
     notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
-    described = metadata.adoption_metadata(config, features, notes, splits, compressed=compressed)
-    texts[metadata.FILE] = metadata.to_text(described)
+    texts[metadata.FILE] = metadata.to_text(
+        metadata.adoption_metadata(config, features, notes, splits, compressed=compressed)
+    )
     for file, text in texts.items():  # metadata.json is the last
         storage.write_bytes(storage.join(directory, file), text.encode())
     return open_dataset(directory)
@@ -138,6 +130,20 @@ def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
     if tfds_info and tfds_info.version:
         return tfds_info.version
     return name_of(directory) if _VERSION.fullmatch(name_of(directory)) else "1.0.0"
+
+
+def _shard_files(files: Sequence[RecordFile], folder: str) -> list[ShardFile]:
+    """The files as shards, whose rows go into the local `folder`."""
+    return [
+        ShardFile(
+            path=file.path,
+            file=file.relative,
+            split=file.split or "train",
+            compressed=file.compressed,
+            rows=f"{folder}/{number}",
+        )
+        for number, file in enumerate(files)
+    ]
 
 
 def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:

@@ -1,4 +1,4 @@
-"""build.json: when, where and from what a dataset was made; no other file tells."""
+"""build.json: when, where and from what a dataset was made; no other file states it."""
 
 import platform
 import time

@@ -19,7 +19,7 @@ def clear_older_build(config: BuildConfig, keep: Collection[str]) -> None:
     """
     root = config.dataset_dir
     storage.delete([storage.join(root, metadata.FILE)])
-    ours = re.compile(
+    build_file = re.compile(
         rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.parquet|\.idx)?"
         r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.pbtxt"
         rf"|(failed-)?{re.escape(REJECTS_FILE)}"
@@ -29,7 +29,7 @@ def clear_older_build(config: BuildConfig, keep: Collection[str]) -> None:
         storage.join(root, path)
         for folder in ("", "index/")
         for name in storage.list_dir(storage.join(root, folder))
-        if ours.fullmatch(name) and (path := folder + name) not in keep
+        if build_file.fullmatch(name) and (path := folder + name) not in keep
     ]
     storage.delete_all(stale)
 
