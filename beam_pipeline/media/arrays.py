@@ -1,12 +1,12 @@
-"""What becomes of an array: checked in `inspect_array`, stored by `encode_array`.
+"""Array files: checked by `inspect_array`, stored by `encode_array`.
 
 The rules, in the order in which they are applied:
 
-1. A .npy file, of format version 1, 2 or 3, holds one array; so does here an .npz, which is a zip
-   of .npy files. Which of the two it is, is told by the first bytes.
+1. A .npy file, of format version 1, 2 or 3, holds one array, and so does an .npz here, a zip
+   of .npy files. The first bytes say which of the two it is.
 2. The values are bool, integers, or floats of up to 64 bits. Arrays of Python objects are pickled:
-   they could run programs when they are read, so they never are. Structured ones are refused.
-3. The file is as long as its header says, no shorter and no longer.
+   reading them could run programs, so they are never read. Structured arrays are rejected.
+3. The file is exactly as long as its header says.
 4. The values are stored raw, little-endian, in C order. Where the file has them so, they are a
    range of its bytes; `ArrayFacts.conversions` names what differs.
 
@@ -36,20 +36,20 @@ from beam_pipeline.media.npz import (
     UNSUPPORTED,
 )
 
-# Bytes of all values; an Example of twice as many cannot be read.
+# Bytes of all values; TensorFlow cannot read an Example of twice this size.
 MAX_BYTES = 1 << 30
 _NUMBERS = "biuf"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayHeader:
-    """What a .npy file says of its array.
+    """The header of a .npy file.
 
     Attributes:
-        dtype: With the byte order of the file. It may be text, complex, a time, ….
+        dtype: With the byte order of the file; possibly text, complex numbers, times, ….
         shape: Sizes by axis.
         fortran_order: Whether the first axis changes fastest.
-        offset: Where the values begin, in bytes from where the header was read.
+        offset: Bytes from the start of the header to the values.
     """
 
     dtype: np.dtype[Any]
@@ -59,7 +59,7 @@ class ArrayHeader:
 
     @property
     def num_bytes(self) -> int:
-        """What the values take."""
+        """Bytes of the values."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -75,13 +75,13 @@ class ArrayHeader:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayFacts:
-    """What `inspect_array` found, and what will be stored.
+    """Properties of an array as it will be stored.
 
     Attributes:
         dtype: NumPy's name: "float32".
         shape: Sizes by axis.
-        minimum, maximum: Of the values but NaN; None where there are none.
-        num_bytes: What the values take.
+        minimum, maximum: Of the values other than NaN; None if there are none.
+        num_bytes: Bytes of the values.
         conversions: "fortran order", "byte order", "compressed"; empty: the stored values are
             `length` bytes of the file, from `offset`.
         offset, length: That range; the whole file where there are conversions.
@@ -98,7 +98,7 @@ class ArrayFacts:
 
 
 def array_header(handle: IO[bytes]) -> ArrayHeader:
-    """The header of a .npy file that `handle` stands at the beginning of; the values come next.
+    """Reads the header of a .npy file, after which `handle` is at the values.
 
     Raises:
         RecordError: "not an array", "truncated array", "damaged array", "pickled array" or
@@ -112,7 +112,7 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         version = tuple(magic[-2:])
         if version not in ((1, 0), (2, 0), (3, 0)):
             raise RecordError(UNSUPPORTED, f"version {'.'.join(map(str, version))} of .npy")
-        # Version 3 differs from 2 in the names of a structured array's fields alone.
+        # Version 3 only differs from 2 in the names of a structured array's fields.
         first = version == (1, 0)
         read = npy_format.read_array_header_1_0 if first else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(handle)
@@ -129,7 +129,7 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         )
     if dtype.fields is not None or dtype.subdtype is not None or dtype.kind == "V":
         raise RecordError(
-            UNSUPPORTED, f"a structured array ({dtype}); save each field as an array of its own"
+            UNSUPPORTED, f"a structured array ({dtype}); save each field as its own array"
         )
     if any(size < 0 for size in shape):
         raise RecordError(DAMAGED, f"its header: a shape of {shape}")
@@ -142,7 +142,7 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
 
 
 def inspect_array(data: bytes) -> ArrayFacts:
-    """Checks the whole of a .npy or .npz file of one array of numbers, and measures its values.
+    """Checks a whole .npy or .npz file with one array of numbers, and measures its values.
 
     Raises:
         RecordError: As `array_header`; "empty file", "array too large".
@@ -191,7 +191,7 @@ def encode_array(data: bytes, array: records.Array) -> bytes:
 
 
 def value_range(values: npt.NDArray[Any]) -> tuple[float | int | None, float | int | None]:
-    """(minimum, maximum) of numbers but NaN as Python's own; None where there are none."""
+    """(minimum, maximum) of numbers other than NaN, as Python numbers; None if there are none."""
     if not values.size:
         return None, None
     if values.dtype.kind == "b":
@@ -201,7 +201,7 @@ def value_range(values: npt.NDArray[Any]) -> tuple[float | int | None, float | i
 
 
 def check_numbers(dtype: np.dtype[Any]) -> None:
-    """Raises RecordError for values that no feature holds: text, complex numbers, times."""
+    """Raises RecordError for values that no feature can hold: text, complex numbers, times."""
     if dtype.kind not in _NUMBERS or dtype.itemsize > 8:
         raise RecordError(
             UNSUPPORTED, f"values of type {dtype}; use bool, integers or floats of up to 64 bits"
@@ -209,7 +209,7 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
 
 
 def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """The numbers that `data` holds from `offset` on, [n], without copying them.
+    """The numbers in `data` from `offset` on, [n], without copying them.
 
     Raises:
         RecordError: "damaged array": bools that are neither 0 nor 1.
@@ -227,13 +227,13 @@ def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
     lacking = header.offset + header.num_bytes - len(npy)
     if header.num_bytes > MAX_BYTES:
         raise RecordError(
-            TOO_LARGE, f"{header.num_bytes:,} bytes of values, of {MAX_BYTES:,} at most"
+            TOO_LARGE, f"{header.num_bytes:,} bytes of values, more than the {MAX_BYTES:,} allowed"
         )
     if lacking > 0:
         raise RecordError(TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
     if lacking < 0:
         raise RecordError(
-            DAMAGED, f"{-lacking:,} bytes follow the values; a file holds one array, saved once"
+            DAMAGED, f"{-lacking:,} bytes follow the values; save one array per file, once"
         )
     return header, raw_values(npy, header.dtype, header.offset)
 
@@ -247,9 +247,11 @@ def _only_member(data: bytes) -> zipfile.ZipInfo:
         names = ", ".join(each.filename.removesuffix(".npy") for each in members[:10])
         raise RecordError(
             UNSUPPORTED,
-            f"an .npz of {len(members)} arrays ({names}), where one is needed; give the .npz as "
+            f"an .npz with {len(members)} arrays ({names}), where one is needed; give the .npz as "
             "the input itself to read it row by row",
         )
     if members[0].file_size > MAX_BYTES:
-        raise RecordError(TOO_LARGE, f"{members[0].file_size:,} bytes, of {MAX_BYTES:,} at most")
+        raise RecordError(
+            TOO_LARGE, f"{members[0].file_size:,} bytes, more than the {MAX_BYTES:,} allowed"
+        )
     return members[0]

@@ -1,19 +1,19 @@
-"""What becomes of a sound: checked in `inspect_audio`, stored by `encode_audio`.
+"""Audio files: checked by `inspect_audio`, stored by `encode_audio`.
 
 The rules, in the order in which they are applied:
 
-1. The format is told by the magic bytes, never by the file's name: WAV (PCM of 8, 16, 24 or 32
-   bits, float of 32 or 64), FLAC, and OGG with Vorbis or Opus. Nothing else is read.
-2. The whole of it is decoded by libsndfile, which the trainer has too. WAV's chunks and OGG's pages
-   are held against the file's length besides, since libsndfile is content with what is there.
-3. It is stored as it is, byte for byte, unless the options ask for another sample rate or fewer
+1. The format is detected from the magic bytes, never from the file name: WAV (PCM of 8, 16, 24 or
+   32 bits, float of 32 or 64), FLAC, and OGG with Vorbis or Opus. Other formats are rejected.
+2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks and OGG pages
+   are also compared with the file's length, since libsndfile accepts truncated files.
+3. The file is stored byte for byte, unless the options ask for another sample rate or fewer
    channels than it has.
 4. `mono` averages the channels, `sample_rate` resamples (soxr, HQ); the result is a WAV: 16-bit PCM
-   where the source has 16 bits or fewer or is OGG, else 32-bit float. What resampling lifts beyond
-   full scale is clipped in 16 bits, and kept as a float.
+   if the source has 16 bits or fewer or is OGG, else 32-bit float. Samples that resampling raises
+   above full scale are clipped in 16 bits, and kept in float.
 
 `AudioFacts.conversions` names each rule that changed something; when it is empty the file's own
-bytes are stored. The same bytes come out each time with the same soxr on the same kind of machine.
+bytes are stored. The same soxr on the same kind of machine always gives the same bytes.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from beam_pipeline.media.audio_format import (
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
 _BLOCK_VALUES = 1 << 16
 _HEADER_BYTES = 60
-# Where a FLAC does not state its length, libsndfile says so.
+# libsndfile's length of a FLAC that does not state one.
 _UNKNOWN_LENGTH = 2**62
 
 Samples = npt.NDArray[np.float32]
@@ -49,10 +49,10 @@ Samples = npt.NDArray[np.float32]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AudioOptions:
-    """How sounds are stored.
+    """How audio is stored.
 
     Attributes:
-        sample_rate: Samples a second to resample to; None keeps each sound's own.
+        sample_rate: Samples per second to resample to; None keeps each file's own.
         mono: Whether channels are averaged into one.
 
     Raises:
@@ -65,22 +65,22 @@ class AudioOptions:
     def __post_init__(self) -> None:
         if self.sample_rate is not None and not 1 <= self.sample_rate <= MAX_SAMPLE_RATE:
             raise ConfigError(
-                f"audio sample rate {self.sample_rate}: give 1 to {MAX_SAMPLE_RATE} a second"
+                f"audio sample rate {self.sample_rate}: give 1 to {MAX_SAMPLE_RATE:,} Hz"
             )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AudioFacts:
-    """What `inspect_audio` found, and what will be stored.
+    """Properties of an audio file as it will be stored.
 
     Attributes:
         format: "wav", "flac" or "ogg": the stored encoding.
-        sample_rate: Samples a second, stored.
+        sample_rate: Samples per second, stored.
         num_samples: Samples of each channel, stored.
         channels: As stored.
-        conversions: Why the sound is encoded again: "mono", "resampled", "format flac"; empty: the
+        conversions: Why the file is encoded again: "mono", "resampled", "format flac"; empty: the
             file's own bytes are stored.
-        estimated_bytes: What the stored sound will take.
+        estimated_bytes: Of the stored file.
     """
 
     format: str
@@ -92,11 +92,11 @@ class AudioFacts:
 
 
 def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
-    """Checks the whole of an encoded sound and decides how it is stored.
+    """Checks a whole audio file and decides how it is stored.
 
-    What passes, libsndfile decodes to the sample rate, samples and channels stated, all of them
-    finite, and so does TensorFlow's `decode_wav` where it is a WAV of 16-bit PCM with nothing but
-    the 44 bytes of its header beside the samples.
+    libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
+    samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
+    of 44 bytes.
 
     Raises:
         RecordError: "empty file", "not audio", "truncated audio", "damaged audio",
@@ -106,15 +106,15 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)
-    with _opened(data, source_format) as sound:
-        _check_header(sound, source_format)
-        stated = sound.frames if stated is None else stated
-        found = sum(map(len, _blocks(sound, source_format)))
-        sample_rate, channels, encoding = sound.samplerate, sound.channels, _encoding(sound)
-    if found != stated:
+    with _open(data, source_format) as file:
+        _check_header(file, source_format)
+        stated = file.frames if stated is None else stated
+        num_read = sum(map(len, _blocks(file, source_format)))
+        sample_rate, channels, encoding = file.samplerate, file.channels, _encoding(file)
+    if num_read != stated:
         raise RecordError(
             DAMAGED,
-            f"{source_format.upper()}: {found:,} samples decode, its header says {stated:,}",
+            f"{source_format.upper()}: {num_read:,} samples decode, the header states {stated:,}",
         )
     conversions = []
     if options.mono and channels > 1:
@@ -125,7 +125,7 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
         return AudioFacts(
             format=source_format,
             sample_rate=sample_rate,
-            num_samples=found,
+            num_samples=num_read,
             channels=channels,
             conversions=(),
             estimated_bytes=len(data),
@@ -134,7 +134,7 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
         conversions.append(f"format {source_format}")
     stored_rate = options.sample_rate or sample_rate
     stored_channels = 1 if options.mono else channels
-    num_samples = _resampled_length(found, sample_rate, stored_rate)
+    num_samples = _length_after_resampling(num_read, sample_rate, stored_rate)
     _check_size(num_samples, stored_channels, "resampled")
     sample_bytes = 2 if encoding == "PCM_16" else 4
     return AudioFacts(
@@ -148,30 +148,30 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
 
 
 def encode_audio(data: bytes, audio: records.Audio) -> bytes:
-    """The bytes to store for an inspected sound: `data` itself when nothing is converted.
+    """The bytes to store for an inspected audio file: `data` itself without conversions.
 
     Args:
-        data: The sound's file, as it was inspected.
-        audio: What `inspect_audio` decided.
+        data: The inspected file.
+        audio: Its properties by `inspect_audio`.
 
     Raises:
-        RecordError: `data` is not what was inspected.
+        RecordError: `data` is not the inspected file.
     """
     if not audio.conversions:
         return data
     source_format = sniff(data)
-    with _opened(data, source_format) as sound:
-        encoding = _encoding(sound)
-        blocks = _blocks(sound, source_format)
-        if audio.channels < sound.channels:
-            blocks = map(_averaged, blocks)
-        if audio.sample_rate != sound.samplerate:
-            blocks = _resampled(blocks, sound.samplerate, audio.sample_rate, audio.channels)
+    with _open(data, source_format) as file:
+        encoding = _encoding(file)
+        blocks = _blocks(file, source_format)
+        if audio.channels < file.channels:
+            blocks = map(_average, blocks)
+        if audio.sample_rate != file.samplerate:
+            blocks = _resample(blocks, file.samplerate, audio.sample_rate, audio.channels)
         samples = np.concatenate([*blocks])
-    lacking = max(0, audio.num_samples - len(samples))
-    samples = np.pad(samples[: audio.num_samples], ((0, lacking), (0, 0)))
+    num_missing = max(0, audio.num_samples - len(samples))
+    samples = np.pad(samples[: audio.num_samples], ((0, num_missing), (0, 0)))
     header = wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
-    return header + _quantised(samples, encoding)
+    return header + _quantise(samples, encoding)
 
 
 def _soundfile() -> Any:
@@ -181,37 +181,37 @@ def _soundfile() -> Any:
 
 
 @contextlib.contextmanager
-def _opened(data: bytes, source_format: str) -> Iterator[Any]:
-    """The sound, opened; what libsndfile finds wrong with it becomes a RecordError."""
+def _open(data: bytes, source_format: str) -> Iterator[Any]:
+    """Opens an audio file; libsndfile's errors become RecordErrors."""
     soundfile = _soundfile()
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as sound:
-            if sound.format.removesuffix("EX").lower() != source_format:
+        with soundfile.SoundFile(io.BytesIO(data)) as file:
+            if file.format.removesuffix("EX").lower() != source_format:
                 raise RecordError(
-                    DAMAGED, f"{source_format.upper()} by its first bytes, but no more"
+                    DAMAGED, f"only its first bytes are those of {source_format.upper()}"
                 )
-            yield sound
+            yield file
     except soundfile.SoundFileRuntimeError as error:
         raise RecordError(DAMAGED, f"{source_format.upper()}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """What libsndfile says, without the handle's address."""
+    """libsndfile's message, without the address of the handle."""
     return str(getattr(error, "error_string", error)).strip().rstrip(".")
 
 
-def _check_header(sound: Any, source_format: str) -> None:
+def _check_header(file: Any, source_format: str) -> None:
     name = source_format.upper()
-    if sound.frames >= _UNKNOWN_LENGTH:
+    if file.frames >= _UNKNOWN_LENGTH:
         raise RecordError(
             UNSUPPORTED,
-            f"{name}: its header does not say how long it is; write it to a file, not into a pipe",
+            f"{name}: its header does not state its length; write it to a file instead of a pipe",
         )
-    if not sound.frames:
+    if not file.frames:
         raise RecordError(NO_SAMPLES, f"{name}: its header states none")
-    if not 1 <= sound.samplerate <= MAX_SAMPLE_RATE:
-        raise RecordError(DAMAGED, f"{name}: a sample rate of {sound.samplerate} Hz")
-    _check_size(sound.frames, sound.channels, name)
+    if not 1 <= file.samplerate <= MAX_SAMPLE_RATE:
+        raise RecordError(DAMAGED, f"{name}: a sample rate of {file.samplerate} Hz")
+    _check_size(file.frames, file.channels, name)
 
 
 def _check_size(num_samples: int, channels: int, name: str) -> None:
@@ -219,20 +219,20 @@ def _check_size(num_samples: int, channels: int, name: str) -> None:
         raise RecordError(
             TOO_LARGE,
             f"{name}: {num_samples:,} samples of {channels} channels are more than the "
-            f"{MAX_VALUES:,} allowed in all; cut it into pieces",
+            f"{MAX_VALUES:,} allowed in total; cut it into pieces",
         )
 
 
-def _encoding(sound: Any) -> Literal["PCM_16", "FLOAT"]:
-    """How the sound is stored if it is encoded again."""
-    return "PCM_16" if sound.subtype in _16_BITS_AT_MOST else "FLOAT"
+def _encoding(file: Any) -> Literal["PCM_16", "FLOAT"]:
+    """The encoding of a file that is converted."""
+    return "PCM_16" if file.subtype in _16_BITS_AT_MOST else "FLOAT"
 
 
-def _blocks(sound: Any, source_format: str) -> Iterator[Samples]:
-    """The samples, [n, channels], a block at a time: however long it is, little memory is taken."""
-    size = max(1, _BLOCK_VALUES // sound.channels)
+def _blocks(file: Any, source_format: str) -> Iterator[Samples]:
+    """The samples, [n, channels], in blocks, to save memory."""
+    size = max(1, _BLOCK_VALUES // file.channels)
     done = 0
-    while len(block := _read(sound, size, done, source_format)):
+    while len(block := _read(file, size, done, source_format)):
         if not np.isfinite(block).all():
             at = done + int(np.argmin(np.isfinite(block).all(axis=1)))
             raise RecordError(DAMAGED, f"{source_format.upper()}: sample {at:,} is not finite")
@@ -240,30 +240,30 @@ def _blocks(sound: Any, source_format: str) -> Iterator[Samples]:
         yield block
 
 
-def _read(sound: Any, size: int, done: int, source_format: str) -> Samples:
-    """The next `size` samples, or as many as are left, after `done` of them."""
+def _read(file: Any, size: int, done: int, source_format: str) -> Samples:
+    """Up to `size` samples after the first `done` ones."""
     try:
-        block: Samples = sound.read(size, dtype="float32", always_2d=True)
+        block: Samples = file.read(size, dtype="float32", always_2d=True)
     except _soundfile().SoundFileRuntimeError as error:
         raise RecordError(
             DAMAGED,
-            f"{source_format.upper()}: of {sound.frames:,} samples, those after {done:,} are "
+            f"{source_format.upper()}: the samples after {done:,} of {file.frames:,} are "
             "damaged or missing",
         ) from error
     return block
 
 
-def _averaged(block: Samples) -> Samples:
+def _average(block: Samples) -> Samples:
     mean: npt.NDArray[np.float64] = block.mean(axis=1, keepdims=True, dtype=np.float64)
     return mean.astype(np.float32)
 
 
-def _resampled_length(num_samples: int, source_rate: int, rate: int) -> int:
-    """Samples after resampling: the same duration, rounded, but never none."""
+def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
+    """Samples after resampling: the same duration, rounded, at least 1."""
     return max(1, (num_samples * rate + source_rate // 2) // source_rate)
 
 
-def _resampled(
+def _resample(
     blocks: Iterator[Samples], source_rate: int, rate: int, channels: int
 ) -> Iterator[Samples]:
     import soxr
@@ -274,9 +274,9 @@ def _resampled(
     yield stream.resample_chunk(np.zeros((0, channels), np.float32), last=True)
 
 
-def _quantised(samples: Samples, encoding: str) -> bytes:
+def _quantise(samples: Samples, encoding: str) -> bytes:
     if encoding == "FLOAT":
         return samples.astype("<f4").tobytes()
-    full_scale = 2.0**15  # as libsndfile and TensorFlow divide by
+    full_scale = 2.0**15  # the divisor of libsndfile and TensorFlow
     levels: Samples = np.clip(np.rint(samples * full_scale), -full_scale, full_scale - 1)
     return levels.astype("<i2").tobytes()

@@ -1,4 +1,4 @@
-"""Which format a sound has by its magic bytes, and the limits that all of them have."""
+"""Audio formats by their magic bytes, and limits of all formats."""
 
 import re
 
@@ -19,7 +19,7 @@ MAX_VALUES = 2**29
 
 _MAGIC = re.compile(rb"(?P<wav>RIFF....WAVE)|(?P<flac>fLaC)|(?P<ogg>OggS)", re.DOTALL)
 _OTHER_MAGIC = (
-    ("MP3, or FLAC behind an ID3 tag,", re.compile(rb"ID3")),
+    ("MP3, or FLAC after an ID3 tag,", re.compile(rb"ID3")),
     ("MP3", re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")),
     ("AAC", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ADIF")),
     ("AIFF", re.compile(rb"FORM....AIF[FC]", re.DOTALL)),
@@ -38,11 +38,10 @@ _OTHER_MAGIC = (
 
 
 def sniff(data: bytes) -> str:
-    """The format of `data` by its magic bytes alone: "wav", "flac" or "ogg".
+    """The format of `data` by its magic bytes: "wav", "flac" or "ogg".
 
     Raises:
-        RecordError: "empty file", "not audio", or "unsupported audio" for sounds that are none
-            of these.
+        RecordError: "empty file", "not audio", or "unsupported audio" for other audio formats.
     """
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
@@ -51,6 +50,6 @@ def sniff(data: bytes) -> str:
     for name, magic in _OTHER_MAGIC:
         if magic.match(data):
             raise RecordError(
-                UNSUPPORTED, f"{name} cannot be read here; convert it to WAV, FLAC or OGG"
+                UNSUPPORTED, f"{name} is not supported; convert it to WAV, FLAC or OGG"
             )
     raise RecordError(NOT_AUDIO, f"{len(data):,} bytes that begin with {data[:12]!r}")

@@ -1,4 +1,4 @@
-"""What the first bytes of an image's file say, and the checks that need no pixels."""
+"""The header of an image file, and the checks that need no pixels."""
 
 import dataclasses
 import struct
@@ -13,10 +13,10 @@ DAMAGED = "damaged image"
 TOO_LARGE = "image too large"
 UNSUPPORTED = "unsupported image"
 
-# TensorFlow decodes fewer than 2^29 bytes an image: 178,956,970 pixels of RGB
+# TensorFlow decodes fewer than 2^29 bytes per image: 178,956,970 pixels of RGB
 # (tensorflow/core/kernels/image/decode_image_op.cc).
 DECODER_MAX_PIXELS = (2**29 - 1) // 3
-# The longest side that libjpeg and libpng take, whoever calls them.
+# The longest side that libjpeg and libpng accept.
 MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000}
 
 _ORIENTATION_TAG = 0x0112
@@ -28,17 +28,17 @@ class Header:
     """One image as its file describes it.
 
     Attributes:
-        format: "jpeg", "png", "gif", …: the encoding, whatever the file's name says.
+        format: "jpeg", "png", "gif", …: the encoding, whatever the file name.
         width: Pixels, as in the file, before the orientation is applied.
         height: Pixels, likewise.
         mode: Pillow's name for the pixels: "L", "RGB", "CMYK", "P", "I;16", ….
-        channels: What a decoder that is not told otherwise makes of it, 1 to 4.
-        bits: Bits a sample, 16 or fewer.
+        channels: Of the decoded image by default, 1 to 4.
+        bits: Bits per sample, 16 or fewer.
         color_key: Whether one colour, or entries of the palette, are transparent.
         orientation: EXIF's 1..8; 1 is upright.
-        animated: Whether there are more frames or pages than the first.
-        adobe: Whether the JPEG bears Adobe's marker, hence holds its CMYK inverted.
-        icc_profile: The colour profile of a JPEG; empty when there is none.
+        animated: Whether there are several frames or pages.
+        adobe: Whether the JPEG has Adobe's marker, and thus inverted CMYK.
+        icc_profile: The colour profile of a JPEG; empty if there is none.
     """
 
     format: str
@@ -55,7 +55,7 @@ class Header:
 
 
 def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
-    """Refuses an image by the size its header states, before a pixel is decoded.
+    """Checks the size in an image's header, before any pixel is decoded.
 
     Raises:
         RecordError: "damaged image" without pixels, "image too large" above `max_pixels`.
@@ -66,14 +66,14 @@ def check_size(image_format: str, width: int, height: int, max_pixels: int) -> N
         raise RecordError(
             TOO_LARGE,
             f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
-            f"{max_pixels:,} allowed; shrink the image beforehand or allow more",
+            f"{max_pixels:,} allowed; shrink the image, or raise --max-image-pixels",
         )
 
 
 def exif_orientation(exif: bytes) -> int:
-    """The orientation that EXIF data states, 1..8; 1 when it states none that is valid.
+    """The orientation in EXIF data, 1..8; 1 without a valid one.
 
-    Written out, since Pillow's reader parses every tag and warns about broken ones.
+    Not read by Pillow, which parses every tag and warns about broken ones.
 
     Args:
         exif: A TIFF structure, with or without the leading "Exif\\0\\0" (TIFF 6.0, section 2).
@@ -89,6 +89,6 @@ def exif_orientation(exif: bytes) -> int:
             tag, kind, count, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
             if tag == _ORIENTATION_TAG:
                 return value if (kind, count) == (_SHORT, 1) and 1 <= value <= 8 else 1
-    except struct.error:  # cut short
+    except struct.error:  # truncated
         return 1
     return 1

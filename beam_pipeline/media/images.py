@@ -1,26 +1,26 @@
-"""What becomes of an image: checked in `inspect_image`, stored by `encode_image`.
+"""Image files: checked by `inspect_image`, stored by `encode_image`.
 
 The rules, in the order in which they are applied:
 
-1. The format is told by the magic bytes, never by the file's name.
-2. JPEG and PNG are stored as they are, byte for byte, since all readers agree about those: grey,
-   palette, alpha, 1, 2, 4 and 16 bits too. TensorFlow's `decode_image(channels=3)` drops alpha and
+1. The format is detected from the magic bytes, never from the file name.
+2. JPEG and PNG are stored byte for byte, since all readers support them: grey, palette, alpha, and
+   1, 2, 4 and 16 bits, too. TensorFlow's `decode_image(channels=3)` drops alpha and
    the low byte of 16 bits.
 3. Every other format that Pillow reads (BMP, GIF, WebP, TIFF, …) becomes PNG, lossless in its mode:
-   16-bit grey stays 16-bit; Pillow reads 16-bit colour as 8-bit. 32-bit and floating point
+   16-bit grey stays 16-bit; Pillow reads 16-bit colour as 8-bit. 32-bit and floating-point
    pixels are "unsupported image".
 4. A CMYK or YCCK JPEG becomes an RGB JPEG (a CMYK TIFF an RGB PNG) by the plain formula that
-   decoders use, Adobe's inversion minded; its colour profile is not applied, and is dropped.
-5. Of an animated GIF, WebP, AVIF or PNG, and of a TIFF of several pages, the first frame becomes a
-   PNG. A JPEG with more images behind the first (MPO) is stored as it is.
+   decoders use, respecting Adobe's inversion; its colour profile is not applied, and is dropped.
+5. The first frame of an animated GIF, WebP, AVIF or PNG, or of a TIFF with several pages, becomes a
+   PNG. A JPEG followed by more images (MPO) is stored unchanged.
 6. An image whose EXIF orientation is not 1 is turned upright and encoded again in its format.
-   XMP is not asked.
-7. `max_side` and `size` resize (Lanczos), after a palette became colours and 1 bit became 8.
-8. `format` converts. For JPEG, transparent pixels are laid onto white, and 16 bits keep the
-   high byte.
+   XMP is ignored.
+7. `max_side` and `size` resize (Lanczos), after converting palettes to colours and 1 bit to 8.
+8. `format` converts. For JPEG, transparent pixels are blended with white, and 16-bit values keep
+   their high byte.
 
-What is encoded again keeps its colour profile and loses all other metadata; the same bytes come
-out each time with the same Pillow. `ImageFacts.conversions` names each rule that changed
+An image that is encoded again keeps its colour profile and loses all other metadata. The same
+Pillow always gives the same bytes. `ImageFacts.conversions` names each rule that changed
 something; when it is empty the file's own bytes are stored.
 """
 
@@ -41,7 +41,7 @@ from beam_pipeline.media.header import (
 )
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-# What photographs take, about, where the source's own size says nothing.
+# Typical of photographs, where the size of the source says nothing.
 _JPEG_BYTES_PER_PIXEL = 0.4
 _PNG_COMPRESSION = 0.5
 
@@ -51,12 +51,12 @@ class ImageOptions:
     """How images are stored.
 
     Attributes:
-        max_side: Longest side in pixels; longer ones are shrunk, keeping the aspect. Nothing is
-            enlarged.
-        size: (width, height) in pixels of every image, stretched where the aspect differs.
+        max_side: Longest side in pixels; larger images are shrunk, keeping the aspect ratio. No
+            image is enlarged.
+        size: (width, height) in pixels to which every image is stretched.
         format: "keep", "jpeg" or "png".
-        jpeg_quality: 1 to 100, of what is encoded as JPEG (with 4:2:0 subsampling).
-        max_pixels: Width times height that a header may state; more is refused before decoding.
+        jpeg_quality: 1 to 100, for images encoded as JPEG (with 4:2:0 subsampling).
+        max_pixels: Largest width times height; larger images are rejected before decoding.
 
     Raises:
         ConfigError: A value is out of range, or `size` and `max_side` are both given.
@@ -74,13 +74,13 @@ class ImageOptions:
             raise ConfigError(f"image max side {self.max_side}: give 1 to {longest} pixels")
         if self.size is not None:
             if self.max_side is not None:
-                raise ConfigError("image size and image max side exclude each other; give one")
+                raise ConfigError("image size and image max side cannot be combined; give one")
             if len(self.size) != 2 or not all(1 <= side <= longest for side in self.size):
                 raise ConfigError(f"image size {self.size}: give width and height, 1 to {longest}")
             if self.size[0] * self.size[1] > DECODER_MAX_PIXELS:
                 raise ConfigError(
-                    f"image size {self.size}: TensorFlow decodes {DECODER_MAX_PIXELS:,} pixels at "
-                    "most; give a smaller size"
+                    f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} "
+                    "pixels; give a smaller size"
                 )
         if self.format not in ("keep", "jpeg", "png"):
             raise ConfigError(f"image format {self.format!r}: give keep, jpeg or png")
@@ -92,7 +92,7 @@ class ImageOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFacts:
-    """What `inspect_image` found, and what will be stored.
+    """Properties of an image as it will be stored.
 
     Attributes:
         format: "jpeg" or "png": the stored encoding.
@@ -103,7 +103,7 @@ class ImageFacts:
             "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
         source_size: (width, height) as in the file, before the orientation.
         orientation: EXIF's 1..8.
-        estimated_bytes: What the stored image will take: exact when the file's own bytes are
+        estimated_bytes: Of the stored image: exact if the file's own bytes are
             stored, else a rough guess.
     """
 
@@ -118,10 +118,10 @@ class ImageFacts:
 
 
 def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
-    """Checks the whole of an encoded image and decides how it is stored.
+    """Checks a whole image file and decides how it is stored.
 
-    What passes, TensorFlow's `decode_image` decodes, once stored, to the size stated. It may look
-    wrong all the same: damage that libjpeg merely warns about passes (`media/jpeg.py`).
+    TensorFlow's `decode_image` decodes an accepted image, as stored, to the stated size. It may
+    still look wrong: damage that only makes libjpeg warn is accepted (`media/jpeg.py`).
 
     Raises:
         RecordError: "empty file", "not an image", "truncated image", "damaged image",
@@ -137,14 +137,14 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     if max(width, height) > MAX_SIDE[stored_format] or width * height > DECODER_MAX_PIXELS:
         raise RecordError(
             TOO_LARGE,
-            f"{width}x{height} pixels are more than decoders take of a {stored_format.upper()} "
-            f"({MAX_SIDE[stored_format]:,} a side, {DECODER_MAX_PIXELS:,} in all); shrink it",
+            f"{width}x{height} pixels are more than decoders accept in a {stored_format.upper()} "
+            f"({MAX_SIDE[stored_format]:,} per side, {DECODER_MAX_PIXELS:,} in total); shrink it",
         )
     conversions = _conversions(header, stored_format, resized)
     channels = header.channels
     estimated_bytes = len(data)
     if conversions:
-        if header.format == "png":  # Pillow may see what the format's check does not
+        if header.format == "png":  # Pillow may find damage that png.inspect does not
             other_formats.decode(data, "png")
         mode = pixels.stored_mode(header, stored_format, resized)
         channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
@@ -169,15 +169,15 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
 
 
 def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
-    """The bytes to store for an inspected image: `data` itself when nothing is converted.
+    """The bytes to store for an inspected image: `data` itself without conversions.
 
     Args:
-        data: The image's file, as it was inspected.
-        image: What `inspect_image` decided: format, size and conversions.
+        data: The inspected file.
+        image: Its format, size and conversions by `inspect_image`.
         options: The same options.
 
     Raises:
-        RecordError: `data` is not what was inspected.
+        RecordError: `data` is not the inspected file.
     """
     if not image.conversions:
         return data
@@ -195,7 +195,7 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
 
 
 def decode_rgb(data: bytes) -> Image.Image:
-    """A stored image to look at: 8-bit RGB, alpha laid onto white.
+    """A stored image for display: 8-bit RGB, with transparency blended with white.
 
     Raises:
         RecordError: `data` is not an image, or is damaged.
@@ -224,7 +224,7 @@ def _read(data: bytes, max_pixels: int) -> Header:
 
 
 def _read_again(data: bytes, max_pixels: int) -> Header:
-    """The header of an image that is going to be decoded anyway."""
+    """The header of an image that will be decoded anyway."""
     if other_formats.sniff(data) == "jpeg":
         return jpeg.read_header(data, max_pixels)
     return _read(data, max_pixels)
@@ -246,7 +246,7 @@ def _stored_size(size: tuple[int, int], options: ImageOptions) -> tuple[int, int
 
 
 def _conversions(header: Header, stored_format: str, resized: bool) -> tuple[str, ...]:
-    """What makes it necessary to encode again; and if anything does, what is lost by it."""
+    """The reasons to encode again; and if there are any, what is lost by it."""
     reasons = []
     if header.orientation != 1:
         reasons.append("orientation")

@@ -1,4 +1,4 @@
-"""The members of an .npz file, which is a zip of .npy files, and the reasons to refuse arrays."""
+"""The members of an .npz file, a zip of .npy files; and the reasons to reject arrays."""
 
 import struct
 import zipfile
@@ -23,7 +23,7 @@ def members(handle: IO[bytes]) -> list[zipfile.ZipInfo]:
     """The arrays of an .npz file, in its order.
 
     Raises:
-        RecordError: "damaged array": the file is no zip.
+        RecordError: "damaged array": the file is not a zip.
     """
     try:
         with zipfile.ZipFile(handle) as archive:
@@ -33,7 +33,7 @@ def members(handle: IO[bytes]) -> list[zipfile.ZipInfo]:
 
 
 def data_offset(handle: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Where in the file the bytes of `member` begin, as they lie there, compressed or not.
+    """The offset in the file of the bytes of `member`, compressed or not.
 
     Raises:
         RecordError: "damaged array": there is no such member.
@@ -41,13 +41,15 @@ def data_offset(handle: IO[bytes], member: zipfile.ZipInfo) -> int:
     handle.seek(max(0, member.header_offset))
     header = handle.read(_LOCAL_HEADER_BYTES)
     if len(header) < _LOCAL_HEADER_BYTES or not header.startswith(MAGIC):
-        raise RecordError(DAMAGED, f".npz: {member.filename} is not where the index says")
+        raise RecordError(
+            DAMAGED, f".npz: {member.filename} is not where the index of the zip says"
+        )
     name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
     return member.header_offset + len(header) + int(name_bytes) + int(extra_bytes)
 
 
 def read(handle: IO[bytes], member: zipfile.ZipInfo) -> bytes:
-    """The .npy file that `member` is, its checksum held; no more bytes than the index states.
+    """The .npy file `member`, with its checksum checked; up to as many bytes as the index states.
 
     Raises:
         RecordError: "damaged array".

@@ -1,6 +1,6 @@
 """OGG: every page and its checksum.
 
-libsndfile leaves damaged pages out and takes the last whole one for the end, and says nothing.
+libsndfile silently skips damaged pages, and treats the last complete one as the end.
 Source: RFC 3533.
 """
 
@@ -16,7 +16,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def check(data: bytes) -> None:
-    """Holds the pages of an OGG file with one stream against their checksums, up to the last.
+    """Checks the checksums of all pages of an OGG file with one stream.
 
     Raises:
         RecordError: "truncated audio", "damaged audio" or "unsupported audio".
@@ -30,9 +30,9 @@ def check(data: bytes) -> None:
         if number == 0:
             stream = serial
         if serial != stream or (number and flags & _BEGIN):
-            raise RecordError(UNSUPPORTED, "OGG: several streams; write each to a file of its own")
+            raise RecordError(UNSUPPORTED, "OGG: several streams; write each one to its own file")
         if sequence != number:
-            raise RecordError(DAMAGED, f"OGG: page {sequence} stands where page {number} belongs")
+            raise RecordError(DAMAGED, f"OGG: page {sequence} is in the place of page {number}")
         if flags & _END:
             return
         offset += len(page)
@@ -40,7 +40,7 @@ def check(data: bytes) -> None:
 
 
 def _page(data: bytes, offset: int) -> bytes:
-    """The page at `offset`, its header too."""
+    """The page at `offset`, including its header."""
     segments = offset + _PAGE.size
     if segments > len(data):
         raise RecordError(TRUNCATED, f"OGG: it ends at byte {len(data):,}, before its last page")
@@ -49,12 +49,14 @@ def _page(data: bytes, offset: int) -> bytes:
     body = segments + data[segments - 1]
     end = body + sum(data[segments:body])
     if end > len(data):
-        raise RecordError(TRUNCATED, f"OGG: it ends {end - len(data):,} bytes before its page does")
+        raise RecordError(
+            TRUNCATED, f"OGG: it ends {end - len(data):,} bytes before the end of a page"
+        )
     return data[offset:end]
 
 
 def _checksum(page: bytes) -> int:
-    """OGG's CRC-32: zlib's polynomial with all bits the other way round, from 0, not inverted."""
+    """OGG's CRC-32: zlib's polynomial with all bits reversed, from 0, not inverted."""
     without = page[:22] + bytes(4) + page[26:]
     mirrored = zlib.crc32(without.translate(_MIRRORED), 0xFFFF_FFFF) ^ 0xFFFF_FFFF
     return int.from_bytes(mirrored.to_bytes(4, "little").translate(_MIRRORED), "big")

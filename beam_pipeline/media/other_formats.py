@@ -1,4 +1,4 @@
-"""Which format an image has by its magic bytes, and all that is read through Pillow's plugins."""
+"""Image formats by their magic bytes; and formats that are read by Pillow's plugins."""
 
 import io
 import re
@@ -17,8 +17,8 @@ from beam_pipeline.media.header import (
     exif_orientation,
 )
 
-# Formats by the bytes they begin with. Those without magic bytes (TGA, …) would take noise
-# for images, and those that start other programs (EPS, WMF) have no place here.
+# Formats without magic bytes (TGA, …) would accept noise as images, and formats that start other
+# programs (EPS, WMF) are unsafe.
 _MAGIC = (
     ("jpeg", rb"\xff\xd8\xff"),
     ("png", rb"\x89PNG\r\n\x1a\n"),
@@ -53,7 +53,7 @@ _PLAIN_MODES = {
 
 
 def sniff(data: bytes) -> str:
-    """The format of `data` by its magic bytes alone: "jpeg", "png", "gif", ….
+    """The format of `data` by its magic bytes: "jpeg", "png", "gif", ….
 
     Raises:
         RecordError: "not an image"; "unsupported image" for images that Pillow cannot read.
@@ -62,7 +62,7 @@ def sniff(data: bytes) -> str:
         return str(match.lastgroup)
     for name, magic in _UNREADABLE_MAGIC:
         if magic.match(data):
-            raise RecordError(UNSUPPORTED, f"{name} cannot be read here; convert it to PNG or JPEG")
+            raise RecordError(UNSUPPORTED, f"{name} is not supported; convert it to PNG or JPEG")
     raise RecordError(NOT_AN_IMAGE, f"{len(data):,} bytes that begin with {data[:12]!r}")
 
 
@@ -99,21 +99,21 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
 def decode(data: bytes, image_format: str) -> Image.Image:
     """The pixels of an inspected image's first frame.
 
-    A TIFF comes upright already; every other format comes as stored in the file.
+    A TIFF is upright already; other formats are as in the file.
 
     Raises:
-        RecordError: What Pillow finds wrong with the image.
+        RecordError: Pillow cannot decode the image.
     """
     return _load(_open(data, image_format), image_format)
 
 
 def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
-    """What `Image.open` does with one format, without its bomb check: ours has its own limit."""
+    """Like `Image.open` for one format, without its limit of size: check_size has its own."""
     plugin = image_format.upper()
     if plugin not in Image.OPEN:
         Image.init()
     if plugin not in Image.OPEN:
-        raise RecordError(UNSUPPORTED, f"this Pillow is built without {plugin}")
+        raise RecordError(UNSUPPORTED, f"the installed Pillow is built without {plugin}")
     factory, _ = Image.OPEN[plugin]
     try:
         return factory(io.BytesIO(data), b"")
@@ -126,7 +126,7 @@ def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
     try:
         image.load()
         if image.mode == "I" and image_format in ("ppm", "png"):
-            return image.convert("I;16")  # they have 16 bits a sample at most
+            return image.convert("I;16")  # they have up to 16 bits per sample
         plain = _PLAIN_MODES.get(image.mode, image.mode)
         loaded = image if plain == image.mode else image.convert(plain)
     except Exception as error:  # likewise
@@ -134,8 +134,8 @@ def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
     if loaded.mode not in _CHANNELS:
         raise RecordError(
             UNSUPPORTED,
-            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; an image has 1, 8 or "
-            "16 bits a sample: scale floating point and 32-bit pixels to one of these",
+            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; only 1, 8 or "
+            "16 bits per sample are supported; scale floating-point or 32-bit pixels to these",
         )
     return loaded
 

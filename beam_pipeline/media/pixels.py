@@ -1,4 +1,4 @@
-"""Pixels in memory: which mode is stored, and the way there from what was decoded."""
+"""Pixels in memory: the stored mode, and conversion to it."""
 
 import io
 
@@ -7,7 +7,7 @@ from PIL import Image
 
 from beam_pipeline.media.header import Header
 
-# What turns the stored pixels upright, by EXIF orientation.
+# Turns stored pixels upright, by EXIF orientation.
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -34,12 +34,12 @@ def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
 
 
 def upright(image: Image.Image, orientation: int) -> Image.Image:
-    """`image` as a viewer shows it, turned or mirrored by EXIF's `orientation`."""
+    """`image` turned or mirrored by EXIF's `orientation`, as viewers show it."""
     return image if orientation == 1 else image.transpose(_UPRIGHT[orientation])
 
 
 def to_mode(image: Image.Image, mode: str) -> Image.Image:
-    """`image` in `mode`; transparent pixels are laid onto white where `mode` has no alpha."""
+    """`image` in `mode`; transparent pixels are blended with white if `mode` has no alpha."""
     if image.mode == mode:
         return image
     if image.mode == "I;16":
@@ -61,12 +61,12 @@ def to_mode(image: Image.Image, mode: str) -> Image.Image:
 def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:
     """`image` as "jpeg" (4:2:0) or "png", with its colour profile and no other metadata.
 
-    The same bytes each time with the same Pillow.
+    The same Pillow always gives the same bytes.
     """
     profile = image.info.get("icc_profile")
     color_key = image.info.get("transparency")
     bare = image.copy()
-    bare.info = {}  # else the encoders help themselves
+    bare.info = {}  # else the encoders write more metadata
     if color_key is not None and bare.mode in ("1", "L", "P", "RGB", "I;16"):
         bare.info["transparency"] = color_key
     buffer = io.BytesIO()

@@ -1,7 +1,7 @@
-"""PNG: every chunk, every checksum and every byte of pixel data, without making the pixels.
+"""PNG: checks every chunk, every checksum and all pixel data, without making the pixels.
 
-Pillow lets pass what libpng, hence TensorFlow, refuses: wrong checksums of the pixel data, a
-missing or cut end chunk, too few rows, a missing palette, critical chunks that it does not know.
+Pillow accepts files that libpng, hence TensorFlow, refuses: wrong checksums of the pixel data, a
+missing or truncated end chunk, too few rows, a missing palette, unknown critical chunks.
 So the format is checked here, by the specification (https://www.w3.org/TR/png-3/).
 """
 
@@ -23,7 +23,7 @@ _CHUNK = struct.Struct(">I4s")
 _IHDR = struct.Struct(">IIBBBBB")
 _CRITICAL = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
-# By colour type: samples a pixel, and the bits that a sample may have.
+# By colour type: samples per pixel, and the allowed bits per sample.
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
 _BITS = {
     _GREY: (1, 2, 4, 8, 16),
@@ -35,13 +35,13 @@ _BITS = {
 _MODES = {_RGB: "RGB", _PALETTE: "P", _GREY_ALPHA: "LA", _RGBA: "RGBA"}
 _GREY_MODES = {1: "1", 16: "I;16"}
 # Adam7: (first column, first row, column step, row step) of each pass.
-_INTERLACED = (
+_INTERLACED_PASSES = (
     (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
     (0, 1, 1, 2),
 )  # fmt: skip
-_AT_ONCE = (0, 0, 1, 1)
+_SINGLE_PASS = (0, 0, 1, 1)
 _LAST_FILTER = 4
-_PIECE_BYTES = 16 << 20  # inflated at a time: what a deflate bomb can take
+_PIECE_BYTES = 16 << 20  # decompressed at a time, which limits a deflate bomb
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
@@ -60,7 +60,7 @@ def inspect(data: bytes, max_pixels: int) -> Header:
         )
     color_key = b"tRNS" in chunks and color in (_GREY, _RGB, _PALETTE)
     if color == _PALETTE and not 3 <= len(chunks.get(b"PLTE", b"")) <= 768:
-        raise RecordError(DAMAGED, "PNG: the palette is missing or of a wrong size")
+        raise RecordError(DAMAGED, "PNG: the palette is missing or has a wrong size")
     _check_pixels(pixel_data, width, height, bits * _SAMPLES[color], interlace == 1)
     return Header(
         format="png",
@@ -76,8 +76,8 @@ def inspect(data: bytes, max_pixels: int) -> Header:
 
 
 def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
-    """The first chunk of each kind that matters here, and the pixel data of all IDAT chunks."""
-    wanted = (b"IHDR", b"PLTE", b"tRNS", b"eXIf", b"acTL")
+    """The first chunk of each relevant kind, and the pixel data of all IDAT chunks."""
+    kinds = (b"IHDR", b"PLTE", b"tRNS", b"eXIf", b"acTL")
     chunks: dict[bytes, bytes] = {}
     pixel_data: list[memoryview] = []
     view = memoryview(data)
@@ -100,14 +100,14 @@ def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
                 UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"PNG: it begins with chunk {kind!r}"
             )
         if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
-            raise RecordError(UNSUPPORTED, f"PNG: critical chunk {kind!r}, which no reader knows")
+            raise RecordError(UNSUPPORTED, f"PNG: unknown critical chunk {kind!r}")
         if kind == b"IDAT":
             if pixel_data and previous != b"IDAT":
                 raise RecordError(DAMAGED, f"PNG: pixel data interrupted by chunk {previous!r}")
             pixel_data.append(body)
         elif kind in (b"IHDR", b"PLTE") and (kind in chunks or pixel_data):
             raise RecordError(DAMAGED, f"PNG: chunk {kind!r} twice, or after the pixel data")
-        elif kind in wanted:
+        elif kind in kinds:
             chunks.setdefault(kind, bytes(body))
         previous = kind
         position = end
@@ -125,13 +125,15 @@ def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int
 def _check_pixels(
     pixel_data: bytes, width: int, height: int, pixel_bits: int, interlaced: bool
 ) -> None:
-    """Inflates the pixel data in pieces, and checks its length, checksum and rows' filters."""
+    """Decompresses the pixel data in pieces; checks its length, checksum and row filters."""
     inflater = zlib.decompressobj()
     try:
-        for column, row, column_step, row_step in _INTERLACED if interlaced else (_AT_ONCE,):
+        for column, row, column_step, row_step in (
+            _INTERLACED_PASSES if interlaced else (_SINGLE_PASS,)
+        ):
             columns = -(-(width - column) // column_step)
             rows = -(-(height - row) // row_step) if columns > 0 else 0
-            row_bytes = 1 + -(-columns * pixel_bits // 8)  # with the filter's byte
+            row_bytes = 1 + -(-columns * pixel_bits // 8)  # including the byte of the filter
             while rows > 0:
                 piece_rows = min(rows, max(1, _PIECE_BYTES // row_bytes))
                 piece = inflater.decompress(pixel_data, piece_rows * row_bytes)
@@ -141,7 +143,7 @@ def _check_pixels(
                 if max(piece[::row_bytes]) > _LAST_FILTER:
                     raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
                 rows -= piece_rows
-        # libpng tolerates more rows than are needed, but wants a proper end.
+        # libpng tolerates additional rows, but not a missing end.
         while not inflater.eof and inflater.decompress(pixel_data, _PIECE_BYTES):
             pixel_data = inflater.unconsumed_tail
     except zlib.error as error:

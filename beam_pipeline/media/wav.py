@@ -1,7 +1,7 @@
-"""WAV: every chunk up to the samples is read, and the header that encoded sounds get is written.
+"""WAV: checks every chunk up to the samples, and writes the header of converted audio.
 
-libsndfile reads what there is of a file that was cut short, and says nothing; so the chunks are
-held against the file's length here. Source: Multimedia Programming Interface and Data
+libsndfile silently accepts truncated files, so the chunks are compared with the file's length
+here. Source: Multimedia Programming Interface and Data
 Specifications 1.0, and Microsoft's WAVEFORMATEXTENSIBLE.
 """
 
@@ -19,16 +19,16 @@ _OTHER_CODECS = {
 }  # fmt: skip
 # An extensible format's GUID is that of the codec's number and this.
 _GUID_END = bytes.fromhex("000000001000800000aa00389b71")
-# What some writers put where they do not know the length yet.
+# The size that some writers state if they do not know the length yet.
 _UNKNOWN = 0xFFFF_FFFF
-# Some count the file's own first eight bytes in as well.
+# Some writers also count the first eight bytes of the file.
 _MISCOUNTED = 8
 
 
 def check(data: bytes) -> int:
-    """Holds the chunks of a WAV file against its bytes; returns the samples of each channel.
+    """Checks the chunks of a WAV file; returns the number of samples per channel.
 
-    What follows the samples is not looked at, but that the file is as long as it says.
+    Chunks after the samples are not checked, except for the length of the file.
 
     Raises:
         RecordError: "truncated audio", "damaged audio", "unsupported audio" or
@@ -55,10 +55,14 @@ def check(data: bytes) -> int:
 
 
 def _frame_bytes(chunk: bytes) -> int:
-    """Bytes of one sample of all channels, from a format chunk."""
+    """Bytes per sample of all channels, from a format chunk."""
     if len(chunk) < 16:
-        raise RecordError(DAMAGED, f"WAV: a format chunk of {len(chunk)} bytes, of at least 16")
-    codec, channels, rate, bytes_a_second, frame_bytes, bits = struct.unpack_from("<HHIIHH", chunk)
+        raise RecordError(
+            DAMAGED, f"WAV: a format chunk of {len(chunk)} bytes; it needs at least 16"
+        )
+    codec, channels, rate, bytes_per_second, frame_bytes, bits = struct.unpack_from(
+        "<HHIIHH", chunk
+    )
     if codec == _EXTENSIBLE and len(chunk) >= 40 and chunk[26:40] == _GUID_END:
         (codec,) = struct.unpack_from("<H", chunk, 24)
     if codec not in _BITS or bits not in _BITS[codec]:
@@ -69,28 +73,32 @@ def _frame_bytes(chunk: bytes) -> int:
             UNSUPPORTED,
             f"WAV: {name}; convert it to PCM of 8, 16, 24 or 32 bits, to 32-bit float, or to FLAC",
         )
-    if not channels or frame_bytes != channels * bits // 8 or bytes_a_second != rate * frame_bytes:
+    if (
+        not channels
+        or frame_bytes != channels * bits // 8
+        or bytes_per_second != rate * frame_bytes
+    ):
         raise RecordError(
             DAMAGED,
             f"WAV: its header contradicts itself: {channels} channels of {bits} bits at {rate} Hz, "
-            f"{frame_bytes} bytes a sample and {bytes_a_second} a second",
+            f"{frame_bytes} bytes per sample and {bytes_per_second} per second",
         )
     return int(frame_bytes)
 
 
 def _check_length(data: bytes, start: int, size: int, frame_bytes: int) -> None:
-    """Raises RecordError where the samples, `size` bytes from `start`, are not there in full."""
+    """Raises RecordError unless all `size` bytes of samples from `start` are in the file."""
     (file_size,) = struct.unpack_from("<I", data, 4)
     if size > len(data) - start:
-        found = f"its header states {size:,} bytes of samples, but {len(data) - start:,} are there"
+        detail = f"its header states {size:,} bytes of samples, but {len(data) - start:,} are there"
         if size >= _UNKNOWN - start:
-            found = "its header does not say how long it is; write it to a file, not into a pipe"
-        raise RecordError(TRUNCATED, f"WAV: {found}")
+            detail = "its header does not state its length; write it to a file instead of a pipe"
+        raise RecordError(TRUNCATED, f"WAV: {detail}")
     if not size:
         raise RecordError(NO_SAMPLES, "WAV: no bytes of samples")
     if size % frame_bytes:
         raise RecordError(
-            DAMAGED, f"WAV: {size:,} bytes of samples are no multiple of {frame_bytes}"
+            DAMAGED, f"WAV: {size:,} bytes of samples are not a multiple of {frame_bytes}"
         )
     if file_size + 8 > len(data) + _MISCOUNTED:
         raise RecordError(
@@ -102,13 +110,13 @@ def _check_length(data: bytes, start: int, size: int, frame_bytes: int) -> None:
 def header(
     encoding: Literal["PCM_16", "FLOAT"], sample_rate: int, num_samples: int, channels: int
 ) -> bytes:
-    """What stands before the samples of a WAV file, 16-bit integers or 32-bit floats."""
+    """The header of a WAV file with 16-bit integers or 32-bit floats."""
     codec, bits = (_PCM, 16) if encoding == "PCM_16" else (_FLOAT, 32)
     frame_bytes = channels * bits // 8
     num_bytes = num_samples * frame_bytes
     values = (codec, channels, sample_rate, sample_rate * frame_bytes, frame_bytes, bits)
     chunks = b"WAVE" + _chunk(b"fmt ", struct.pack("<HHIIHH", *values))
-    if encoding == "FLOAT":  # whoever is no PCM says how many samples there are
+    if encoding == "FLOAT":  # required for formats other than PCM
         chunks += _chunk(b"fact", struct.pack("<I", num_samples))
     chunks += struct.pack("<4sI", b"data", num_bytes)
     return struct.pack("<4sI", b"RIFF", len(chunks) + num_bytes) + chunks

@@ -188,7 +188,7 @@ def test_sides_that_no_decoder_takes_are_refused(make_png, store):
 
     facts, _ = store(make_png(8, 0, size=(70_000, 1)), ImageOptions())
     assert facts.width == 70_000
-    with pytest.raises(RecordError, match="65,500 a side"):
+    with pytest.raises(RecordError, match="65,500 per side"):
         inspect_image(make_png(8, 0, size=(70_000, 1)), ImageOptions(format="jpeg"))
 
 

@@ -136,7 +136,7 @@ def test_a_cmyk_jpeg_without_adobes_marker_is_not_inverted(
 def test_pixels_of_more_than_16_bits_are_unsupported(encode: Encode, file_format, mode):
     data = encode(file_format.replace("PFM", "PPM"), mode)
 
-    with pytest.raises(RecordError, match="16 bits a sample") as error:
+    with pytest.raises(RecordError, match="16 bits per sample") as error:
         inspect_image(data, ImageOptions())
     assert error.value.reason == "unsupported image"
 
