@@ -2,11 +2,22 @@
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_store import FakeStore
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
+    """The s3:// URL of an empty bucket, and the store on this machine that holds it."""
+    store = FakeStore()
+    for name, value in store.environment().items():
+        monkeypatch.setenv(name, value)
+    yield f"s3://{store.new_bucket()}", store
+    store.close()
 
 
 @pytest.fixture

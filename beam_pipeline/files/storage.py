@@ -1,36 +1,39 @@
-"""Files by path, local or remote; remote ones go through Beam's FileSystems.
+"""Files by path, local or remote: every file that this package reads or writes.
 
-Local paths take the short way through the standard library: opening 50,000 small files with
-FileSystems costs three times what `open` does, and worker processes that read local files
-alone need not load Beam (0.8 s, 100 MB).
+Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a store library that
+reads exact ranges; other schemes to Beam's FileSystems. Worker processes that read local files
+alone load neither Beam (0.8 s, 100 MB) nor the library.
 """
 
-import concurrent.futures
 import contextlib
 import hashlib
 import os
-import shutil
 import sys
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import local
+from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
+from beam_pipeline.files.listing import FolderNames as FolderNames
 from beam_pipeline.files.listing import StoredFile as StoredFile
-from beam_pipeline.files.listing import list_files as list_files
-from beam_pipeline.files.listing import match_files as match_files
-from beam_pipeline.files.urls import file_systems, local_path
+from beam_pipeline.files.listing import is_litter
+from beam_pipeline.files.urls import OBJECT_SCHEMES, joined, local_path, scheme_of
 from beam_pipeline.files.urls import is_remote as is_remote
 from beam_pipeline.records import FileRef
 
-# So many calls to a remote store are under way at once: each waits some 50 ms for an answer.
-_REMOTE_CALLS = 64
 
-_T = TypeVar("_T")
-_U = TypeVar("_U")
+def _files_of(path: str) -> Backend:
+    if not is_remote(path):
+        return local
+    if scheme_of(path) in OBJECT_SCHEMES:
+        from beam_pipeline.files import remote
 
-# Beam's name for a file that is read and written as it is, whatever its suffix.
-_AS_IT_IS = "uncompressed"
+        return remote
+    from beam_pipeline.files import through_beam
+
+    return through_beam
 
 
 def absolute(path: str) -> str:
@@ -45,25 +48,54 @@ def join(base: str, *parts: str) -> str:
         if is_remote(part) or part.startswith("/"):
             base = part
         else:
-            base = (
-                file_systems(base).join(base, part) if is_remote(base) else os.path.join(base, part)
-            )
+            base = joined(base, part) if is_remote(base) else os.path.join(base, part)
     return base if is_remote(base) else os.path.normpath(base)
 
 
 def exists(path: str) -> bool:
     """Whether a file or local folder is there."""
-    if not is_remote(path):
-        return os.path.exists(path)
-    return bool(file_systems(path).exists(path))
+    return _files_of(path).exists(path)
 
 
 def is_directory(path: str) -> bool:
     """Whether `path` is a local folder, or a remote prefix with anything below it."""
-    if not is_remote(path):
-        return os.path.isdir(path)
-    limited = file_systems(path).match([join(path, "*")], limits=[1])
-    return bool(limited[0].metadata_list) or any(True for _ in list_files(path))
+    return _files_of(path).is_folder(path)
+
+
+def list_files(root: str) -> Iterator[StoredFile]:
+    """Every file below `root`, but hidden ones and what operating systems leave behind.
+
+    Links to files and folders are followed; one that leads nowhere is a file that cannot be read,
+    so that whoever reads it tells of it. The order is the file system's own.
+
+    Raises:
+        FileNotFoundError: `root` is not a local folder.
+    """
+    return _files_of(root).list_files(root)
+
+
+def list_folder(path: str) -> FolderNames:
+    """The names of the folders and files of one level, sorted, but what `list_files` leaves out.
+
+    None where there is no folder.
+    """
+    names = _files_of(path).list_folder(path)
+    return FolderNames(*(tuple(name for name in each if not is_litter(name)) for each in names))
+
+
+def list_dir(path: str) -> list[str]:
+    """The names of what a folder holds, hidden ones too, sorted; none where there is no folder."""
+    folders, files = _files_of(path).list_folder(path)
+    return sorted({*folders, *files})
+
+
+def match_files(pattern: str) -> list[str]:
+    """The paths of the files that fit `pattern`, sorted; hidden ones do not.
+
+    `*`, `?` and `[abc]` stand for parts of one name, `**` for folders, as in a shell.
+    """
+    paths = _files_of(pattern).match_files(pattern)
+    return sorted(path for path in paths if not is_litter(path.rpartition("/")[2]))
 
 
 def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
@@ -77,69 +109,82 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
         RecordError: "missing file" or "unreadable file", "truncated file" where the file ends
             before the range does, or "file too large". The detail names the file without its
             folders: it goes into rejects.jsonl, which must not tell where the input lay.
+        OSError: Reading failed for another reason, and again when it was tried again.
     """
-    with opened(file.path) as handle:
-        data = _read_range(handle, file, at_most)
+    try:
+        data = _files_of(file.path).read(file.path, file.offset, file.length, at_most)
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, file.path)
+        raise
     if file.length is not None and len(data) != file.length:
-        raise RecordError(
-            "truncated file",
-            f"{file.path.rpartition('/')[2]} ends {file.length - len(data)} bytes before byte "
-            f"{file.offset + file.length}",
-        )
+        raise _truncated(file.path, file.offset, file.length, data)
     return data
 
 
-def sha256_of(path: str) -> str:
-    """Hex digest of a file of any size.
+def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each (offset, length) of a file, in their order.
+
+    Remote ranges that lie close together are fetched at once.
 
     Raises:
-        RecordError: As `read_bytes`.
+        RecordError, OSError: As `read_bytes`.
     """
-    digest = hashlib.sha256()
-    with opened(path) as handle:
-        while data := handle.read(1 << 20):
-            digest.update(data)
-    return digest.hexdigest()
+    with _faults_of(path):
+        parts = _files_of(path).read_ranges(path, ranges)
+    for (offset, length), data in zip(ranges, parts, strict=True):
+        if len(data) != length:
+            raise _truncated(path, offset, length, data)
+    return parts
+
+
+def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:
+    return RecordError(
+        "truncated file",
+        f"{path.rpartition('/')[2]} ends {length - len(data)} bytes before byte {offset + length}",
+    )
+
+
+@contextlib.contextmanager
+def _faults_of(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, path)
+        raise
+
+
+def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
+    """Raises the RecordError that a file's own fault is, if it is one."""
+    if reject := as_record_error(error, path):
+        raise reject from error
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[Any]:
     """The file at `path`, to read and to seek in; it is read as it is, whatever its suffix.
 
-    What fails until it is closed becomes a RecordError: "missing file" or "unreadable file".
-    So nothing is to be written meanwhile: a full disk is no fault of the file that is read.
+    What fails until it is closed is taken for the file's fault. So nothing is to be written
+    meanwhile.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+        OSError: Reading failed for another reason, and again when it was tried again.
     """
-    name = path.rstrip("/").rpartition("/")[2]
-    try:
-        if is_remote(path):
-            with file_systems(path).open(path, compression_type=_AS_IT_IS) as handle:
-                yield handle
-        else:
-            with open(path, "rb", buffering=0) as handle:
-                yield handle
-    except FileNotFoundError as error:
-        raise RecordError("missing file", name) from error
-    except ConfigError as error:
-        raise RecordError("unreadable file", f"{name}: {error}") from error
-    except OSError as error:
-        if is_remote(path) and not exists(path):
-            raise RecordError("missing file", name) from error
-        raise RecordError("unreadable file", f"{name}: {error.strerror or error}") from error
+    with _faults_of(path), _files_of(path).open_reader(path) as handle:
+        yield handle
 
 
-def _read_range(handle, file: FileRef, at_most: int) -> bytes:  # type: ignore[no-untyped-def]
-    length = -1 if file.length is None else file.length
-    if at_most < sys.maxsize:
-        handle.seek(0, os.SEEK_END)
-        there = handle.tell() - file.offset
-        if min(there, length if length >= 0 else there) > at_most:
-            raise RecordError(
-                "file too large", f"{file.path.rpartition('/')[2]} has over {at_most:,} bytes"
-            )
-        handle.seek(0)
-    if file.offset:
-        handle.seek(file.offset)
-    return bytes(handle.read(length))
+def sha256_of(path: str) -> str:
+    """Hex digest of a file of any size.
+
+    Raises:
+        RecordError, OSError: As `opened`.
+    """
+    digest = hashlib.sha256()
+    with opened(path) as handle:
+        while data := handle.read(1 << 20):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def read_text(path: str) -> str:
@@ -155,132 +200,95 @@ def read_text(path: str) -> str:
         raise RecordError("not UTF-8", f"{path.rpartition('/')[2]}: {error}") from error
 
 
-def make_dirs(path: str) -> None:
-    """Makes a folder and those above it, where they are missing."""
-    if is_remote(path):
-        with contextlib.suppress(OSError):  # it is there, or needs no making
-            file_systems(path).mkdirs(path)
-    else:
-        os.makedirs(path, exist_ok=True)
-
-
-def write_bytes(path: str, data: bytes) -> None:
-    """Writes a file whole; a reader sees all of it or, if it was new, nothing."""
-    if is_remote(path):  # objects appear when they are complete
-        with file_systems(path).create(path, compression_type=_AS_IT_IS) as handle:
-            handle.write(data)
-        return
-    with writing(path) as handle:
-        handle.write(data)
-
-
-@contextlib.contextmanager
-def writing(path: str) -> Iterator[Any]:
-    """A new file, written piece by piece; it lies at `path` once all of it is written.
-
-    Whatever fails before leaves nothing there.
-    """
-    make_dirs(path.rpartition("/")[0])
-    temporary = f"{path}.{uuid.uuid4().hex}.partial"
-    try:
-        with (
-            file_systems(temporary).create(temporary, compression_type=_AS_IT_IS)
-            if is_remote(path)
-            else open(temporary, "wb")
-        ) as handle:
-            yield handle
-        move(temporary, path)
-    except BaseException:
-        delete([temporary])
-        raise
-
-
 def version(path: str) -> str:
     """What tells one state of a file from the next: its size and when it changed.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
     """
-    with opened(path) as handle:
-        if is_remote(path):
-            [match] = file_systems(path).match([path])
-            [metadata] = match.metadata_list
-            return f"{metadata.size_in_bytes} {metadata.last_updated_in_seconds}"
-        status = os.fstat(handle.fileno())
-        return f"{status.st_size} {status.st_mtime_ns}"
+    with _faults_of(path):
+        return _files_of(path).status(path).version
+
+
+def make_dirs(path: str) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    _files_of(path).make_folder(path)
+
+
+def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
+    """Writes a file whole; a reader sees all of it or, if it was new, nothing.
+
+    Args:
+        path: Where; missing folders are made.
+        data: All of the file.
+        durable: Whether it is to outlive a loss of power from when this returns. Remote files
+            always do.
+    """
+    _files_of(path).write(path, data, durable)
+
+
+@contextlib.contextmanager
+def writing(path: str, *, durable: bool = False) -> Iterator[Any]:
+    """A new file, written piece by piece; it lies at `path` once all of it is written.
+
+    Whatever fails before leaves nothing there.
+
+    Args:
+        path: Where; missing folders are made.
+        durable: As in `write_bytes`.
+    """
+    with _files_of(path).writing(path, durable) as handle:
+        yield handle
+
+
+def create(path: str) -> Any:
+    """A handle of a new file, to write and close; a local one lies at `path` before that."""
+    return _files_of(path).create(path)
 
 
 def move(source: str, destination: str) -> None:
     """Renames a file; done already (source gone, destination there) is done."""
-    if not exists(source) and exists(destination):
-        return
-    make_dirs(destination.rpartition("/")[0])
-    if is_remote(source):
-        file_systems(source).rename([source], [destination])
-    else:
-        os.replace(source, destination)
+    _files_of(source).move_all([(source, destination)])
+
+
+def move_all(pairs: Iterable[tuple[str, str]]) -> None:
+    """Renames files of one store, many at once.
+
+    A remote file is copied, and deleted when all are copied.
+
+    Args:
+        pairs: (source, destination). A pair that is done already (source gone, destination there)
+            is done, so that the whole may be repeated.
+
+    Raises:
+        OSError: The first that failed; the others were tried, too.
+    """
+    if pairs := list(pairs):
+        _files_of(pairs[0][0]).move_all(pairs)
 
 
 def delete(paths: Iterable[str]) -> None:
     """Deletes files and folders with all they hold; those that are not there stay so."""
     for path in paths:
-        if is_remote(path):
-            if exists(path):
-                file_systems(path).delete([path])
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                (shutil.rmtree if os.path.isdir(path) else os.remove)(path)
-
-
-def move_all(pairs: Iterable[tuple[str, str]]) -> None:
-    """Renames files, many at once.
-
-    Args:
-        pairs: (source, destination), each as in `move`. A pair that is done already (source gone,
-            destination there) is done, so that the whole may be repeated.
-
-    Raises:
-        OSError: The first that failed; the others were tried, too.
-    """
-    _at_once(lambda pair: move(*pair), pairs)
+        _files_of(path).delete(path)
 
 
 def delete_all(paths: Iterable[str]) -> None:
-    """Deletes files, many at once; those that are not there stay so.
+    """Deletes files of one store, many at once; those that are not there stay so.
 
     Raises:
         OSError: The first that failed; the others were tried, too.
     """
-    _at_once(lambda path: delete([path]), paths)
+    if paths := list(paths):
+        _files_of(paths[0]).delete_all(paths)
 
 
 def size(path: str) -> int | None:
     """The bytes of a file, or None where there is none."""
-    if not is_remote(path):
-        try:
-            return os.stat(path).st_size
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-    matches = file_systems(path).match([path])
-    return next((int(each.size_in_bytes) for each in matches[0].metadata_list), None)
+    return sizes([path])[0]
 
 
 def sizes(paths: Iterable[str]) -> list[int | None]:
-    """`size` of each file, in their order, asked for many at once."""
-    return _at_once(size, paths)
-
-
-def _at_once(call: Callable[[_T], _U], items: Iterable[_T]) -> list[_U]:
-    with concurrent.futures.ThreadPoolExecutor(_REMOTE_CALLS) as pool:
-        calls = [pool.submit(call, item) for item in items]
-        return [each.result() for each in calls]
-
-
-def list_dir(path: str) -> list[str]:
-    """The names of files in a folder, hidden ones too, sorted; none where there is no folder."""
-    if not is_remote(path):
-        return sorted(os.listdir(path)) if os.path.isdir(path) else []
-    names: set[str] = set()
-    for match in file_systems(path).match([join(path, "*")]):
-        names.update(metadata.path[len(path) :].lstrip("/") for metadata in match.metadata_list)
-    return sorted(names)
+    """The bytes of each file of one store, or None where there is none; many are asked at once."""
+    paths = list(paths)
+    return _files_of(paths[0]).sizes(paths) if paths else []

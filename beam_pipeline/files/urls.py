@@ -1,20 +1,26 @@
-"""What a URL means: a local path, or something that Beam's FileSystems open."""
+"""What a path means: a local file, an object of a store, or something that Apache Beam opens."""
 
+import posixpath
 import re
 import urllib.parse
-from typing import Any
-
-from beam_pipeline.errors import ConfigError
 
 _FILE = "file://"
-
-
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
+
+# Those that the store library speaks; whatever else has a scheme goes through Beam's FileSystems.
+OBJECT_SCHEMES = frozenset(
+    {"gs", "s3", "s3a", "az", "azure", "abfs", "abfss", "adl", "http", "https"}
+)
 
 
 def is_remote(path: str) -> bool:
     """Whether `path` has a scheme, such as gs:// or s3://."""
-    return _SCHEME.match(path) is not None
+    return not path.startswith("/") and _SCHEME.match(path) is not None
+
+
+def scheme_of(path: str) -> str:
+    """What stands before "://", in lower case."""
+    return path.partition("://")[0].lower()
 
 
 def local_path(path: str) -> str:
@@ -24,19 +30,22 @@ def local_path(path: str) -> str:
     return urllib.parse.unquote(path.removeprefix(_FILE).removeprefix("localhost"))
 
 
-def file_systems(path: str) -> Any:
-    """Beam's FileSystems, which know the scheme of `path`.
+def joined(base: str, part: str) -> str:
+    """`part` below the remote folder `base`; ".." does not lead out of the bucket."""
+    scheme, _, rest = base.partition("://")
+    bucket, _, key = rest.partition("/")
+    path = posixpath.normpath(f"/{key}/{part}").lstrip("/")
+    return f"{scheme}://{bucket}/{path}" if path else f"{scheme}://{bucket}"
 
-    Raises:
-        ConfigError: They do not.
+
+def split_object(url: str) -> tuple[str, str]:
+    """The bucket's URL, and the key of the object in it.
+
+    Of https:// the host's, with the query: a signature belongs to every request.
     """
-    from apache_beam.io.filesystems import FileSystems
-
-    try:
-        FileSystems.get_filesystem(path)
-    except ValueError as error:
-        raise ConfigError(
-            f"Apache Beam reads no {path.partition('://')[0]}:// here; copy the data to a folder, "
-            "or install Beam's extra for it, such as apache-beam[gcp]"
-        ) from error
-    return FileSystems
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme_of(url) in ("http", "https"):
+        path, mark, query = key.partition("?")
+        return f"{scheme}://{bucket}/{mark}{query}", urllib.parse.unquote(path)
+    return f"{scheme}://{bucket}", key

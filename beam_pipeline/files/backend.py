@@ -1,0 +1,65 @@
+"""What a module must offer that files of one kind go through: `local`, `remote`, `through_beam`.
+
+They speak in OSErrors; `storage`, which everyone calls, says which of these reject a record.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from beam_pipeline.files.listing import FolderNames, Status, StoredFile
+
+
+class Backend(Protocol):
+    """Files of one kind, by path; `durable` files outlive a loss of power."""
+
+    def read(self, path: str, offset: int, length: int | None, at_most: int, /) -> bytes:
+        """The bytes of a range, fewer where the file ends before it does."""
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]], /) -> list[bytes]:
+        """The bytes of each (offset, length), fewer where the file ends before."""
+
+    def open_reader(self, path: str, /) -> Any:
+        """A handle to read and to seek in, and a context manager."""
+
+    def create(self, path: str, /) -> Any:
+        """A handle to write and to close."""
+
+    def writing(self, path: str, durable: bool, /) -> AbstractContextManager[Any]:
+        """A handle of a new file, which lies at `path` once all of it is written."""
+
+    def write(self, path: str, data: bytes, durable: bool, /) -> None:
+        """Writes a file whole."""
+
+    def status(self, path: str, /) -> Status:
+        """Size and version of a file."""
+
+    def exists(self, path: str, /) -> bool:
+        """Whether a file is there."""
+
+    def is_folder(self, path: str, /) -> bool:
+        """Whether a folder is there."""
+
+    def make_folder(self, path: str, /) -> None:
+        """Makes a folder and those above it, where they are missing."""
+
+    def list_files(self, root: str, /) -> Iterator[StoredFile]:
+        """Every file below a folder, without hidden ones and litter."""
+
+    def list_folder(self, path: str, /) -> FolderNames:
+        """The names of what a folder holds; none where there is no folder."""
+
+    def match_files(self, pattern: str, /) -> list[str]:
+        """The paths of the files that fit a pattern."""
+
+    def move_all(self, pairs: Sequence[tuple[str, str]], /) -> None:
+        """Renames files, over others that are there; what is done already is done."""
+
+    def delete_all(self, paths: Sequence[str], /) -> None:
+        """Deletes files that may be there."""
+
+    def delete(self, path: str, /) -> None:
+        """Deletes a file, or a folder with all it holds, that may be there."""
+
+    def sizes(self, paths: Sequence[str], /) -> list[int | None]:
+        """The bytes of each file, or None where there is none."""

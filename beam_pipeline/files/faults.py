@@ -1,0 +1,93 @@
+"""What goes wrong with files: the passing is tried again, a file's own fault rejects a record."""
+
+import errno
+import functools
+import random
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from beam_pipeline.errors import ConfigError, RecordError
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+# A loaded network file system or machine; the same call may succeed a moment later.
+_PASSING = frozenset(
+    {
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ESTALE,
+        errno.EAGAIN,
+        errno.ENOBUFS,
+        errno.ETIMEDOUT,
+        errno.ECONNRESET,
+        errno.ECONNABORTED,
+        errno.EREMOTEIO,
+    }
+)
+
+# About 6 seconds in all.
+_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
+# What no second try and no other machine changes.
+_UNREADABLE = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,
+        errno.ENXIO,
+        errno.ENODEV,
+    }
+)
+
+
+def retried(call: Callable[_P, _T]) -> Callable[_P, _T]:
+    """`call`, tried again with growing pauses while a passing fault meets it.
+
+    Raises:
+        OSError: The last one's.
+    """
+
+    @functools.wraps(call)
+    def tried(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        for pause in _PAUSES_S:
+            try:
+                return call(*args, **kwargs)
+            except OSError as error:
+                if error.errno not in _PASSING:
+                    raise
+                time.sleep(pause * random.uniform(0.5, 1.5))
+        return call(*args, **kwargs)
+
+    return tried
+
+
+class UnknownSchemeError(ConfigError):
+    """Nothing here opens URLs of this scheme."""
+
+
+def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordError | None:
+    """The reject that a fault of this one file makes; None where the fault is not the file's.
+
+    The detail names the file without its folders: it goes into rejects.jsonl, which must not
+    tell where the input lay.
+    """
+    name = path.rstrip("/").rpartition("/")[2]
+    if isinstance(error, UnknownSchemeError):
+        return RecordError("unreadable file", f"{name}: {error}")
+    if error.errno in _MISSING:
+        return RecordError("missing file", name)
+    if error.errno in _UNREADABLE:
+        return RecordError("unreadable file", f"{name}: {error.strerror or error}")
+    return None
+
+
+def too_large(path: str, at_most: int) -> RecordError:
+    """The reject of a file that has more bytes than a record may have."""
+    return RecordError("file too large", f"{path.rpartition('/')[2]} has over {at_most:,} bytes")

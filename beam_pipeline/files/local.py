@@ -1,0 +1,269 @@
+"""Files of the operating system.
+
+Reading 50,000 small files must cost little more than the system's own calls; that is why ranges
+are read by `os.pread`, not through file objects.
+"""
+
+import contextlib
+import errno
+import glob
+import io
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beam_pipeline.files.at_once import at_once
+from beam_pipeline.files.faults import as_record_error, retried, too_large
+from beam_pipeline.files.listing import FolderNames, Status, StoredFile, is_litter
+
+# A network file system answers in a millisecond or more.
+_CALLS = 8
+
+# Without it, opening a pipe that nobody writes to would wait for ever.
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@retried
+def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
+    """The bytes of a range, fewer where the file ends before it does."""
+    descriptor = os.open(path, _READ)
+    try:
+        there = max(0, _size_of_regular(descriptor, path) - offset)
+        length = there if length is None else min(length, there)
+        if length > at_most:
+            raise too_large(path, at_most)
+        return _read_at(descriptor, offset, length)
+    finally:
+        os.close(descriptor)
+
+
+@retried
+def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each (offset, length), fewer where the file ends before."""
+    descriptor = os.open(path, _READ)
+    try:
+        _size_of_regular(descriptor, path)
+        return [_read_at(descriptor, offset, length) for offset, length in ranges]
+    finally:
+        os.close(descriptor)
+
+
+def _size_of_regular(descriptor: int, path: str) -> int:
+    """The bytes of an open file; a folder, a pipe or a device is an OSError."""
+    facts = os.fstat(descriptor)
+    if stat.S_ISREG(facts.st_mode):
+        return facts.st_size
+    if stat.S_ISDIR(facts.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "Not a regular file", path)
+
+
+def _read_at(descriptor: int, offset: int, length: int) -> bytes:
+    data = os.pread(descriptor, length, offset)
+    while data and len(data) < length:  # one call reads 2 GiB at most
+        more = os.pread(descriptor, length - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+class _Reader(io.FileIO):
+    """A file whose reads are tried again; a read that failed has not moved its position."""
+
+    read = retried(io.FileIO.read)
+    readall = retried(io.FileIO.readall)
+    readinto = retried(io.FileIO.readinto)
+
+
+@retried
+def open_reader(path: str) -> io.RawIOBase:
+    """The file, unbuffered."""
+    reader = _Reader(path, opener=lambda path, flags: os.open(path, flags | _READ))
+    try:
+        _size_of_regular(reader.fileno(), path)
+    except OSError:
+        reader.close()
+        raise
+    return reader
+
+
+@contextlib.contextmanager
+def writing(path: str, durable: bool) -> Iterator[Any]:
+    """A handle of a new file, which lies at `path` once all of it is written."""
+    make_folder(os.path.dirname(path))
+    temporary = f"{path}.{uuid.uuid4().hex}.partial"
+    try:
+        with open(temporary, "wb") as handle:
+            yield handle
+            if durable:
+                handle.flush()
+                os.fsync(handle.fileno())
+        os.replace(temporary, path)
+        if durable:
+            _sync_folder(os.path.dirname(path))
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+        raise
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def create(path: str) -> Any:
+    """A handle of a new file, which lies at `path` at once."""
+    make_folder(os.path.dirname(path))
+    return open(path, "wb")
+
+
+def write(path: str, data: bytes, durable: bool) -> None:
+    """Writes a file whole."""
+    with writing(path, durable) as handle:
+        handle.write(data)
+
+
+@retried
+def status(path: str) -> Status:
+    """Size and version of a file."""
+    found = os.stat(path)
+    return Status(found.st_size, f"{found.st_size} {found.st_mtime_ns}")
+
+
+def exists(path: str) -> bool:
+    """Whether a file or folder is there."""
+    return _mode(path) is not None
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there."""
+    mode = _mode(path)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+@retried
+def _mode(path: str) -> int | None:
+    # os.path.exists() calls a file missing that a loaded file system only fails to look up.
+    try:
+        return os.stat(path).st_mode
+    except ValueError:  # a name that no file can have
+        return None
+    except OSError as error:
+        if as_record_error(error, path):
+            return None
+        raise
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    if path:
+        os.makedirs(path, exist_ok=True)
+
+
+def list_files(root: str) -> Iterator[StoredFile]:
+    """Every file below `root`, folder by folder, in the file system's own order.
+
+    Raises:
+        FileNotFoundError: `root` is no folder.
+    """
+    if not os.path.isdir(root):
+        raise FileNotFoundError(errno.ENOENT, f"{root} is not a folder")
+    return _list_below(root, "", frozenset())
+
+
+def _list_below(
+    folder: str, prefix: str, ancestors: frozenset[tuple[int, int]]
+) -> Iterator[StoredFile]:
+    facts = os.stat(folder)
+    identity = (facts.st_dev, facts.st_ino)
+    if identity in ancestors:  # a link back up would never end
+        return
+    folders = []
+    with retried(os.scandir)(folder) as entries:
+        for entry in entries:
+            if is_litter(entry.name):
+                continue
+            if _is_folder(entry):
+                folders.append(entry.name)
+            elif entry.is_symlink() or entry.is_file():
+                yield StoredFile(path=entry.path, relative=prefix + entry.name)
+    for name in folders:
+        below = os.path.join(folder, name)
+        yield from _list_below(below, f"{prefix}{name}/", ancestors | {identity})
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    # Unlike entry.is_dir(), this bears a link to itself.
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
+
+
+def list_folder(path: str) -> FolderNames:
+    """The names of what a folder holds, hidden ones too; none where there is no folder."""
+    folders: list[str] = []
+    files: list[str] = []
+    try:
+        with retried(os.scandir)(path) as entries:
+            for entry in entries:
+                (folders if _is_folder(entry) else files).append(entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return FolderNames()
+    return FolderNames(tuple(sorted(folders)), tuple(sorted(files)))
+
+
+def match_files(pattern: str) -> list[str]:
+    """The paths of the files that fit `pattern`."""
+    return [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
+
+
+def move_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Renames files, over others that are there; what is done already is done."""
+    for folder in {os.path.dirname(destination) for _, destination in pairs}:
+        make_folder(folder)
+    at_once(_move, pairs, _CALLS)
+
+
+@retried
+def _move(pair: tuple[str, str]) -> None:
+    source, destination = pair
+    try:
+        os.replace(source, destination)
+    except FileNotFoundError:
+        if not exists(destination):
+            raise
+
+
+def delete_all(paths: Sequence[str]) -> None:
+    """Deletes files that may be there."""
+    at_once(_delete, paths, _CALLS)
+
+
+@retried
+def _delete(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.remove(path)
+
+
+def sizes(paths: Sequence[str]) -> list[int | None]:
+    """The bytes of each file, or None where there is none."""
+    return at_once(_size, paths, _CALLS)
+
+
+def _size(path: str) -> int | None:
+    try:
+        return status(path).size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def delete(path: str) -> None:
+    """Deletes a file, or a folder with all it holds, that may be there."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.remove)(path)

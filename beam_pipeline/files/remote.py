@@ -1,0 +1,299 @@
+"""Objects of Google Cloud Storage, S3 and Azure, and files behind http(s)://.
+
+The store library (obstore) retries passing faults itself; what it raises after that becomes an
+OSError here, so that callers tell local from remote no more.
+"""
+
+import contextlib
+import errno
+import io
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import obstore
+from obstore.store import HTTPStore, S3Store
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files.at_once import at_once
+from beam_pipeline.files.clients import Client, client_of
+from beam_pipeline.files.faults import too_large
+from beam_pipeline.files.listing import (
+    FolderNames,
+    Status,
+    StoredFile,
+    fixed_folder,
+    is_litter,
+    pattern_regex,
+)
+from beam_pipeline.files.remote_faults import (
+    BEYOND_THE_END,
+    NO_RANGES,
+    translated,
+    translated_write,
+)
+from beam_pipeline.files.remote_handles import PART_BYTES, Reader, Upload
+from beam_pipeline.files.urls import split_object
+
+# What a reader asks for at once, and holds.
+_BLOCK_BYTES = 1 << 20
+# Ranges that lie so close are fetched as one: the bytes between take less time than a request.
+_GAP_BYTES = 256 << 10
+_KEYS_A_CHUNK = 1000
+# So many requests wait for their answers, some 50 ms each.
+_CALLS = 64
+
+
+def _open(url: str) -> tuple[Client, str]:
+    root, key = split_object(url)
+    return client_of(root), key
+
+
+def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
+    """The bytes of a range, fewer where the object ends before it does: one request, mostly."""
+    client, key = _open(url)
+    if offset == 0 and length is None:
+        return _read_all(client, url, key, at_most)
+    if length is None or length > at_most or length == 0:
+        there = max(0, status(url).size - offset)
+        length = there if length is None else min(length, there)
+        if length > at_most:
+            raise too_large(url, at_most)
+        if length == 0:
+            return b""
+    try:
+        return _read_range(client, url, key, offset, length)
+    except OSError as error:
+        if error.errno == NO_RANGES:
+            return _read_all(client, url, key, sys.maxsize)[offset : offset + length]
+        if error.errno == BEYOND_THE_END:
+            return b""
+        raise
+
+
+def _read_range(client: Client, url: str, key: str, offset: int, length: int) -> bytes:
+    with translated(client, url):
+        return bytes(obstore.get_range(client.store, key, start=offset, length=length))
+
+
+def _read_all(client: Client, url: str, key: str, at_most: int) -> bytes:
+    with translated(client, url):
+        result = obstore.get(client.store, key)
+        if result.meta["size"] > at_most:
+            raise too_large(url, at_most)
+        return bytes(result.bytes())
+
+
+def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each (offset, length), fewer where the object ends before.
+
+    Ranges that lie close together are fetched by one request.
+    """
+    spans: list[tuple[int, int]] = []
+    for offset, length in sorted(ranges):
+        if spans and offset <= spans[-1][1] + _GAP_BYTES:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length))
+        else:
+            spans.append((offset, offset + length))
+    fetched = [(start, read(url, start, end - start, end)) for start, end in spans]
+    return [_within(fetched, offset, length) for offset, length in ranges]
+
+
+def _within(fetched: Sequence[tuple[int, bytes]], offset: int, length: int) -> bytes:
+    start, data = max(span for span in fetched if span[0] <= offset)
+    return data[offset - start : offset - start + length]
+
+
+def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
+    """The object, buffered by blocks of 1 MiB."""
+    client, key = _open(url)
+    size = status(url).size
+    if isinstance(client.store, HTTPStore) and size:
+        try:
+            _read_range(client, url, key, 0, 1)
+        except OSError as error:
+            if error.errno != NO_RANGES:
+                raise
+            return io.BytesIO(_read_all(client, url, key, sys.maxsize))
+
+    def read_range(offset: int, length: int) -> bytes:
+        return _read_range(client, url, key, offset, length)
+
+    return io.BufferedReader(Reader(read_range, size), _BLOCK_BYTES)
+
+
+@contextlib.contextmanager
+def writing(url: str, durable: bool) -> Iterator[Upload]:
+    """A handle of a new object, which lies at `url` once all of it is written; it is durable."""
+    del durable
+    handle = create(url)
+    try:
+        yield handle
+        handle.close()
+    except BaseException as error:
+        handle.give_up(error)
+        raise
+
+
+def create(url: str) -> Upload:
+    """A handle of a new object, which lies at `url` once it is closed."""
+    client, key = _open(url)
+    return Upload(client, url, key)
+
+
+def write(url: str, data: bytes, durable: bool) -> None:
+    """Writes an object whole; it is durable."""
+    del durable
+    client, key = _open(url)
+    with translated_write(client, url):
+        obstore.put(client.store, key, data, chunk_size=PART_BYTES)
+
+
+def status(url: str) -> Status:
+    """Size and version of an object."""
+    client, key = _open(url)
+    with translated(client, url):
+        meta = obstore.head(client.store, key)
+    return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
+
+
+def exists(url: str) -> bool:
+    """Whether an object is there; folders are none."""
+    if not split_object(url)[1]:
+        return False
+    try:
+        status(url)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def is_folder(url: str) -> bool:
+    """Whether anything lies below `url`."""
+    client, key = _open(url)
+    if isinstance(client.store, HTTPStore):
+        return False
+    with translated(client, url):
+        return any(True for _ in obstore.list(client.store, key, chunk_size=1))
+
+
+def make_folder(url: str) -> None:
+    """Nothing: folders of a store are the beginnings of its keys."""
+
+
+def _objects(url: str) -> Iterator[Any]:
+    """What the store says of each object below `url`."""
+    client, key = _open(url)
+    if isinstance(client.store, HTTPStore):
+        raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
+    with translated(client, url):
+        for chunk in obstore.list(client.store, key, chunk_size=_KEYS_A_CHUNK):
+            yield from chunk
+
+
+def _files(url: str) -> Iterator[Any]:
+    """The objects below `url`, without the markers of folders."""
+    objects = itertools.chain(_objects(url), [{"path": ""}])
+    for meta, following in itertools.pairwise(objects):
+        if not _is_marker(meta, following["path"].startswith(f"{meta['path']}/")):
+            yield meta
+
+
+def _is_marker(meta: Any, is_folder: bool) -> bool:
+    """Whether an object only stands for a folder: consoles make such, empty, named "folder/"."""
+    return meta["size"] == 0 and (is_folder or "." not in meta["path"].rpartition("/")[2])
+
+
+def list_files(root: str) -> Iterator[StoredFile]:
+    """Every file below `root`, by key, a thousand at a time."""
+    bucket, key = split_object(root)
+    start = len(key.rstrip("/")) + 1 if key.strip("/") else 0
+    for meta in _files(root):
+        relative = meta["path"][start:]
+        if relative and not any(map(is_litter, relative.split("/"))):
+            yield StoredFile(path=f"{bucket}/{meta['path']}", relative=relative)
+
+
+def list_folder(url: str) -> FolderNames:
+    """The names of what lies directly below `url`, hidden ones too."""
+    client, key = _open(url)
+    with translated(client, url):
+        listing = obstore.list_with_delimiter(client.store, key)
+    paths = set(listing["common_prefixes"])
+    files = [
+        each["path"] for each in listing["objects"] if not _is_marker(each, each["path"] in paths)
+    ]
+    return FolderNames(tuple(sorted(map(_name, paths))), tuple(sorted(map(_name, files))))
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def match_files(pattern: str) -> list[str]:
+    """The URLs of the objects that fit `pattern`."""
+    bucket = split_object(pattern)[0]
+    folder = fixed_folder(pattern)
+    if not folder.startswith(bucket):
+        raise ConfigError(f"{pattern}: a bucket's name cannot have a wildcard; write it out")
+    fits = pattern_regex(pattern)
+    urls = (f"{bucket}/{meta['path']}" for meta in _files(folder))
+    return [url for url in urls if fits.fullmatch(url)]
+
+
+def move_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Copies objects within their bucket, and deletes their sources once all are copied."""
+    at_once(_copy, pairs, _CALLS)
+    delete_all([source for source, _ in pairs])
+
+
+def _copy(pair: tuple[str, str]) -> None:
+    source, destination = pair
+    client, key = _open(source)
+    bucket, target = split_object(destination)
+    if bucket != client.root:
+        raise OSError(errno.EXDEV, "Objects move within a bucket alone", source, None, destination)
+    try:
+        with translated(client, source):
+            obstore.copy(client.store, key, target)
+    except FileNotFoundError:
+        if not exists(destination):
+            raise
+
+
+def delete_all(urls: Sequence[str]) -> None:
+    """Deletes objects of one bucket that may be there; S3 takes a thousand a request."""
+    client, _ = _open(urls[0])
+    keys = [split_object(url)[1] for url in urls]
+
+    def delete_chunk(chunk: Sequence[str]) -> None:
+        with contextlib.suppress(FileNotFoundError), translated(client, client.root):
+            obstore.delete(client.store, chunk)
+
+    # Elsewhere the first object that is missing ends the call.
+    step = _KEYS_A_CHUNK if isinstance(client.store, S3Store) else 1
+    chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
+    at_once(delete_chunk, chunks, _CALLS)
+
+
+def delete(url: str) -> None:
+    """Deletes an object and all below it, that may be there."""
+    bucket, key = split_object(url)
+    below = (f"{bucket}/{meta['path']}" for meta in _objects(url))
+    while chunk := list(itertools.islice(below, _KEYS_A_CHUNK)):
+        delete_all(chunk)
+    if key:
+        delete_all([url])
+
+
+def sizes(urls: Sequence[str]) -> list[int | None]:
+    """The bytes of each object, or None where there is none."""
+    return at_once(_size, urls, _CALLS)
+
+
+def _size(url: str) -> int | None:
+    try:
+        return status(url).size
+    except FileNotFoundError:
+        return None

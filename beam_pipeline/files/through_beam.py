@@ -1,0 +1,177 @@
+"""Files of the schemes that only Apache Beam knows, such as hdfs://, through its FileSystems."""
+
+import contextlib
+import errno
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystems import FileSystems
+
+from beam_pipeline.files.faults import UnknownSchemeError, too_large
+from beam_pipeline.files.listing import FolderNames, Status, StoredFile, is_litter
+from beam_pipeline.files.urls import scheme_of
+
+# Beam's name for a file that is read and written as it is, whatever its suffix.
+_AS_IT_IS = "uncompressed"
+
+
+def _systems(url: str) -> Any:
+    """Beam's FileSystems, which know the scheme of `url`.
+
+    Raises:
+        UnknownSchemeError: They do not.
+    """
+    try:
+        FileSystems.get_filesystem(url)
+    except ValueError as error:
+        raise UnknownSchemeError(
+            f"Apache Beam reads no {scheme_of(url)}:// here; copy the data to a folder, or install "
+            "what Beam needs for it"
+        ) from error
+    return FileSystems
+
+
+@contextlib.contextmanager
+def _translated(url: str) -> Iterator[None]:
+    try:
+        yield
+    except BeamIOError as error:
+        if not FileSystems.exists(url):
+            raise FileNotFoundError(errno.ENOENT, "No such file", url) from error
+        raise OSError(errno.EREMOTEIO, str(error), url) from error
+
+
+def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
+    """The bytes of a range, fewer where the file ends before it does."""
+    there = max(0, status(url).size - offset)
+    length = there if length is None else min(length, there)
+    if length > at_most:
+        raise too_large(url, at_most)
+    with open_reader(url) as handle:
+        handle.seek(offset)
+        return bytes(handle.read(length))
+
+
+def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each (offset, length), fewer where the file ends before."""
+    parts = []
+    with open_reader(url) as handle:
+        for offset, length in ranges:
+            handle.seek(offset)
+            parts.append(bytes(handle.read(length)))
+    return parts
+
+
+def open_reader(url: str) -> Any:
+    """The file."""
+    systems = _systems(url)
+    with _translated(url):
+        return systems.open(url, compression_type=_AS_IT_IS)
+
+
+@contextlib.contextmanager
+def writing(url: str, durable: bool) -> Iterator[Any]:
+    """A handle of a new file, which lies at `url` once all of it is written."""
+    del durable
+    handle = io.BytesIO()
+    yield handle
+    write(url, handle.getvalue(), durable=True)
+
+
+def create(url: str) -> Any:
+    """A handle of a new file, which lies at `url` at once."""
+    return _systems(url).create(url, compression_type=_AS_IT_IS)
+
+
+def write(url: str, data: bytes, durable: bool) -> None:
+    """Writes a file whole."""
+    del durable
+    make_folder(url.rpartition("/")[0])
+    with create(url) as handle:
+        handle.write(data)
+
+
+def status(url: str) -> Status:
+    """Size and version of a file."""
+    with _translated(url):
+        [match] = _systems(url).match([url])
+        if not match.metadata_list:
+            raise FileNotFoundError(errno.ENOENT, "No such file", url)
+        [metadata] = match.metadata_list
+    size = int(metadata.size_in_bytes)
+    return Status(size, f"{size} {metadata.last_updated_in_seconds}")
+
+
+def exists(url: str) -> bool:
+    """Whether a file is there."""
+    return bool(_systems(url).exists(url))
+
+
+def is_folder(url: str) -> bool:
+    """Whether anything lies below `url`."""
+    return any(True for _ in _matches(f"{url.rstrip('/')}/**"))
+
+
+def make_folder(url: str) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    systems = _systems(url)
+    with contextlib.suppress(OSError):  # it is there, or needs no making
+        systems.mkdirs(url)
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    for match in _systems(pattern).match([pattern]):
+        for metadata in match.metadata_list:
+            yield metadata.path
+
+
+def list_files(root: str) -> Iterator[StoredFile]:
+    """Every file below `root`."""
+    root = root.rstrip("/")
+    for path in _matches(f"{root}/**"):
+        relative = path[len(root) + 1 :]
+        if relative and not any(map(is_litter, relative.split("/"))):
+            yield StoredFile(path=path, relative=relative)
+
+
+def list_folder(url: str) -> FolderNames:
+    """The names of what lies directly below `url`, hidden ones too."""
+    root = url.rstrip("/")
+    names = [path[len(root) + 1 :].partition("/") for path in _matches(f"{root}/**")]
+    return FolderNames(
+        tuple(sorted({name for name, slash, _ in names if slash})),
+        tuple(sorted({name for name, slash, _ in names if not slash})),
+    )
+
+
+def match_files(pattern: str) -> list[str]:
+    """The URLs of the files that fit `pattern`."""
+    return list(_matches(pattern))
+
+
+def move_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Renames files, over others that are there; what is done already is done."""
+    for source, destination in pairs:
+        if exists(source) or not exists(destination):
+            make_folder(destination.rpartition("/")[0])
+            with _translated(source):
+                _systems(source).rename([source], [destination])
+
+
+def delete_all(urls: Sequence[str]) -> None:
+    """Deletes files that may be there."""
+    for url in urls:
+        if exists(url):
+            _systems(url).delete([url])
+
+
+def delete(url: str) -> None:
+    """Deletes a file, or a folder with all it holds, that may be there."""
+    delete_all([url])
+
+
+def sizes(urls: Sequence[str]) -> list[int | None]:
+    """The bytes of each file, or None where there is none."""
+    return [status(url).size if exists(url) else None for url in urls]

@@ -1,0 +1,360 @@
+"""Files of an object store, over HTTP, from a server on this machine."""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(params=["s3", "gs"])
+def folder(request, bucket):
+    """A URL of either scheme, and the store behind it."""
+    url, store = bucket
+    return f"{request.param}{url.removeprefix('s3')}/in", store
+
+
+@pytest.mark.parametrize(
+    ("base", "parts", "expected"),
+    [
+        ("gs://x", ("a", "b"), "gs://x/a/b"),
+        ("gs://x/a/", ("b.jpg",), "gs://x/a/b.jpg"),
+        ("s3://x/a", ("../b/./c",), "s3://x/b/c"),
+        ("s3://x", ("../../y",), "s3://x/y"),
+        ("s3://x/a", ("",), "s3://x/a"),
+        ("gs://x/a", ("/b",), "/b"),
+        ("gs://x/a", ("s3://y",), "s3://y"),
+    ],
+)
+def test_join(base, parts, expected):
+    assert storage.join(base, *parts) == expected
+
+
+@pytest.mark.parametrize("name", ["a b.jpg", "ä#?%20+[1].jpg", "%41", "d/e=1/f&g.jpg"])
+def test_names_survive(folder, name):
+    url, store = folder
+    storage.write_bytes(f"{url}/{name}", b"0123456789")
+    assert store.keys(url) == [f"in/{name}"]
+    [file] = storage.list_files(url)
+    assert (file.path, file.relative) == (f"{url}/{name}", name)
+    assert storage.read_bytes(FileRef(path=file.path, offset=2, length=3)) == b"234"
+
+
+@pytest.mark.parametrize(
+    ("file", "expected", "calls"),
+    [
+        ({}, b"0123456789", ["get"]),
+        ({"offset": 4}, b"456789", ["get", "head"]),
+        ({"offset": 2, "length": 3}, b"234", ["get"]),
+        ({"length": 0}, b"", ["head"]),
+        ({"offset": 30}, b"", ["head"]),
+    ],
+)
+def test_a_range_is_read_exactly(folder, file, expected, calls):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    assert storage.read_bytes(FileRef(path=f"{url}/x", **file)) == expected
+    assert sorted(store.calls) == calls
+    assert store.fetched_bytes == len(expected)
+
+
+def test_ten_kilobytes_of_a_tar_fetch_ten_kilobytes(folder):
+    url, store = folder
+    store.put(f"{url}/x.tar", bytes(20 * MEGABYTE))
+    storage.read_bytes(FileRef(path=f"{url}/x.tar", offset=9 * MEGABYTE, length=10_240))
+    assert (store.fetched_bytes, store.calls) == (10_240, {"get": 1})
+
+
+def test_near_ranges_are_fetched_at_once(folder):
+    url, store = folder
+    data = bytes(range(256)) * (8 * MEGABYTE // 256)
+    store.put(f"{url}/x.tar", data)
+    ranges = [(7 * MEGABYTE, 9), (600, 0), (1000, 200), (0, 300), (1100, 7)]
+
+    parts = storage.read_ranges(f"{url}/x.tar", ranges)
+
+    assert parts == [data[offset : offset + length] for offset, length in ranges]
+    assert (store.calls["get"], store.fetched_bytes) == (2, 1209)
+
+
+@pytest.mark.parametrize(("offset", "length"), [(8, 5), (20, 3)])
+def test_a_range_beyond_the_end_is_truncated(folder, offset, length):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    with pytest.raises(RecordError, match=f"truncated file: x ends .* byte {offset + length}"):
+        storage.read_bytes(FileRef(path=f"{url}/x", offset=offset, length=length))
+    with pytest.raises(RecordError, match="truncated file"):
+        storage.read_ranges(f"{url}/x", [(0, 2), (offset, length)])
+
+
+@pytest.mark.parametrize(
+    ("file", "at_most"), [({}, 9), ({"length": 7}, 6), ({"offset": 5}, 4), ({"length": 1}, 0)]
+)
+def test_no_more_is_read_than_allowed(folder, file, at_most):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    ref = FileRef(path=f"{url}/x", **file)
+    with pytest.raises(RecordError, match=f"file too large: x has over {at_most} bytes"):
+        storage.read_bytes(ref, at_most)
+    assert storage.read_bytes(ref, at_most + 1) == storage.read_bytes(ref)
+
+
+def test_a_handle_reads_blocks_and_seeks(folder):
+    url, store = folder
+    data = bytes(range(256)) * (5 * MEGABYTE // 256)
+    store.put(f"{url}/x", data)
+    with storage.opened(f"{url}/x") as handle:
+        assert handle.read(10) == data[:10]
+        assert store.fetched_bytes == MEGABYTE
+        handle.seek(-5, 2)
+        assert (handle.read(), handle.read(3)) == (data[-5:], b"")
+        handle.seek(3 * MEGABYTE)
+        assert handle.read(10) == data[3 * MEGABYTE :][:10]
+        handle.seek(0)
+        assert handle.read() == data
+    assert storage.sha256_of(f"{url}/x")
+
+
+@pytest.mark.parametrize("status", [503, 500, 429, 0])
+def test_a_passing_fault_passes(folder, status):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    store.fail(f"{url}/x", status, times=2)
+    assert storage.read_bytes(FileRef(path=f"{url}/x")) == b"0123456789"
+    assert store.calls["get"] == 3
+
+
+def test_a_connection_that_breaks_off_is_taken_up_again(folder):
+    url, store = folder
+    store.put(f"{url}/x", bytes(range(250)))
+    store.fail(f"{url}/x", 1, times=1)
+    assert storage.read_bytes(FileRef(path=f"{url}/x")) == bytes(range(250))
+
+
+@pytest.fixture
+def few_retries(monkeypatch):
+    from beam_pipeline.files import clients
+
+    monkeypatch.setitem(clients._RETRIES, "max_retries", 1)
+
+
+@pytest.mark.parametrize("status", [503, 429, 0])
+def test_a_lasting_fault_fails_the_job(folder, few_retries, status):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    store.fail(f"{url}/x", status)
+    for read in (
+        lambda: storage.read_bytes(FileRef(path=f"{url}/x")),
+        lambda: storage.size(url + "/x"),
+    ):
+        with pytest.raises(OSError, match=f"{url}/x"):
+            read()
+
+
+def test_what_is_not_there_and_what_may_not_be_read_are_rejects(folder):
+    url, store = folder
+    store.put(f"{url}/secret.jpg", b"0123456789")
+    store.fail(f"{url}/secret.jpg", 403)
+    for name, reason in (("nowhere.jpg", "missing file"), ("secret.jpg", "unreadable file")):
+        with pytest.raises(RecordError, match=f"^{reason}: {name}"):
+            storage.read_bytes(FileRef(path=f"{url}/{name}"))
+        with (
+            pytest.raises(RecordError, match=f"^{reason}: {name}"),
+            storage.opened(f"{url}/{name}"),
+        ):
+            pass
+    assert store.calls["get"] == 2  # neither was tried again
+
+
+def test_a_bucket_that_is_not_there(folder):
+    nowhere = f"{folder[0].partition('://')[0]}://no-such-bucket/a"
+    for call in (
+        lambda: storage.is_directory(nowhere),
+        lambda: list(storage.list_files(nowhere)),
+        lambda: storage.list_folder(nowhere),
+        lambda: storage.write_bytes(nowhere, b""),
+    ):
+        with pytest.raises(ConfigError, match=r"there is no bucket .*://no-such-bucket; mend"):
+            call()
+
+
+@pytest.mark.parametrize("url", ["gs://", "s3:///a", "https://"])
+def test_no_bucket_is_named(url):
+    with pytest.raises(ConfigError, match=f"{url.rstrip('a/')}.* names no bucket; write"):
+        storage.is_directory(url)
+
+
+def test_listing(folder, monkeypatch):
+    url, store = folder
+    names = ["a.jpg", "cat/", "cat/.hidden", "cat/1.jpg", "cat/Thumbs.db", "dog/2/3.jpg", "empty/"]
+    for name in names:
+        store.put(f"{url}/{name}", b"" if name.endswith("/") else b"1")
+    store.put(f"{url}side/x.jpg", b"1")
+
+    assert [file.relative for file in storage.list_files(url)] == [
+        "a.jpg",
+        "cat/1.jpg",
+        "dog/2/3.jpg",
+    ]
+    assert storage.list_folder(url) == (("cat", "dog", "empty"), ("a.jpg",))
+    assert storage.list_folder(f"{url}/cat/") == ((), ("1.jpg",))
+    assert storage.list_folder(f"{url}/nowhere") == ((), ())
+    assert storage.list_dir(f"{url}/cat") == [".hidden", "1.jpg", "Thumbs.db"]
+    assert list(storage.list_files(f"{url}/nowhere")) == []
+    there = [storage.is_directory(f"{url}/{name}") for name in ("cat", "ca", "a.jpg")]
+    assert there == [True, False, False]
+    assert [storage.exists(f"{url}/{name}") for name in ("cat", "a.jpg")] == [False, True]
+
+
+def test_a_listing_is_streamed(folder):
+    url, store = folder
+    for number in range(5000):
+        store.put(f"{url}/{number}.jpg")
+    files = storage.list_files(url)
+    assert len(list(itertools.islice(files, 10))) == 10
+    assert store.calls["list"] < 4
+    assert len(list(files)) == 4990
+
+
+def test_match_files(folder):
+    url, store = folder
+    for name in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
+        store.put(f"{url}/{name}", b"1")
+
+    def matched(pattern):
+        return [path[len(url) + 1 :] for path in storage.match_files(f"{url}/{pattern}")]
+
+    assert matched("a/*.tar") == ["a/1.tar"]
+    assert matched("**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
+    assert matched("**/[!1].tar") == ["4.tar", "a/b/2.tar"]
+    assert matched("?.tar") == ["4.tar"]
+    assert matched("*.npz") == []
+    with pytest.raises(ConfigError, match="wildcard"):
+        storage.match_files("gs://bucket*/a")
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "calls"), [(10, {"put"}), (20 * MEGABYTE, {"start", "part", "finish"})]
+)
+def test_writing(folder, num_bytes, calls):
+    url, store = folder
+    data = bytes(range(10)) * (num_bytes // 10)
+    with storage.writing(f"{url}/x") as handle:
+        handle.write(data[:7])
+        handle.write(data[7:])
+        assert store.keys(url) == []
+    assert storage.read_bytes(FileRef(path=f"{url}/x")) == data
+    assert set(store.calls) == calls | {"get"}
+
+
+@pytest.mark.parametrize("num_bytes", [10, 20 * MEGABYTE])
+def test_what_was_not_finished_is_not_there(folder, num_bytes):
+    url, store = folder
+
+    def write_half():
+        with storage.writing(f"{url}/x") as handle:
+            handle.write(bytes(num_bytes))
+            raise ValueError("half")
+
+    with pytest.raises(ValueError, match="half"):
+        write_half()
+    assert (store.keys(url), store.unfinished_uploads()) == ([], 0)
+
+
+def test_a_handle_of_a_new_object(folder):
+    url, store = folder
+    handle = storage.create(f"{url}/x")
+    handle.write(b"some")
+    handle.flush()
+    assert not store.keys(url)
+    handle.close()
+    handle.close()
+    assert storage.size(f"{url}/x") == 4
+
+
+def test_version_changes_with_the_object(folder):
+    url, _ = folder
+    storage.write_bytes(f"{url}/x", b"1")
+    before = storage.version(f"{url}/x")
+    assert storage.version(f"{url}/x") == before
+    storage.write_bytes(f"{url}/x", b"2")
+    assert storage.version(f"{url}/x") != before
+
+
+def test_a_move_takes_two_requests_and_may_be_repeated(folder):
+    url, store = folder
+    store.put(f"{url}/a", b"1")
+    storage.move(f"{url}/a", f"{url}/out/b")
+    assert sum(store.calls.values()) == 2
+    storage.move(f"{url}/a", f"{url}/out/b")
+    assert store.keys(url) == ["in/out/b"]
+    with pytest.raises(FileNotFoundError):
+        storage.move(f"{url}/nowhere", f"{url}/out/c")
+
+
+def test_many_objects_are_moved_measured_and_deleted_at_once(folder):
+    url, store = folder
+    store.latency_s = 0.05
+    pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(200)]
+    for number, (source, _) in enumerate(pairs):
+        store.put(source, bytes(number))
+
+    storage.move_all(pairs)
+    assert store.calls["copy"] == 200
+    assert store.calls["delete"] + store.calls["delete_many"] == (1 if "s3:" in url else 200)
+    assert store.most_at_once > 32
+    storage.move_all(pairs)
+    assert storage.sizes([*(final for _, final in pairs), pairs[0][0]]) == [*range(200), None]
+    storage.delete_all([*(final for _, final in pairs), pairs[0][0]])
+    assert store.keys(url) == []
+
+
+@pytest.mark.parametrize("operations", [["copy"], ["delete", "delete_many"]])
+def test_a_move_that_failed_is_repeated(folder, operations):
+    url, store = folder
+    pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(9)]
+    for source, _ in pairs:
+        store.put(source, source.encode())
+    for operation in operations:
+        store.fail(url.removesuffix("/in"), 403, times=1, operation=operation)
+    with pytest.raises(PermissionError):
+        storage.move_all(pairs)
+    storage.move_all(pairs)
+    assert {final: storage.read_bytes(FileRef(path=final)) for _, final in pairs} == {
+        final: source.encode() for source, final in pairs
+    }
+    assert len(store.keys(url)) == 9
+
+
+def test_a_folder_is_deleted_with_all_it_holds(folder):
+    url, store = folder
+    for name in ("a", "a/1", "a/b/2", "ab"):
+        store.put(f"{url}/{name}", b"1")
+    storage.delete([f"{url}/a", f"{url}/nowhere"])
+    assert store.keys(url) == ["in/ab"]
+
+
+def test_an_empty_object_is_read(folder):
+    url, store = folder
+    store.put(f"{url}/x", b"")
+    assert storage.read_bytes(FileRef(path=f"{url}/x")) == b""
+    with storage.opened(f"{url}/x") as handle:
+        assert handle.read(5) == b""
+
+
+def test_local_files_need_no_store_library():
+    program = (
+        "import sys, beam_pipeline.files.storage as storage, beam_pipeline.records as records;"
+        "storage.read_bytes(records.FileRef(path=sys.executable, length=2));"
+        "print({'obstore', 'apache_beam'} & sys.modules.keys())"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    )
+    assert output.stdout == "set()\n"

@@ -1,0 +1,378 @@
+"""An object store in memory, behind a real HTTP server on this machine: enough of S3's protocol.
+
+The XML protocols of S3 and Google Cloud Storage are alike; one server serves s3:// and gs://.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import hashlib
+import http.server
+import re
+import threading
+import time
+import urllib.parse
+import uuid
+import xml.sax.saxutils
+from collections.abc import Iterator
+
+_COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source")
+
+
+@dataclasses.dataclass
+class _Fault:
+    path: str
+    status: int
+    times: float
+    operation: str
+
+
+class FakeStore:
+    """Buckets of objects, what was asked of them, and the faults they answer with.
+
+    Attributes:
+        endpoint: The server's URL.
+        objects: "bucket/key" → bytes.
+        calls: Requests by operation: get, head, list, put, copy, delete, delete_many, and of a
+            multipart upload start, part, finish, abort. A request that meets a fault counts, too.
+        fetched_bytes: Bytes of objects that were sent in answers to get.
+        most_at_once: The most requests that were under way at one time.
+        latency_s: How long each answer takes.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.buckets: set[str] = set()
+        self.calls: collections.Counter[str] = collections.Counter()
+        self.fetched_bytes = 0
+        self.most_at_once = 0
+        self.latency_s = 0.0
+        self.lock = threading.RLock()
+        self._uploads: dict[str, dict[int, bytes]] = {}
+        self._faults: list[_Fault] = []
+        self._at_once = 0
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.store = self
+        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self) -> None:
+        """Stops the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables that lead s3:// and gs:// here."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+            "STORAGE_EMULATOR_HOST": self.endpoint,
+        }
+
+    def put(self, url: str, data: bytes = b"") -> None:
+        """Lays an object into the store."""
+        self.objects[_place(url)] = data
+
+    def keys(self, url: str) -> list[str]:
+        """The keys of the objects below a URL, without the bucket, sorted."""
+        below = [place for place in self.objects if place.startswith(_place(url))]
+        return sorted(place.partition("/")[2] for place in below)
+
+    def new_bucket(self) -> str:
+        """Makes a bucket of a name that none had: a process keeps its client of a bucket."""
+        name = f"bucket-{uuid.uuid4().hex[:12]}"
+        self.buckets.add(name)
+        return name
+
+    def forget(self) -> None:
+        """Sets the counts to 0."""
+        with self.lock:
+            self.calls.clear()
+            self.fetched_bytes = self.most_at_once = 0
+
+    def fail(
+        self, path: str, status: int, times: float = float("inf"), operation: str = ""
+    ) -> None:
+        """Makes the next requests fail.
+
+        Args:
+            path: "s3://bucket/key", or its beginning.
+            status: Of the answer; 0 closes the connection without one, 1 in the midst of one.
+            times: How often.
+            operation: As in `calls`; any, if empty.
+        """
+        self._faults.append(_Fault(_place(path), status, times, operation))
+
+    def fault(self, path: str, operation: str) -> int | None:
+        """The status that a request is to fail with."""
+        with self.lock:
+            for fault in self._faults:
+                if (
+                    fault.times > 0
+                    and path.startswith(fault.path)
+                    and fault.operation in ("", operation)
+                ):
+                    fault.times -= 1
+                    return fault.status
+        return None
+
+    @contextlib.contextmanager
+    def counted(self, operation: str) -> Iterator[None]:
+        """Counts one request."""
+        with self.lock:
+            self.calls[operation] += 1
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            time.sleep(self.latency_s)
+            yield
+        finally:
+            with self.lock:
+                self._at_once -= 1
+
+    def start_upload(self) -> str:
+        """The name of a new multipart upload."""
+        with self.lock:
+            name = f"upload{len(self._uploads)}"
+            self._uploads[name] = {}
+        return name
+
+    def upload(self, name: str) -> dict[int, bytes]:
+        """The parts of a multipart upload by number."""
+        return self._uploads[name]
+
+    def unfinished_uploads(self) -> int:
+        """How many multipart uploads were neither finished nor given up."""
+        return len(self._uploads)
+
+    def end_upload(self, name: str) -> bytes:
+        """All parts of a multipart upload, which is then no more."""
+        with self.lock:
+            parts = self._uploads.pop(name)
+        return b"".join(parts[number] for number in sorted(parts))
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    store: FakeStore
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A connection that the client closed is no news."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def _serve(self) -> None:
+        url = urllib.parse.urlsplit(self.path)
+        self.query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+        self.place = urllib.parse.unquote(url.path).lstrip("/")
+        self.bucket, _, self.key = self.place.partition("/")
+        self.body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        operation = self._operation()
+        path = (
+            f"{self.bucket}/{self.query.get('prefix', '')}" if operation == "list" else self.place
+        )
+        store = self.server.store
+        with store.counted(operation):
+            status = store.fault(path, operation)
+            if status == 0:
+                self.close_connection = True
+            elif status == 1:
+                self._break_off(store.objects[self.place])
+            elif status is not None:
+                self._answer(status, _error("Fault", "as ordered"))
+            elif self.bucket not in store.buckets:
+                message = "The specified bucket does not exist"
+                self._answer(404, _error("NoSuchBucket", message))
+            else:
+                getattr(self, f"_{operation}")(store)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
+
+    def _operation(self) -> str:
+        query = self.query
+        match self.command:
+            case "GET":
+                return "get" if self.key else "list"
+            case "HEAD":
+                return "head"
+            case "PUT" if "uploadId" in query:
+                return "part"
+            case "PUT":
+                return "copy" if any(map(self.headers.get, _COPY_SOURCES)) else "put"
+            case "POST" if "uploads" in query:
+                return "start"
+            case "POST":
+                return "finish" if "uploadId" in query else "delete_many"
+        return "abort" if "uploadId" in query else "delete"
+
+    def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        fields = {"Content-Length": str(len(body))}
+        fields.update({name.replace("_", "-"): value for name, value in headers.items()})
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _break_off(self, data: bytes) -> None:
+        self._answer(
+            200, data[: len(data) // 2], **{**_facts(data), "Content_Length": str(len(data))}
+        )
+        self.close_connection = True
+
+    def _object(self, store: FakeStore) -> bytes | None:
+        data = store.objects.get(self.place)
+        if data is None:
+            self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
+        return data
+
+    def _get(self, store: FakeStore) -> None:
+        if (data := self._object(store)) is None:
+            return
+        part, status, fields = data, 200, _facts(data)
+        if match := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("range", "")):
+            first, last = match.groups()
+            start = int(first) if first else len(data) - int(last)
+            end = min(int(last) + 1, len(data)) if first and last else len(data)
+            if start >= len(data):
+                self._answer(416, _error("InvalidRange", "not satisfiable"))
+                return
+            part, status = data[start:end], 206
+            fields["Content_Range"] = f"bytes {start}-{end - 1}/{len(data)}"
+        with store.lock:
+            store.fetched_bytes += len(part)
+        self._answer(status, part, **fields)
+
+    def _head(self, store: FakeStore) -> None:
+        if (data := self._object(store)) is not None:
+            self._answer(200, **{**_facts(data), "Content_Length": str(len(data))})
+
+    def _list(self, store: FakeStore) -> None:
+        prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
+        after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
+        begin = f"{self.bucket}/{prefix}"
+        with store.lock:
+            places = sorted(place for place in store.objects if place.startswith(begin))
+        keys = [place[len(self.bucket) + 1 :] for place in places]
+        entries: dict[str, str] = {}
+        truncated = False
+        for key in (key for key in keys if key > after):
+            rest = key[len(prefix) :]
+            name = prefix + rest.partition(delimiter)[0] if delimiter and delimiter in rest else ""
+            if name and name + delimiter in entries:
+                after = key
+                continue
+            if len(entries) == int(self.query.get("max-keys", 1000)):
+                truncated = True
+                break
+            entries[name + delimiter if name else key] = (
+                f"<CommonPrefixes><Prefix>{_escape(name + delimiter)}</Prefix></CommonPrefixes>"
+                if name
+                else self._entry(key, store.objects[f"{self.bucket}/{key}"])
+            )
+            after = key
+        token = f"<NextContinuationToken>{_escape(after)}</NextContinuationToken>"
+        self._answer(
+            200,
+            f"<ListBucketResult><IsTruncated>{str(truncated).lower()}</IsTruncated>"
+            f"{token if truncated else ''}{''.join(entries.values())}</ListBucketResult>".encode(),
+        )
+
+    def _entry(self, key: str, data: bytes) -> str:
+        return (
+            f"<Contents><Key>{_escape(key)}</Key><LastModified>2026-01-01T00:00:00.000Z"
+            f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
+        )
+
+    def _put(self, store: FakeStore) -> None:
+        with store.lock:
+            store.objects[self.place] = self.body
+        self._answer(200, ETag=_tag(self.body))
+
+    def _copy(self, store: FakeStore) -> None:
+        named = next(filter(None, map(self.headers.get, _COPY_SOURCES)))
+        with store.lock:
+            data = store.objects.get(urllib.parse.unquote(named).lstrip("/"))
+            if data is not None:
+                store.objects[self.place] = data
+        if data is None:
+            self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
+        else:
+            self._answer(
+                200, f"<CopyObjectResult><ETag>{_tag(data)}</ETag></CopyObjectResult>".encode()
+            )
+
+    def _delete(self, store: FakeStore) -> None:
+        with store.lock:
+            there = store.objects.pop(self.place, None)
+        # Google says what was not there, Amazon does not.
+        missing = there is None and "x-amz-date" not in self.headers
+        self._answer(404 if missing else 204)
+
+    def _delete_many(self, store: FakeStore) -> None:
+        keys = re.findall("<Key>(.*?)</Key>", self.body.decode())
+        with store.lock:
+            for key in keys:
+                store.objects.pop(f"{self.bucket}/{xml.sax.saxutils.unescape(key)}", None)
+        deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+        self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+
+    def _start(self, store: FakeStore) -> None:
+        self._answer(
+            200,
+            "<InitiateMultipartUploadResult><UploadId>"
+            f"{store.start_upload()}</UploadId></InitiateMultipartUploadResult>".encode(),
+        )
+
+    def _part(self, store: FakeStore) -> None:
+        store.upload(self.query["uploadId"])[int(self.query["partNumber"])] = self.body
+        self._answer(200, ETag=_tag(self.body))
+
+    def _finish(self, store: FakeStore) -> None:
+        data = store.end_upload(self.query["uploadId"])
+        with store.lock:
+            store.objects[self.place] = data
+        self._answer(
+            200,
+            "<CompleteMultipartUploadResult><ETag>"
+            f"{_tag(data)}</ETag></CompleteMultipartUploadResult>".encode(),
+        )
+
+    def _abort(self, store: FakeStore) -> None:
+        store.end_upload(self.query["uploadId"])
+        self._answer(204)
+
+
+def _place(url: str) -> str:
+    return url.partition("://")[2] or url
+
+
+_DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
+def _facts(data: bytes) -> dict[str, str]:
+    return {"ETag": _tag(data), "Last_Modified": _DATE, "Accept_Ranges": "bytes"}
+
+
+def _tag(data: bytes) -> str:
+    return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+def _escape(text: str) -> str:
+    return xml.sax.saxutils.escape(text)
+
+
+def _error(code: str, message: str) -> bytes:
+    return f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
