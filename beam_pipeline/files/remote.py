@@ -150,11 +150,16 @@ def write(url: str, data: bytes, durable: bool) -> None:
         obstore.put(client.store, key, data, chunk_size=PART_BYTES)
 
 
-def status(url: str) -> Status:
-    """Size and version of an object."""
+def head(url: str) -> Any:
+    """What the store says of an object: size, last_modified, e_tag."""
     client, key = _open(url)
     with translated(client, url):
-        meta = obstore.head(client.store, key)
+        return obstore.head(client.store, key)
+
+
+def status(url: str) -> Status:
+    """Size and version of an object."""
+    meta = head(url)
     return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
 
 
@@ -182,22 +187,23 @@ def make_folder(url: str) -> None:
     """Nothing: folders of a store are the beginnings of its keys."""
 
 
-def _objects(url: str) -> Iterator[Any]:
-    """What the store says of each object below `url`."""
+def list_objects(url: str) -> Iterator[tuple[str, Any]]:
+    """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
     client, key = _open(url)
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
     with translated(client, url):
         for chunk in obstore.list(client.store, key, chunk_size=_KEYS_A_CHUNK):
-            yield from chunk
+            for meta in chunk:
+                yield f"{client.root}/{meta['path']}", meta
 
 
-def _files(url: str) -> Iterator[Any]:
+def _files(url: str) -> Iterator[str]:
     """The objects below `url`, without the markers of folders."""
-    objects = itertools.chain(_objects(url), [{"path": ""}])
-    for meta, following in itertools.pairwise(objects):
-        if not _is_marker(meta, following["path"].startswith(f"{meta['path']}/")):
-            yield meta
+    objects = itertools.chain(list_objects(url), [("", {})])
+    for (path, meta), (following, _) in itertools.pairwise(objects):
+        if not _is_marker(meta, following.startswith(f"{path}/")):
+            yield path
 
 
 def _is_marker(meta: Any, is_folder: bool) -> bool:
@@ -206,13 +212,12 @@ def _is_marker(meta: Any, is_folder: bool) -> bool:
 
 
 def list_files(root: str) -> Iterator[StoredFile]:
-    """Every file below `root`, by key, a thousand at a time."""
-    bucket, key = split_object(root)
-    start = len(key.rstrip("/")) + 1 if key.strip("/") else 0
-    for meta in _files(root):
-        relative = meta["path"][start:]
+    """Every file below `root`."""
+    root = root.rstrip("/")
+    for path in _files(root):
+        relative = path[len(root) + 1 :]
         if relative and not any(map(is_litter, relative.split("/"))):
-            yield StoredFile(path=f"{bucket}/{meta['path']}", relative=relative)
+            yield StoredFile(path=path, relative=relative)
 
 
 def list_folder(url: str) -> FolderNames:
@@ -238,8 +243,7 @@ def match_files(pattern: str) -> list[str]:
     if not folder.startswith(bucket):
         raise ConfigError(f"{pattern}: a bucket's name cannot have a wildcard; write it out")
     fits = pattern_regex(pattern)
-    urls = (f"{bucket}/{meta['path']}" for meta in _files(folder))
-    return [url for url in urls if fits.fullmatch(url)]
+    return [url for url in _files(folder) if fits.fullmatch(url)]
 
 
 def move_all(pairs: Sequence[tuple[str, str]]) -> None:
@@ -279,11 +283,10 @@ def delete_all(urls: Sequence[str]) -> None:
 
 def delete(url: str) -> None:
     """Deletes an object and all below it, that may be there."""
-    bucket, key = split_object(url)
-    below = (f"{bucket}/{meta['path']}" for meta in _objects(url))
+    below = (path for path, _ in list_objects(url))
     while chunk := list(itertools.islice(below, _KEYS_A_CHUNK)):
         delete_all(chunk)
-    if key:
+    if split_object(url)[1]:
         delete_all([url])
 
 

@@ -62,17 +62,26 @@ class Reader(io.RawIOBase):
 class Upload:
     """An upload; the object is there once it is closed, and never if it is given up."""
 
+    mode = "wb"
+
     def __init__(self, client: Client, url: str, key: str):
         self._client = client
         self._url = url
         self._upload = obstore.open_writer(
             client.store, key, buffer_size=PART_BYTES, max_concurrency=_PARTS_AT_ONCE
         )
+        self._num_bytes = 0
         self.closed = False
 
     def write(self, data: Any) -> int:
         with translated_write(self._client, self._url):
-            return int(self._upload.write(data))
+            self._upload.write(data)
+        self._num_bytes += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._num_bytes
 
     def flush(self) -> None:
         """Nothing: parts are sent when they are full."""

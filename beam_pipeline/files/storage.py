@@ -6,34 +6,27 @@ alone load neither Beam (0.8 s, 100 MB) nor the library.
 """
 
 import contextlib
-import hashlib
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.files import local
-from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
+from beam_pipeline.files.at_once import at_once
+from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.listing import FolderNames as FolderNames
 from beam_pipeline.files.listing import StoredFile as StoredFile
 from beam_pipeline.files.listing import is_litter
-from beam_pipeline.files.urls import OBJECT_SCHEMES, joined, local_path, scheme_of
+from beam_pipeline.files.reading import decompressed as decompressed
+from beam_pipeline.files.reading import opened as opened
+from beam_pipeline.files.reading import read_bytes as read_bytes
+from beam_pipeline.files.reading import read_ranges as read_ranges
+from beam_pipeline.files.reading import read_start as read_start
+from beam_pipeline.files.reading import read_text as read_text
+from beam_pipeline.files.reading import sha256_of as sha256_of
+from beam_pipeline.files.reading import version as version
 from beam_pipeline.files.urls import is_remote as is_remote
-from beam_pipeline.records import FileRef
+from beam_pipeline.files.urls import joined, local_path
 
-
-def _files_of(path: str) -> Backend:
-    if not is_remote(path):
-        return local
-    if scheme_of(path) in OBJECT_SCHEMES:
-        from beam_pipeline.files import remote
-
-        return remote
-    from beam_pipeline.files import through_beam
-
-    return through_beam
+_REMOTE_CALLS = 64
 
 
 def absolute(path: str) -> str:
@@ -54,12 +47,12 @@ def join(base: str, *parts: str) -> str:
 
 def exists(path: str) -> bool:
     """Whether a file or local folder is there."""
-    return _files_of(path).exists(path)
+    return files_of(path).exists(path)
 
 
 def is_directory(path: str) -> bool:
     """Whether `path` is a local folder, or a remote prefix with anything below it."""
-    return _files_of(path).is_folder(path)
+    return files_of(path).is_folder(path)
 
 
 def list_files(root: str) -> Iterator[StoredFile]:
@@ -71,7 +64,7 @@ def list_files(root: str) -> Iterator[StoredFile]:
     Raises:
         FileNotFoundError: `root` is not a local folder.
     """
-    return _files_of(root).list_files(root)
+    return files_of(root).list_files(root)
 
 
 def list_folder(path: str) -> FolderNames:
@@ -79,13 +72,20 @@ def list_folder(path: str) -> FolderNames:
 
     None where there is no folder.
     """
-    names = _files_of(path).list_folder(path)
+    names = files_of(path).list_folder(path)
     return FolderNames(*(tuple(name for name in each if not is_litter(name)) for each in names))
+
+
+def list_folders(paths: Iterable[str]) -> list[FolderNames]:
+    """`list_folder` of each, remotely at once."""
+    paths = list(paths)
+    threads = _REMOTE_CALLS if any(map(is_remote, paths)) else 1
+    return at_once(list_folder, paths, threads)
 
 
 def list_dir(path: str) -> list[str]:
     """The names of what a folder holds, hidden ones too, sorted; none where there is no folder."""
-    folders, files = _files_of(path).list_folder(path)
+    folders, files = files_of(path).list_folder(path)
     return sorted({*folders, *files})
 
 
@@ -94,125 +94,13 @@ def match_files(pattern: str) -> list[str]:
 
     `*`, `?` and `[abc]` stand for parts of one name, `**` for folders, as in a shell.
     """
-    paths = _files_of(pattern).match_files(pattern)
+    paths = files_of(pattern).match_files(pattern)
     return sorted(path for path in paths if not is_litter(path.rpartition("/")[2]))
-
-
-def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
-    """The bytes that `file` refers to.
-
-    Args:
-        file: A range of a file.
-        at_most: Bytes; nothing of a longer range is read.
-
-    Raises:
-        RecordError: "missing file" or "unreadable file", "truncated file" where the file ends
-            before the range does, or "file too large". The detail names the file without its
-            folders: it goes into rejects.jsonl, which must not tell where the input lay.
-        OSError: Reading failed for another reason, and again when it was tried again.
-    """
-    try:
-        data = _files_of(file.path).read(file.path, file.offset, file.length, at_most)
-    except (OSError, UnknownSchemeError) as error:
-        _reject(error, file.path)
-        raise
-    if file.length is not None and len(data) != file.length:
-        raise _truncated(file.path, file.offset, file.length, data)
-    return data
-
-
-def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each (offset, length) of a file, in their order.
-
-    Remote ranges that lie close together are fetched at once.
-
-    Raises:
-        RecordError, OSError: As `read_bytes`.
-    """
-    with _faults_of(path):
-        parts = _files_of(path).read_ranges(path, ranges)
-    for (offset, length), data in zip(ranges, parts, strict=True):
-        if len(data) != length:
-            raise _truncated(path, offset, length, data)
-    return parts
-
-
-def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:
-    return RecordError(
-        "truncated file",
-        f"{path.rpartition('/')[2]} ends {length - len(data)} bytes before byte {offset + length}",
-    )
-
-
-@contextlib.contextmanager
-def _faults_of(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, UnknownSchemeError) as error:
-        _reject(error, path)
-        raise
-
-
-def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
-    """Raises the RecordError that a file's own fault is, if it is one."""
-    if reject := as_record_error(error, path):
-        raise reject from error
-
-
-@contextlib.contextmanager
-def opened(path: str) -> Iterator[Any]:
-    """The file at `path`, to read and to seek in; it is read as it is, whatever its suffix.
-
-    What fails until it is closed is taken for the file's fault. So nothing is to be written
-    meanwhile.
-
-    Raises:
-        RecordError: "missing file" or "unreadable file".
-        OSError: Reading failed for another reason, and again when it was tried again.
-    """
-    with _faults_of(path), _files_of(path).open_reader(path) as handle:
-        yield handle
-
-
-def sha256_of(path: str) -> str:
-    """Hex digest of a file of any size.
-
-    Raises:
-        RecordError, OSError: As `opened`.
-    """
-    digest = hashlib.sha256()
-    with opened(path) as handle:
-        while data := handle.read(1 << 20):
-            digest.update(data)
-    return digest.hexdigest()
-
-
-def read_text(path: str) -> str:
-    """A UTF-8 text file, with or without a byte order mark.
-
-    Raises:
-        RecordError: "missing file", "unreadable file", or "not UTF-8".
-    """
-    data = read_bytes(FileRef(path=path))
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RecordError("not UTF-8", f"{path.rpartition('/')[2]}: {error}") from error
-
-
-def version(path: str) -> str:
-    """What tells one state of a file from the next: its size and when it changed.
-
-    Raises:
-        RecordError: "missing file" or "unreadable file".
-    """
-    with _faults_of(path):
-        return _files_of(path).status(path).version
 
 
 def make_dirs(path: str) -> None:
     """Makes a folder and those above it, where they are missing."""
-    _files_of(path).make_folder(path)
+    files_of(path).make_folder(path)
 
 
 def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
@@ -224,7 +112,7 @@ def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
         durable: Whether it is to outlive a loss of power from when this returns. Remote files
             always do.
     """
-    _files_of(path).write(path, data, durable)
+    files_of(path).write(path, data, durable)
 
 
 @contextlib.contextmanager
@@ -237,18 +125,18 @@ def writing(path: str, *, durable: bool = False) -> Iterator[Any]:
         path: Where; missing folders are made.
         durable: As in `write_bytes`.
     """
-    with _files_of(path).writing(path, durable) as handle:
+    with files_of(path).writing(path, durable) as handle:
         yield handle
 
 
 def create(path: str) -> Any:
     """A handle of a new file, to write and close; a local one lies at `path` before that."""
-    return _files_of(path).create(path)
+    return files_of(path).create(path)
 
 
 def move(source: str, destination: str) -> None:
     """Renames a file; done already (source gone, destination there) is done."""
-    _files_of(source).move_all([(source, destination)])
+    files_of(source).move_all([(source, destination)])
 
 
 def move_all(pairs: Iterable[tuple[str, str]]) -> None:
@@ -264,13 +152,13 @@ def move_all(pairs: Iterable[tuple[str, str]]) -> None:
         OSError: The first that failed; the others were tried, too.
     """
     if pairs := list(pairs):
-        _files_of(pairs[0][0]).move_all(pairs)
+        files_of(pairs[0][0]).move_all(pairs)
 
 
 def delete(paths: Iterable[str]) -> None:
     """Deletes files and folders with all they hold; those that are not there stay so."""
     for path in paths:
-        _files_of(path).delete(path)
+        files_of(path).delete(path)
 
 
 def delete_all(paths: Iterable[str]) -> None:
@@ -280,7 +168,7 @@ def delete_all(paths: Iterable[str]) -> None:
         OSError: The first that failed; the others were tried, too.
     """
     if paths := list(paths):
-        _files_of(paths[0]).delete_all(paths)
+        files_of(paths[0]).delete_all(paths)
 
 
 def size(path: str) -> int | None:
@@ -291,4 +179,4 @@ def size(path: str) -> int | None:
 def sizes(paths: Iterable[str]) -> list[int | None]:
     """The bytes of each file of one store, or None where there is none; many are asked at once."""
     paths = list(paths)
-    return _files_of(paths[0]).sizes(paths) if paths else []
+    return files_of(paths[0]).sizes(paths) if paths else []

@@ -2,12 +2,11 @@
 
 import contextlib
 import dataclasses
-import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import below, folder
+from beam_pipeline.sources.paths import below
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
 _MAX_DEPTH = 4
@@ -32,8 +31,6 @@ class Listing:
 class Tree:
     """The folders below a folder; each is listed once, when it is looked at first.
 
-    A remote folder is listed whole, once: object stores have no cheaper way.
-
     Attributes:
         root: The folder, an absolute path or URL.
         is_inner: Whether it was reached through the only folder of another.
@@ -42,7 +39,7 @@ class Tree:
     def __init__(self, root: str):
         self.root = root
         self.is_inner = False
-        self._listings = _list_remote(root) if storage.is_remote(root) else {}
+        self._listings: dict[str, Listing] = {}
 
     def inside(self, name: str) -> "Tree":
         """The tree below the only folder of this one."""
@@ -63,16 +60,21 @@ class Tree:
     def look(self, relative: str = "") -> Listing:
         """What the folder at `relative` holds; nothing, if there is none."""
         if relative not in self._listings:
-            self._listings[relative] = (
-                Listing() if storage.is_remote(self.root) else _list_local(self.path(relative))
-            )
+            self._look_at([relative])
         return self._listings[relative]
+
+    def _look_at(self, relatives: Iterable[str]) -> None:
+        new = [relative for relative in relatives if relative not in self._listings]
+        for relative, names in zip(new, storage.list_folders(map(self.path, new)), strict=True):
+            self._listings[relative] = Listing(*names)
 
     def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
         """The folder `top` and those below it, level by level: the first few of each level."""
         level = [top]
         for _ in range(_MAX_DEPTH + 1):
             below_level = []
+            if storage.is_remote(self.root):
+                self._look_at(level)  # at once: each answer takes a while
             for relative in level:
                 listing = self.look(relative)
                 yield relative, listing
@@ -91,8 +93,8 @@ class Tree:
 
 def head(path: str) -> bytes:
     """The first bytes of a file, as it is; none, if it cannot be read."""
-    with contextlib.suppress(RecordError), storage.opened(path) as handle:
-        return bytes(handle.read(_HEAD_BYTES))
+    with contextlib.suppress(RecordError):
+        return storage.read_start(path, _HEAD_BYTES)
     return b""
 
 
@@ -103,34 +105,6 @@ def joined(relative: str, name: str) -> str:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _list_local(path: str) -> Listing:
-    folders: list[str] = []
-    files: list[str] = []
-    try:
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if not entry.name.startswith((".", "__MACOSX")):
-                    # Unlike entry.is_dir(), this bears a link to itself.
-                    is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
-                    (folders if is_folder else files).append(entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return Listing()
-    return Listing(tuple(sorted(folders)), tuple(sorted(files)))
-
-
-def _list_remote(root: str) -> dict[str, Listing]:
-    held: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
-    for file in storage.list_files(root):
-        path = file.relative
-        held.setdefault(folder(path), (set(), set()))[1].add(_name(path))
-        while path := folder(path):
-            held.setdefault(folder(path), (set(), set()))[0].add(_name(path))
-    return {
-        path: Listing(tuple(sorted(folders)), tuple(sorted(files)))
-        for path, (folders, files) in held.items()
-    }
 
 
 def shown(names: Sequence[str], noun: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.tfrecordio import _TFRecordSink
 
+# Once it is loaded, Beam's sink knows the stores that `storage` opens.
+import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 
@@ -25,9 +26,9 @@ class HashedFile:
         num_bytes: Bytes so far.
     """
 
-    def __init__(self, path: str, mime_type: str):
+    def __init__(self, path: str):
         # Beam would compress above the hash; the hash is that of the file on disk.
-        self._handle = FileSystems.create(path, mime_type, CompressionTypes.UNCOMPRESSED)
+        self._handle = storage.create(path)
         self._is_local = not storage.is_remote(path)
         self._digest = hashlib.sha256()
         self.num_bytes = 0
@@ -68,7 +69,7 @@ class ShardSink(_TFRecordSink):
     file: HashedFile
 
     def open(self, temp_path: str) -> Any:
-        self.file = HashedFile(temp_path, self.mime_type)
+        self.file = HashedFile(temp_path)
         if self.compression_type == CompressionTypes.UNCOMPRESSED:
             return self.file
         return CompressedFile(self.file, self.compression_type)

@@ -1,14 +1,15 @@
 """Reads COCO's JSON files as a stream: what is kept of their images and annotations."""
 
+import gzip
 import itertools
+import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import ijson
-from apache_beam.io.filesystem import BeamIOError
-from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
@@ -76,17 +77,16 @@ def _items(file: CocoFile, key: str) -> Iterator[Any]:
     Raises:
         RecordError: The file cannot be read, or is not JSON.
     """
-    try:
-        with FileSystems.open(file.path) as handle:
-            try:
-                yield from ijson.items(handle, f"{key}.item", use_float=True)
-            except ijson.JSONError as error:
-                message = " ".join(str(error).partition("(right here)")[0].split())
-                raise RecordError(
-                    MALFORMED, f"not JSON, before byte {handle.tell()}: {message}"
-                ) from error
-    except (OSError, BeamIOError) as error:
-        raise RecordError("unreadable file", f"{file.path}: {error}") from error
+    with storage.decompressed(file.path) as handle:
+        try:
+            yield from ijson.items(handle, f"{key}.item", use_float=True)
+        except ijson.JSONError as error:
+            message = " ".join(str(error).partition("(right here)")[0].split())
+            raise RecordError(
+                MALFORMED, f"not JSON, before byte {handle.tell()}: {message}"
+            ) from error
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise RecordError(MALFORMED, f"cannot be decompressed: {error}") from error
 
 
 def _categories(file: CocoFile) -> dict[int, str]:

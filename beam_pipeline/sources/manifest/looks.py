@@ -5,8 +5,6 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from apache_beam.io.filesystem import BeamIOError
-
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
@@ -179,5 +177,5 @@ def _any_exists(column: Sequence[tuple[Manifest, str]]) -> bool:
 def _exists(path: str) -> bool:
     try:
         return storage.exists(path)
-    except (OSError, ValueError, BeamIOError, ConfigError):  # ConfigError: no such scheme
+    except (PermissionError, ConfigError):  # such as a scheme that nothing here opens
         return False

@@ -1,6 +1,5 @@
 """Reads the rows of CSV, TSV and JSON Lines files, one after the other, with their lines."""
 
-import contextlib
 import csv
 import gzip
 import json
@@ -9,9 +8,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from apache_beam.io.filesystems import FileSystems
-
 from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 
@@ -53,27 +51,21 @@ def read_lines(path: str) -> Iterator[str]:
         ConfigError: The file is UTF-16.
         DataError: It is compressed, and cut short or damaged.
     """
-    with contextlib.ExitStack() as stack:
-        for number, line in enumerate(_raw_lines(path, stack)):
-            text = line.decode("utf-8", errors="surrogateescape")
-            if number == 0:
-                if line.startswith(_UTF_16_MARKS):
-                    raise ConfigError(f"{path} is UTF-16: save it as UTF-8")
-                text = text.removeprefix(_BYTE_ORDER_MARK)
-            yield text
+    for number, line in enumerate(_raw_lines(path)):
+        text = line.decode("utf-8", errors="surrogateescape")
+        if number == 0:
+            if line.startswith(_UTF_16_MARKS):
+                raise ConfigError(f"{path} is UTF-16: save it as UTF-8")
+            text = text.removeprefix(_BYTE_ORDER_MARK)
+        yield text
 
 
-def _raw_lines(path: str, stack: contextlib.ExitStack) -> Iterator[bytes]:
-    if not path.endswith(".gz"):
-        yield from iter(stack.enter_context(FileSystems.open(path)).readline, b"")
-        return
-    # Beam would end with what there is of a file that was cut short, and say nothing.
-    packed = stack.enter_context(FileSystems.open(path, compression_type="uncompressed"))
-    lines = stack.enter_context(gzip.GzipFile(fileobj=packed))
-    try:
-        yield from lines
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
+def _raw_lines(path: str) -> Iterator[bytes]:
+    with storage.decompressed(path) as lines:
+        try:
+            yield from lines
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
 
 
 def _is_unicode(text: str) -> bool:

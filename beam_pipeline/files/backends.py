@@ -1,13 +1,15 @@
-"""What a module must offer that files of one kind go through: `local`, `remote`, `through_beam`.
+"""The modules that files go through, one a kind: `local`, `remote`, `through_beam`.
 
-They speak in OSErrors; `storage`, which everyone calls, says which of these reject a record.
+They speak in OSErrors; `reading` says which of these reject a record.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from beam_pipeline.files import local
 from beam_pipeline.files.listing import FolderNames, Status, StoredFile
+from beam_pipeline.files.urls import OBJECT_SCHEMES, is_remote, scheme_of
 
 
 class Backend(Protocol):
@@ -63,3 +65,15 @@ class Backend(Protocol):
 
     def sizes(self, paths: Sequence[str], /) -> list[int | None]:
         """The bytes of each file, or None where there is none."""
+
+
+def files_of(path: str) -> Backend:
+    if not is_remote(path):
+        return local
+    if scheme_of(path) in OBJECT_SCHEMES:
+        from beam_pipeline.files import remote
+
+        return remote
+    from beam_pipeline.files import through_beam
+
+    return through_beam

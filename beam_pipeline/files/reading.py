@@ -1,0 +1,154 @@
+"""Reading files: what is a file's own fault rejects a record, any other fault fails the job."""
+
+import contextlib
+import gzip
+import hashlib
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files.backends import files_of
+from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
+from beam_pipeline.records import FileRef
+
+_BUFFER_BYTES = 1 << 18
+
+
+def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
+    """The bytes that `file` refers to.
+
+    Args:
+        file: A range of a file.
+        at_most: Bytes; nothing of a longer range is read.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file", "truncated file" where the file ends
+            before the range does, or "file too large". The detail names the file without its
+            folders: it goes into rejects.jsonl, which must not tell where the input lay.
+        OSError: Reading failed for another reason, and again when it was tried again.
+    """
+    try:
+        data = files_of(file.path).read(file.path, file.offset, file.length, at_most)
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, file.path)
+        raise
+    if file.length is not None and len(data) != file.length:
+        raise _truncated(file.path, file.offset, file.length, data)
+    return data
+
+
+def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each (offset, length) of a file, in their order.
+
+    Remote ranges that lie close together are fetched at once.
+
+    Raises:
+        RecordError, OSError: As `read_bytes`.
+    """
+    with _faults_of(path):
+        parts = files_of(path).read_ranges(path, ranges)
+    for (offset, length), data in zip(ranges, parts, strict=True):
+        if len(data) != length:
+            raise _truncated(path, offset, length, data)
+    return parts
+
+
+def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:
+    return RecordError(
+        "truncated file",
+        f"{path.rpartition('/')[2]} ends {length - len(data)} bytes before byte {offset + length}",
+    )
+
+
+@contextlib.contextmanager
+def _faults_of(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, path)
+        raise
+
+
+def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
+    """Raises the RecordError that a file's own fault is, if it is one."""
+    if reject := as_record_error(error, path):
+        raise reject from error
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """The file at `path`, to read and to seek in; it is read as it is, whatever its suffix.
+
+    What fails until it is closed is taken for the file's fault. So nothing is to be written
+    meanwhile.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+        OSError: Reading failed for another reason, and again when it was tried again.
+    """
+    with _faults_of(path), files_of(path).open_reader(path) as handle:
+        yield handle
+
+
+@contextlib.contextmanager
+def decompressed(path: str) -> Iterator[Any]:
+    """The file at `path`, buffered, to read; where its name ends in .gz, what was compressed.
+
+    Raises:
+        RecordError, OSError: As `opened`.
+        EOFError, zlib.error, gzip.BadGzipFile: It is cut short or damaged.
+    """
+    with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
+        if path.endswith(".gz"):
+            with gzip.GzipFile(fileobj=handle) as content:
+                yield content
+        else:
+            yield handle
+
+
+def read_start(path: str, length: int) -> bytes:
+    """The first `length` bytes of a file, fewer where it has no more.
+
+    Raises:
+        RecordError, OSError: As `read_bytes`.
+    """
+    with _faults_of(path):
+        return files_of(path).read(path, 0, length, length)
+
+
+def sha256_of(path: str) -> str:
+    """Hex digest of a file of any size.
+
+    Raises:
+        RecordError, OSError: As `opened`.
+    """
+    digest = hashlib.sha256()
+    with opened(path) as handle:
+        while data := handle.read(1 << 20):
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def read_text(path: str) -> str:
+    """A UTF-8 text file, with or without a byte order mark.
+
+    Raises:
+        RecordError: "missing file", "unreadable file", or "not UTF-8".
+    """
+    data = read_bytes(FileRef(path=path))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecordError("not UTF-8", f"{path.rpartition('/')[2]}: {error}") from error
+
+
+def version(path: str) -> str:
+    """What tells one state of a file from the next: its size and when it changed.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+    """
+    with _faults_of(path):
+        return files_of(path).status(path).version
