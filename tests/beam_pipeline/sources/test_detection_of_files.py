@@ -104,14 +104,11 @@ def test_a_link_to_itself_is_a_file(make_tree):
     assert Tree(root).look("cat").files == ("1.jpg", "2.jpg")
 
 
-def test_a_remote_tree_is_listed_once(monkeypatch):
-    from beam_pipeline.files import storage
-
-    names = ["readme.txt", "VOC/Annotations/a.xml", "VOC/JPEGImages/a.jpg"]
-    files = [storage.StoredFile(path=f"gs://b/{n}", relative=n, size=1) for n in names]
-    listings = []
-    monkeypatch.setattr(storage, "list_files", lambda root: listings.append(root) or iter(files))
-    tree = Tree("gs://b")
+def test_each_remote_folder_is_listed_once(bucket):
+    url, store = bucket
+    for name in ("readme.txt", "VOC/Annotations/a.xml", "VOC/JPEGImages/a.jpg"):
+        store.put(f"{url}/{name}", b"1")
+    tree = Tree(url)
     assert {relative: str(listing) for relative, listing in tree.walk()} == {
         "": "1 folder (VOC) and 1 file (readme.txt)",
         "VOC": "2 folders (Annotations, JPEGImages) and 0 files",
@@ -119,4 +116,16 @@ def test_a_remote_tree_is_listed_once(monkeypatch):
         "VOC/JPEGImages": "0 folders and 1 file (a.jpg)",
     }
     assert str(tree.look("nowhere")) == "0 folders and 0 files"
-    assert listings == ["gs://b"]
+    assert tree.look("VOC/Annotations").files == ("a.xml",)
+    assert store.calls == {"list": 5}
+
+
+def test_a_large_remote_folder_is_not_listed_whole(bucket):
+    url, store = bucket
+    for number in range(150):
+        for file in range(30):
+            store.put(f"{url}/{number:03d}/{file}.jpg", b"1")
+    store.latency_s = 0.02
+    list(Tree(url).walk())
+    assert store.calls["list"] == 1 + 40
+    assert store.most_at_once > 20
