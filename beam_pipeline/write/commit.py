@@ -82,6 +82,7 @@ def commit(
     storage.write_bytes(
         storage.join(config.dataset_dir, metadata.FILE),
         metadata.to_text(metadata.metadata(config, plan, by_split)).encode(),
+        durable=True,
     )
     delete_working_dirs(config)
     for split, infos in by_split.items():
