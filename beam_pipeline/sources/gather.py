@@ -15,11 +15,12 @@ import apache_beam as beam
 
 from beam_pipeline.records import Element
 
-# A bucket is what one worker holds at once: of 15 million boxes, 60,000.
-NUM_BUCKETS = 256
-# While it reads, a worker holds at most buckets × batch entries, some tens of megabytes.
+# A bucket is what one worker holds at once, some times as large in memory as in its file.
+_BUCKET_BYTES = 8 << 20
+_MAX_BUCKETS = 4096
 BATCH_ENTRIES = 256
-# Of entries that say how large they are, a worker holds so many bytes while it reads.
+# What a worker holds while it reads; entries say how large they are where that is much.
+_MAX_WAITING = 16_384
 _MAX_WAITING_BYTES = 32 << 20
 # Starts the keys under which finished elements travel along.
 _FINISHED = "\0"
@@ -41,20 +42,27 @@ class Entry(NamedTuple):
     num_bytes: int = 0
 
 
-def in_batches(entries: Iterable[Entry]) -> Iterator[tuple[int, bytes]]:
-    """Packs `entries` into (bucket, batch) pairs."""
+def num_buckets(num_bytes: int) -> int:
+    """Into how many buckets so many bytes of annotations go."""
+    return min(max(1, -(-num_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
+
+
+def in_batches(entries: Iterable[Entry], buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Packs `entries` into (bucket, batch) pairs, of so many buckets."""
     pending: dict[int, list[tuple[Any, ...]]] = {}
-    waiting_bytes = 0
+    waiting, waiting_bytes = 0, 0
     for entry in entries:
-        bucket = zlib.crc32(entry.key.encode()) % NUM_BUCKETS
+        bucket = zlib.crc32(entry.key.encode()) % buckets
         batch = pending.setdefault(bucket, [])
         batch.append(entry[:3])
+        waiting += 1
         waiting_bytes += entry.num_bytes
-        if len(batch) == BATCH_ENTRIES:
-            yield bucket, _packed(pending.pop(bucket))
-        elif waiting_bytes > _MAX_WAITING_BYTES:
+        if waiting >= _MAX_WAITING or waiting_bytes > _MAX_WAITING_BYTES:
             yield from _all_packed(pending)
-            pending, waiting_bytes = {}, 0
+            pending, waiting, waiting_bytes = {}, 0, 0
+        elif len(batch) == BATCH_ENTRIES:
+            yield bucket, _packed(pending.pop(bucket))
+            waiting -= BATCH_ENTRIES
     yield from _all_packed(pending)
 
 
@@ -84,43 +92,52 @@ class ReadAndGather(beam.PTransform):
 
     Attributes:
         sources: What `read` takes, one a file.
+        num_bytes: The size of what is gathered, or more.
         read: Yields entries, and elements that are finished already, such as Rejected.
-        join: Makes elements of a key and its values in order, and of `arguments`.
-        arguments: More arguments of `join`; may be side inputs.
+        join: Makes elements of a key and its values in order.
     """
 
     sources: Sequence[Any]
+    num_bytes: int
     read: Callable[[Any], Iterable[Entry | Element]]
     join: Callable[..., Iterable[Element]]
-    arguments: Sequence[Any] = ()
-
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        return (
-            pipeline
-            | ReadInBatches(self.sources, self.read)  # (bucket, batch)
-            | Gather(self.join, self.arguments)  # Element
-        )
-
-
-@dataclasses.dataclass
-class ReadInBatches(beam.PTransform):
-    """The first half of `ReadAndGather`: entries in packed batches, by bucket."""
-
-    sources: Sequence[Any]
-    read: Callable[[Any], Iterable[Entry | Element]]
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return (
             pipeline
             | "Sources" >> beam.Create(self.sources)
             | "BalanceSources" >> beam.Reshuffle()
-            | "Read" >> beam.FlatMap(_read_in_batches, self.read)  # (bucket, batch)
+            | ReadInBatches(self.num_bytes, self.read)  # (bucket, batch)
+            | Gather(self.join)  # Element
         )
 
 
 @dataclasses.dataclass
+class ReadInBatches(beam.PTransform):
+    """The first half of `ReadAndGather`: sources to entries in packed batches, by bucket.
+
+    Attributes:
+        arguments: More arguments of `read`; may be side inputs.
+    """
+
+    num_bytes: int
+    read: Callable[..., Iterable[Entry | Element]]
+    arguments: Sequence[Any] = ()
+
+    def expand(self, sources: beam.PCollection) -> beam.PCollection:
+        return sources | "Read" >> beam.FlatMap(
+            _read_in_batches, self.read, num_buckets(self.num_bytes), *self.arguments
+        )  # (bucket, batch)
+
+
+@dataclasses.dataclass
 class Gather(beam.PTransform):
-    """The second half of `ReadAndGather`: batches to elements."""
+    """The second half of `ReadAndGather`: batches to elements.
+
+    Attributes:
+        join: Makes elements of a key and its values in order, and of `arguments`.
+        arguments: More arguments of `join`; may be side inputs.
+    """
 
     join: Callable[..., Iterable[Element]]
     arguments: Sequence[Any] = ()
@@ -134,11 +151,14 @@ class Gather(beam.PTransform):
 
 
 def _read_in_batches(
-    source: Any, read: Callable[[Any], Iterable[Entry | Element]]
+    source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: int, *arguments: Any
 ) -> Iterator[tuple[int, bytes]]:
     return in_batches(
-        item if isinstance(item, Entry) else Entry(f"{_FINISHED}{number % NUM_BUCKETS}", (), item)
-        for number, item in enumerate(read(source))
+        (
+            item if isinstance(item, Entry) else Entry(f"{_FINISHED}{number % buckets}", (), item)
+            for number, item in enumerate(read(source, *arguments))
+        ),
+        buckets,
     )
 
 

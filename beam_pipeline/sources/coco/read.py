@@ -10,6 +10,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.stream import (
@@ -45,7 +46,8 @@ class ReadCoco(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, left_aside = find_coco_files(self.path, self.image_root)
-        return pipeline | ReadAndGather([*files, *left_aside], read_coco, joined)
+        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
+        return pipeline | ReadAndGather([*files, *left_aside], num_bytes, read_coco, joined)
 
 
 def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Record | Rejected]:

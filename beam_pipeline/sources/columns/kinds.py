@@ -7,7 +7,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -54,7 +54,7 @@ def kind_of_text(text: str) -> Kind | None:
     if text.lower() in _TRUTHS:
         return int
     if _INTEGER.fullmatch(text):
-        return _kind_of_int(int(text)) if len(text) < 25 else str
+        return kind_of_int(int(text)) if len(text) < 25 else str
     if text[0] == "[":
         try:
             return _kind_of_list(parse_list(text))
@@ -108,7 +108,7 @@ def kind_of_json(value: Any) -> Kind | None:
         case None:
             return None
         case int():
-            return _kind_of_int(value)
+            return kind_of_int(value)
         case float():
             return float
         case str():
@@ -118,7 +118,8 @@ def kind_of_json(value: Any) -> Kind | None:
     raise RecordError("unsupported column", f"{str(value)[:100]} is a {type(value).__name__}")
 
 
-def _kind_of_int(number: int) -> Scalar:
+def kind_of_int(number: int) -> Scalar:
+    """int, or str beyond 64 bits."""
     return int if -(2**63) <= number < 2**63 else str
 
 
@@ -169,6 +170,24 @@ def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
     if one is None or other is None:
         return one or other
     return max(one, other, key=_WIDTH.__getitem__)
+
+
+def convert_column(
+    values: Sequence[Any], name: str, kind: Kind | None, missing_number: float | None
+) -> list[Value | None]:
+    """`convert` of each value of a column.
+
+    Raises:
+        RecordError: As `convert`.
+    """
+    with contextlib.suppress(TypeError, ValueError):
+        if kind is int:
+            return list(map(int, values))
+        if kind is float and not any(map(math.isinf, numbers := list(map(float, values)))):
+            return list(numbers)
+        if kind in (None, str) and set(map(type, values)) == {str}:
+            return list(values)
+    return [convert(name, value, kind, missing_number=missing_number) for value in values]
 
 
 def convert(

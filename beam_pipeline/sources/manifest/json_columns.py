@@ -1,18 +1,15 @@
 """What only JSON Lines have: columns of lists and objects."""
 
 import dataclasses
-import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.sources.columns.choice import check_ignored, lowered
+from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.column import BOXES, Columns, Looks, attribute_name
 from beam_pipeline.sources.manifest.boxes import are_beside
-from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.looks import Probed, rows_of
-from beam_pipeline.sources.manifest.records import json_row_kinds
-from beam_pipeline.sources.manifest.rows import json_rows
+from beam_pipeline.sources.manifest.first_rows import FirstRows
+from beam_pipeline.sources.manifest.json_form import JsonForm
 
 
 def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
@@ -48,34 +45,23 @@ def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]
     )
 
 
-def check_first_rows(probed: Probed, columns: Columns) -> None:
+def check_first_rows(probed: FirstRows, columns: Columns) -> None:
     """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
+    form = JsonForm()
     faults: list[tuple[str, RecordError]] = []
     for manifest, row in probed:
         try:
-            json_row_kinds(row.values, columns)
+            form.kinds([row.values], columns)
         except RecordError as error:
             if error.reason == "unsupported column":
-                faults.append((f"{manifest.relative}:{row.line}", error))
+                faults.append((f"{manifest.relative}:{row.line + 1}", error))
     if len(faults) * 2 > len(probed):
         source, fault = faults[0]
         count = f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""
         raise ConfigError(f"{source}: {fault}{count}") from fault
 
 
-def check_ignored_in_json(
-    ignored: Collection[str], manifests: Sequence[Manifest], probed: Probed
-) -> None:
-    """Raises ConfigError where no row has what a user leaves out; few may have it."""
-    names = dict.fromkeys(name for _, row in probed for name in _ignorable(row.values))
-    missing = set(ignored).difference(names)
-    later = itertools.chain.from_iterable(rows_of(manifest, json_rows) for manifest in manifests)
-    while missing and (row := next(later, None)):
-        missing.difference_update(_ignorable(row.values))
-    check_ignored(missing, names)
-
-
-def _ignorable(values: Mapping[str, Any]) -> Iterator[str]:
+def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
     """What `ignored` may name of a row: its columns, and attributes of its boxes in two ways."""
     yield from values
     for column, value in values.items():

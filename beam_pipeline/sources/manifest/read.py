@@ -2,53 +2,41 @@
 
 import abc
 import dataclasses
-import functools
-import itertools
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Record, Rejected
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import Columns, Looks, Named
 from beam_pipeline.sources.columns.declared import declare_columns
-from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text, merge_kinds
-from beam_pipeline.sources.gather import Entry, ReadAndGather
-from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
-from beam_pipeline.sources.manifest.json_columns import (
-    check_first_rows,
-    check_ignored_in_json,
-    with_lists,
-)
-from beam_pipeline.sources.manifest.looks import (
-    Probed,
-    RowReader,
-    are_in_one_folder,
+from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
+from beam_pipeline.sources.gather import Gather, ReadInBatches
+from beam_pipeline.sources.manifest.csv_form import csv_form
+from beam_pipeline.sources.manifest.files import find_manifests, folders_left_out
+from beam_pipeline.sources.manifest.first_rows import (
+    FirstRows,
+    Table,
     are_in_split_folders,
     first_rows,
     look,
-    rows_of,
     unlabelled,
 )
-from beam_pipeline.sources.manifest.records import (
-    csv_row_kinds,
-    json_row_kinds,
-    keyed_row,
-    records_of_key,
-)
-from beam_pipeline.sources.manifest.rows import Row, csv_header, csv_rows, json_rows
+from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
+from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
+from beam_pipeline.sources.manifest.ranges import ranges_of
+from beam_pipeline.sources.manifest.records import numbered
+from beam_pipeline.sources.manifest.survey import Questions, overview, survey
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")
 _JSON_SUFFIXES = ("jsonl", "ndjson", "json")
 
 _LOG = logging.getLogger(__name__)
-
-RowKinds = Callable[[Mapping[str, Any], Columns], dict[str, Kind | None]]
 
 
 @dataclasses.dataclass
@@ -85,17 +73,17 @@ class ReadManifest(beam.PTransform, abc.ABC):
     divided: bool = False
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        return pipeline | self.settled()
+        return pipeline | self.job()
 
     @abc.abstractmethod
-    def settled(self) -> "ReadManifests":
+    def job(self) -> "ReadManifests":
         """What is to be read, and as what, once the first rows were looked at.
 
         Raises:
             ConfigError: There is no manifest, or none that can be used as asked.
         """
 
-    def columns(self, names: Iterable[str], probed: Probed, looks: Looks) -> Columns:
+    def columns(self, names: Iterable[str], rows: FirstRows, looks: Looks) -> Columns:
         """Which column is which, by their names and the first rows.
 
         Raises:
@@ -117,7 +105,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
             columns = pick_columns(names, named, looks)
             lost = looks.media.keys() - columns.taken - set(looks.existing)
             _tell("read as text, for no such files are there (see --image-root)", lost)
-        without = unlabelled(probed, columns.label_columns)
+        without = unlabelled(rows, columns.label_columns)
         _tell("without any label in the first rows, so that records may lack them", without)
         return dataclasses.replace(
             columns,
@@ -126,17 +114,18 @@ class ReadManifest(beam.PTransform, abc.ABC):
             missing_number=self.missing_number,
         )
 
-    def with_split_folders(
-        self, columns: Columns, probed: Probed, manifests: Sequence[Manifest], rows: RowReader
-    ) -> Columns:
-        """Whether the files' folders state the splits, where nothing else does.
+    def questions(self, columns: Columns, rows: FirstRows) -> Questions:
+        """What all rows are asked for.
 
-        A folder `train` alone states nothing that `--split` could not divide.
+        The files' folders state the splits, where nothing else does. But a folder `train` alone
+        states nothing that `--split` could not divide.
         """
-        states = not columns.split and are_in_split_folders(probed, columns.key)
-        if states and self.divided:
-            states = not are_in_one_folder(manifests, rows, columns.key)
-        return dataclasses.replace(columns, split_folders=states)
+        states = not columns.split and are_in_split_folders(rows, columns.key)
+        return Questions(
+            columns=dataclasses.replace(columns, split_folders=states),
+            kinds=not columns.declared or bool(columns.boxes or columns.corners),
+            one_folder=states and self.divided,
+        )
 
 
 def _tell(what: str, names: Collection[str]) -> None:
@@ -177,19 +166,18 @@ class ReadCsv(ReadManifest):
 
     column_names: Sequence[str] = ()
 
-    def settled(self) -> "ReadManifests":
+    def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
         _tell("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
-        headers = [csv_header(manifest.path, self.column_names) for manifest in manifests]
-        names = dict.fromkeys(itertools.chain.from_iterable(headers))
+        forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
+        names = dict.fromkeys(name for form in forms for name in form.header)
         if not self.column_names:
-            _tell("left out, for they have no name", _nameless(headers))
-        rows = functools.partial(csv_rows, column_names=tuple(self.column_names))
-        probed = first_rows(manifests, rows)
+            _tell("left out, for they have no name", _nameless(form.header for form in forms))
+        tables = list(zip(manifests, forms, strict=True))
+        rows = first_rows(tables)
         check_ignored(self.ignore_columns, list(filter(None, names)))
-        columns = self.columns(names, probed, look(probed, kind_of_text))
-        columns = self.with_split_folders(columns, probed, manifests, rows)
-        return ReadManifests(manifests, columns, rows, csv_row_kinds)
+        columns = self.columns(names, rows, look(rows, kind_of_text))
+        return ReadManifests(tables, self.questions(columns, rows))
 
 
 @dataclasses.dataclass
@@ -203,98 +191,59 @@ class ReadJsonl(ReadManifest):
     object that is none of these is an error.
     """
 
-    def settled(self) -> "ReadManifests":
+    def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
         _tell("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
-        probed = first_rows(manifests, json_rows)
-        if not probed:
+        tables = [(manifest, JsonForm()) for manifest in manifests]
+        rows = first_rows(tables)
+        if not rows:
             raise ConfigError(
                 f"{self.path} has no line with a JSON object in it: write an object a line"
             )
-        names = dict.fromkeys(name for _, row in probed for name in row.values)
-        check_ignored_in_json(self.ignore_columns, manifests, probed)
-        looks = look(probed, kind_of_json)
-        columns = self.columns(names, probed, looks)
-        columns = with_lists(columns, looks, [row.values for _, row in probed])
-        check_first_rows(probed, columns)
-        columns = self.with_split_folders(columns, probed, manifests, json_rows)
-        return ReadManifests(manifests, columns, json_rows, json_row_kinds)
+        names = dict.fromkeys(name for _, row in rows for name in row.values)
+        looks = look(rows, kind_of_json)
+        columns = self.columns(names, rows, looks)
+        columns = with_lists(columns, looks, [row.values for _, row in rows])
+        check_first_rows(rows, columns)
+        could_be_ignored = dict.fromkeys(name for _, row in rows for name in ignorable(row.values))
+        questions = dataclasses.replace(
+            self.questions(columns, rows),
+            ignored=frozenset(self.ignore_columns).difference(could_be_ignored),
+            names=tuple(could_be_ignored),
+        )
+        return ReadManifests(tables, questions)
 
 
 @dataclasses.dataclass
 class ReadManifests(beam.PTransform):
-    """Reads the manifests twice: for the kinds of the columns, then for the rows."""
+    """Reads the manifests twice, in byte ranges: for what all rows are, then for the records."""
 
-    manifests: Sequence[Manifest]
-    columns: Columns
-    rows: RowReader
-    row_kinds: RowKinds
+    tables: Sequence[Table]
+    questions: Questions
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        kinds = (
+        ranges = (
             pipeline
-            | "Manifests" >> beam.Create(self.manifests)  # Manifest
-            | "BalanceManifests" >> beam.Reshuffle()  # Manifest
-            | "FindKinds" >> beam.Map(kinds_of, self.columns, self.rows, self.row_kinds)
-            | "MergeKinds" >> beam.CombineGlobally(merge_kinds)  # kind by column
+            | "Manifests" >> beam.Create(self.tables)  # (Manifest, RowForm)
+            | "Cut" >> beam.FlatMap(ranges_of)  # RowRange
+            | "BalanceRanges" >> beam.Reshuffle()  # RowRange
         )
-        if not self.columns.key:
-            return (
-                pipeline
-                | "Tables" >> beam.Create(self.manifests)  # Manifest
-                | "BalanceTables" >> beam.Reshuffle()  # Manifest
-                | "ReadTables"
-                >> beam.FlatMap(
-                    read_table, self.columns, self.rows, AsSingleton(kinds)
-                )  # Record | Rejected
-            )
-        return pipeline | "ReadRows" >> ReadAndGather(
-            self.manifests,
-            functools.partial(read_rows, columns=self.columns, rows=self.rows),
-            records_of_key,
-            (self.columns, AsSingleton(kinds)),
+        all_rows = (
+            ranges
+            | "SurveyRanges" >> beam.Map(survey, self.questions)  # Survey
+            | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
+            | "Overview" >> beam.Map(overview, self.questions)  # Overview
         )
-
-
-def kinds_of(
-    manifest: Manifest, columns: Columns, rows: RowReader, row_kinds: RowKinds
-) -> dict[str, Kind | None]:
-    """The kinds of the columns over all rows of one manifest that are not malformed."""
-    if columns.declared and not (columns.boxes or columns.corners):
-        return {}
-
-    def each_row() -> Iterator[dict[str, Kind | None]]:
-        for row in rows_of(manifest, rows):
-            try:
-                yield row_kinds(row.values, columns)
-            except RecordError:
-                continue  # rejected when it is read
-
-    return merge_kinds(each_row())
-
-
-def read_rows(manifest: Manifest, columns: Columns, rows: RowReader) -> Iterator[Entry | Rejected]:
-    """The rows of one manifest, keyed by their main file; rejects."""
-    for row in rows(manifest.path, manifest.relative):
-        if isinstance(row, Rejected):
-            yield row
-            continue
-        try:
-            keyed = keyed_row(manifest, row.line, row.values, columns)
-        except RecordError as error:
-            source = f"{manifest.relative}:{row.line}"
-            yield Rejected(source=source, reason=error.reason, detail=error.detail)
-            continue
-        yield Entry(key=keyed.key, order=(manifest.relative, row.line), value=keyed)
-
-
-def read_table(
-    manifest: Manifest, columns: Columns, rows: RowReader, kinds: Mapping[str, Kind | None]
-) -> Iterator[Record | Rejected]:
-    """The records of one manifest whose rows go by their line."""
-    for row in rows(manifest.path, manifest.relative):
-        if isinstance(row, Row):
-            keyed = keyed_row(manifest, row.line, row.values, columns)
-            yield from records_of_key(keyed.key, [keyed], columns, kinds)
-        else:
-            yield row
+        columns = self.questions.columns
+        if not columns.key:
+            return ranges | "ReadTables" >> beam.FlatMap(
+                read_table, AsSingleton(all_rows)
+            )  # Record | Rejected
+        paths = [manifest.path for manifest, _ in self.tables]
+        num_bytes = sum(size or 0 for size in storage.sizes(paths))
+        batches = ranges | "ReadRows" >> ReadInBatches(
+            num_bytes, read_entries, (AsSingleton(all_rows),)
+        )  # (bucket, batch)
+        if columns.corners:
+            return batches | Gather(join_boxes, (AsSingleton(all_rows),))  # Record | Rejected
+        return batches | Gather(numbered)  # Record | Rejected

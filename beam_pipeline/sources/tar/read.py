@@ -27,6 +27,9 @@ _COMPRESSED = (
     *(".tar.zst", ".tzst", ".tar.lz4", ".tar.lzma", ".tar.z"),
 )
 
+# A member, which takes a kilobyte or more, is gathered as some dozens of bytes.
+_BYTES_AN_ENTRY_BYTE = 16
+
 
 @dataclasses.dataclass
 class ReadTar(beam.PTransform):
@@ -63,7 +66,13 @@ class ReadTar(beam.PTransform):
         read = functools.partial(
             read_tar, schema=tuple(self.schema), ignored=frozenset(self.ignore_columns)
         )
-        batches = pipeline | ReadInBatches([*files, *map(_unused, others)], read)
+        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
+        batches = (
+            pipeline
+            | "Sources" >> beam.Create([*files, *map(_unused, others)])
+            | "BalanceSources" >> beam.Reshuffle()
+            | ReadInBatches(num_bytes // _BYTES_AN_ENTRY_BYTE, read)
+        )
         roles = (
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_seen_in_batch)  # Seen

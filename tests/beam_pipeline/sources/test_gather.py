@@ -14,14 +14,14 @@ def numbers_by_key(file):
     yield Rejected(source=name, reason="end", detail="")
 
 
-def joined(key, values, suffix):
-    yield key + suffix, values
+def joined(key, values):
+    yield f"{key}!", values
 
 
 def test_read_and_gather(run_transform):
     files = [("b", 20), ("a", 10), ("c", 0)]
 
-    elements = run_transform(ReadAndGather(files, numbers_by_key, joined, ("!",)))
+    elements = run_transform(ReadAndGather(files, 100 << 20, numbers_by_key, joined))
 
     rejected = [element for element in elements if isinstance(element, Rejected)]
     assert sorted(reject.source for reject in rejected) == ["a", "b", "c"]
@@ -33,7 +33,7 @@ def test_read_and_gather(run_transform):
 def test_large_entries_wait_for_few_others(monkeypatch):
     monkeypatch.setattr(gather, "_MAX_WAITING_BYTES", 100)
     entries = (Entry(key=f"k{n}", order=(n,), value=n, num_bytes=30) for n in range(40))
-    batches = in_batches(entries)
+    batches = in_batches(entries, 256)
 
     next(batches)
     left = sum(1 for _ in entries)
@@ -43,11 +43,10 @@ def test_large_entries_wait_for_few_others(monkeypatch):
 
 
 def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
-    monkeypatch.setattr(gather, "NUM_BUCKETS", 4)
     monkeypatch.setattr(gather, "BATCH_ENTRIES", 10)
     entries = [Entry(key=f"k{n % 50}", order=(n,), value=n) for n in range(1000)]
 
-    batches = list(in_batches(entries))
+    batches = list(in_batches(entries, 4))
 
     by_bucket: dict[int, list[bytes]] = {}
     for bucket, batch in batches:

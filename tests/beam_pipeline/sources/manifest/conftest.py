@@ -1,6 +1,5 @@
 """Manifests in files, and what of a source's elements the tests look at."""
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +8,11 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.columns.kinds import merge_kinds
-from beam_pipeline.sources.manifest.read import ReadManifest, kinds_of, read_rows, read_table
-from beam_pipeline.sources.manifest.records import records_of_key
+from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
+from beam_pipeline.sources.manifest.ranges import RANGE_BYTES, ranges_of
+from beam_pipeline.sources.manifest.read import ReadManifest
+from beam_pipeline.sources.manifest.records import numbered
+from beam_pipeline.sources.manifest.survey import overview, survey
 
 
 @pytest.fixture(scope="session")
@@ -71,17 +72,18 @@ def others() -> Callable[[Record], dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def read_manifest(gather: Callable[..., list[Any]]) -> Callable[[ReadManifest], list[Any]]:
-    """What a source of manifests yields, by the functions that it runs, without Beam."""
+def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """read_manifest(source, range_bytes=) -> what a source of manifests yields, without Beam."""
 
-    def run(source: ReadManifest) -> list[Any]:
-        found = source.settled()
-        manifests, columns, rows = found.manifests, found.columns, found.rows
-        kinds = merge_kinds(kinds_of(each, columns, rows, found.row_kinds) for each in manifests)
-        if not columns.key:
-            tables = (read_table(each, columns, rows, kinds) for each in manifests)
-            return list(itertools.chain.from_iterable(tables))
-        read = (row for each in manifests for row in read_rows(each, columns, rows))
-        return gather(read, records_of_key, columns, kinds)
+    def run(source: ReadManifest, range_bytes: int = RANGE_BYTES) -> list[Any]:
+        job = source.job()
+        parts = [part for table in job.tables for part in ranges_of(table, range_bytes)]
+        all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
+        if not all_rows.columns.key:
+            return [element for part in parts for element in read_table(part, all_rows)]
+        read = (entry for part in parts for entry in read_entries(part, all_rows))
+        if all_rows.columns.corners:
+            return gather(read, join_boxes, all_rows)
+        return gather(read, numbered)
 
     return run

@@ -8,17 +8,12 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes, Record, Rejected
 from beam_pipeline.sources.columns.choice import pick_columns
 from beam_pipeline.sources.columns.column import Named
-from beam_pipeline.sources.columns.kinds import kind_of_json, merge_kinds
+from beam_pipeline.sources.columns.kinds import kind_of_json
 from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.first_rows import look
 from beam_pipeline.sources.manifest.json_columns import with_lists
-from beam_pipeline.sources.manifest.looks import look
-from beam_pipeline.sources.manifest.records import (
-    ManifestRow,
-    json_row_kinds,
-    keyed_row,
-    record_from_rows,
-    records_of_key,
-)
+from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.records import BoxRow, RecordMaker, record_from_boxes
 from beam_pipeline.sources.manifest.rows import Row
 
 MANIFEST = Manifest(path="/in/m.jsonl", relative="m.jsonl", split=None, folder="/in", root="/in")
@@ -31,10 +26,14 @@ def others(record: Record) -> dict[str, Any]:
 def record_of_json(**values: Any) -> Record:
     """The record of a JSON row alone in its manifest."""
     values = {"file_name": "a.jpg", **values}
-    looks = look([(MANIFEST, Row(1, values))], kind_of_json)
+    row = Row(0, 0, 0, values)
+    looks = look([(MANIFEST, row)], kind_of_json)
     columns = with_lists(pick_columns(values, Named(), looks), looks, [values])
-    kinds = merge_kinds([json_row_kinds(values, columns)])
-    return record_from_rows([keyed_row(MANIFEST, 1, values, columns)], columns, kinds)
+    kinds = JsonForm().kinds([values], columns)
+    (element,) = RecordMaker(MANIFEST, JsonForm(), columns, kinds, 1).elements([row])
+    if isinstance(element, Rejected):
+        raise RecordError(element.reason, element.detail)
+    return element
 
 
 TWO = ((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))
@@ -129,15 +128,7 @@ def test_rows_of_one_image_in_two_splits_are_rejected():
     columns = pick_columns(
         ["image", "xmin", "ymin", "xmax", "ymax", "split"], Named(), look([], str)
     )
-    rows = [
-        ManifestRow(
-            "a.jpg",
-            MANIFEST,
-            line,
-            {"image": "a.jpg", "xmin": "1", "ymin": "1", "xmax": "2", "ymax": "2", "split": split},
-        )
-        for line, split in ((2, "train"), (3, "test"))
-    ]
-    (reject,) = records_of_key("a.jpg", rows, columns, {})
-    assert isinstance(reject, Rejected)
-    assert "['test', 'train']" in reject.detail
+    box = {"image": "a.jpg", "xmin": "1", "ymin": "1", "xmax": "2", "ymax": "2"}
+    rows = [BoxRow(MANIFEST, "m.jsonl", {**box, "split": split}) for split in ("train", "test")]
+    with pytest.raises(RecordError, match=r"\['test', 'train'\]"):
+        record_from_boxes("a.jpg", rows, columns, {})

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.manifest.rows import Row, csv_rows, json_rows
+from beam_pipeline.sources.manifest.csv_form import csv_form
+from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.lines import read_blocks
+from beam_pipeline.sources.manifest.rows import Row
 
 
 def write(path: Path, text: str | bytes) -> str:
@@ -15,33 +18,45 @@ def write(path: Path, text: str | bytes) -> str:
     return str(path)
 
 
+def rows_of(path, form):
+    """(line from 1, values, or why there are none) of each row."""
+    return [
+        (row.line + 1, row.values if isinstance(row, Row) else row.detail)
+        for row in form.rows(read_blocks(path), 1 << 40)
+    ]
+
+
+def csv_rows(path, column_names=()):
+    return rows_of(path, csv_form(path, column_names))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "rows"),
     [
-        pytest.param("a.csv", "a,b\n1,2", [Row(2, {"a": "1", "b": "2"})], id="no last line end"),
-        pytest.param("a.csv", ",a\n0,1\n", [Row(2, {"a": "1"})], id="pandas's index"),
-        pytest.param("a.csv", "a|b\n1|2,3\n", [Row(2, {"a": "1", "b": "2,3"})], id="bar"),
-        pytest.param("a.csv", "a\tb\n1\t2\n", [Row(2, {"a": "1", "b": "2"})], id="tab"),
-        pytest.param("a.tsv", "a,b\tc\n1\t2\n", [Row(2, {"a,b": "1", "c": "2"})], id="tsv"),
-        pytest.param("a.csv", "a\n1\n", [Row(2, {"a": "1"})], id="one column"),
+        pytest.param("a.csv", "a,b\n1,2", [(2, {"a": "1", "b": "2"})], id="no last line end"),
+        pytest.param("a.csv", ",a\n0,1\n", [(2, {"a": "1"})], id="pandas's index"),
+        pytest.param("a.csv", "a|b\n1|2,3\n", [(2, {"a": "1", "b": "2,3"})], id="bar"),
+        pytest.param("a.csv", "a\tb\n1\t2\n", [(2, {"a": "1", "b": "2"})], id="tab"),
+        pytest.param("a.tsv", "a,b\tc\n1\t2\n", [(2, {"a,b": "1", "c": "2"})], id="tsv"),
+        pytest.param("a.csv", "a\n1\n", [(2, {"a": "1"})], id="one column"),
         pytest.param(
             "a.csv", 'a,b\n"1\n2",3\n4,5\n',
-            [Row(2, {"a": "1\n2", "b": "3"}), Row(4, {"a": "4", "b": "5"})], id="line ends",
+            [(2, {"a": "1\n2", "b": "3"}), (4, {"a": "4", "b": "5"})], id="line ends",
         ),
         pytest.param(
             "a.tsv", 'a\tb\n"so\t"he ""said"" so"\n"1\t2\n3"\t4\n',
-            [Row(2, {"a": '"so', "b": 'he "said" so'}), Row(3, {"a": '"1', "b": "2"}),
-             Row(4, {"a": '3"', "b": "4"})], id="stray quotes",
+            [(2, {"a": '"so', "b": 'he "said" so'}), (3, {"a": '"1', "b": "2"}),
+             (4, {"a": '3"', "b": "4"})], id="stray quotes",
         ),
         pytest.param(
             "a.tsv", 'a\tb\n"1\n2"\t3\n"1\t2"\t3\n',
-            [Row(2, {"a": "1\n2", "b": "3"}), Row(4, {"a": "1\t2", "b": "3"})], id="quoted tabs",
+            [(2, {"a": "1\n2", "b": "3"}), (4, {"a": "1\t2", "b": "3"})], id="quoted tabs",
         ),
     ],
 )  # fmt: skip
 def test_csv_rows(tmp_path, name, text, rows):
     path = write(tmp_path / name, text)
-    assert list(csv_rows(path, name)) == rows
+    assert csv_rows(path) == rows
 
 
 @pytest.mark.parametrize(
@@ -55,10 +70,10 @@ def test_csv_rows(tmp_path, name, text, rows):
 def test_a_compressed_file_that_is_damaged(tmp_path, damage):
     whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % number for number in range(999)))
     path = write(tmp_path / "a.csv.gz", whole)
-    assert len(list(csv_rows(path, "a.csv.gz"))) == 999
+    assert len(csv_rows(path)) == 999
     write(tmp_path / "a.csv.gz", damage(whole))
     with pytest.raises(DataError, match=r"a\.csv\.gz cannot be decompressed"):
-        list(csv_rows(path, "a.csv.gz"))
+        csv_rows(path)
 
 
 @pytest.mark.parametrize(
@@ -66,27 +81,27 @@ def test_a_compressed_file_that_is_damaged(tmp_path, damage):
 )
 def test_named_columns_tell_the_delimiter(tmp_path, text, normalized):
     path = write(tmp_path / "metadata.csv", f"LJ1|{text}|{normalized}\n")
-    (row,) = csv_rows(path, "metadata.csv", ["id", "text", "normalized"])
-    assert row.values == {"id": "LJ1", "text": text, "normalized": normalized}
+    ((_, values),) = csv_rows(path, ["id", "text", "normalized"])
+    assert values == {"id": "LJ1", "text": text, "normalized": normalized}
 
 
 def test_a_first_line_that_is_no_header(tmp_path):
     path = write(tmp_path / "a.csv", '"So" he said,so\n1,2\n')
     with pytest.raises(ConfigError, match=r"no header line .* --column-names"):
-        next(csv_rows(path, "a.csv"))
+        csv_rows(path)
 
 
 @pytest.mark.parametrize("text", ['a,b\n1,2\n3,"4\n', 'a,b\n1,2\n3,"4"5\n6,7'])
 def test_quotes_that_do_not_pair(tmp_path, text):
-    first, fault, *_ = csv_rows(write(tmp_path / "a.csv", text), "a.csv")
-    assert first == Row(2, {"a": "1", "b": "2"})
-    assert fault.source == "a.csv:3"
-    assert "that quote doubled" in fault.detail
+    first, fault, *_ = csv_rows(write(tmp_path / "a.csv", text))
+    assert first == (2, {"a": "1", "b": "2"})
+    assert fault[0] == 3
+    assert "that quote doubled" in fault[1]
 
 
 def test_json_rows_refuse_what_is_no_character(tmp_path):
     path = write(tmp_path / "m.jsonl", b'{"a": "\\ud800"}\n{"a": "\xff"}\n{"a": "\\ud83d\\ude00"}')
-    first, second, third = json_rows(path, "m.jsonl")
-    assert "not UTF-8" in first.detail
-    assert "not UTF-8" in second.detail
-    assert third == Row(3, {"a": "😀"})
+    first, second, third = rows_of(path, JsonForm())
+    assert "not UTF-8" in first[1]
+    assert "not UTF-8" in second[1]
+    assert third == (3, {"a": "😀"})

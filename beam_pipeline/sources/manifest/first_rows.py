@@ -2,12 +2,12 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.column import Looks
 from beam_pipeline.sources.columns.kinds import (
     Kind,
@@ -18,11 +18,13 @@ from beam_pipeline.sources.columns.kinds import (
     wider,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
-from beam_pipeline.sources.manifest.rows import Row, is_stated
+from beam_pipeline.sources.manifest.lines import read_blocks
+from beam_pipeline.sources.manifest.rows import Row, RowForm, is_stated
 from beam_pipeline.sources.paths import media_kind
 
-# So many rows of a manifest are looked at before the job starts.
+# So many rows of a manifest are looked at before the job starts, and read so many bytes at once.
 _ROWS = 100
+_BLOCK_BYTES = 1 << 16
 # So many of a column's files are looked for, until one is there.
 _FILES = 10
 
@@ -32,29 +34,29 @@ _MANY_CLASSES = 20
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
 _FORMS = ("plain", "list", "object")
 
-# path, relative → rows
-RowReader = Callable[[str, str], Iterator[Row | Rejected]]
+# A manifest and how its rows are written.
+Table = tuple[Manifest, RowForm]
 # The first rows of each manifest.
-Probed = Sequence[tuple[Manifest, Row]]
+FirstRows = Sequence[tuple[Manifest, Row]]
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
 
 
-def rows_of(manifest: Manifest, rows: RowReader) -> Iterator[Row]:
-    """The rows of a manifest that are not malformed."""
-    return (row for row in rows(manifest.path, manifest.relative) if isinstance(row, Row))
-
-
-def first_rows(manifests: Sequence[Manifest], rows: RowReader) -> Probed:
-    """The first rows of each manifest."""
+def first_rows(tables: Iterable[Table]) -> FirstRows:
+    """The first rows of each manifest that are not malformed."""
     return [
         (manifest, row)
-        for manifest in manifests
-        for row in itertools.islice(rows_of(manifest, rows), _ROWS)
+        for manifest, form in tables
+        for row in itertools.islice(_rows(manifest, form), _ROWS)
     ]
 
 
-def look(rows: Probed, kind_of: KindOf) -> Looks:
+def _rows(manifest: Manifest, form: RowForm) -> Iterator[Row]:
+    rows = form.rows(read_blocks(manifest.path, block_bytes=_BLOCK_BYTES), sys.maxsize)
+    return (row for row in rows if isinstance(row, Row))
+
+
+def look(rows: FirstRows, kind_of: KindOf) -> Looks:
     """What the columns of these rows hold; a few files are looked for.
 
     Of each column the values of its form count: the others' rows are rejected when they are read.
@@ -102,7 +104,7 @@ def _form(value: Any, kind_of: KindOf) -> str:
     return "list" if isinstance(_kind(value, kind_of), ListOf) else "object"
 
 
-def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:
+def unlabelled(rows: FirstRows, columns: Collection[str]) -> frozenset[str]:
     """The manifests that have nothing in these columns of labels, where others have something."""
     stated: dict[str, bool] = {}
     for manifest, row in rows:
@@ -112,29 +114,21 @@ def unlabelled(rows: Probed, columns: Collection[str]) -> frozenset[str]:
     return without if len(without) < len(stated) else frozenset()
 
 
-def are_in_split_folders(rows: Probed, column: str) -> bool:
+def are_in_split_folders(rows: FirstRows, column: str) -> bool:
     """Whether the files that `column` names all lie in folders of splits.
 
     Not where a manifest states its split itself.
     """
-    splits = set(_split_folders(rows, column))
+    splits = set(split_folders_of(((manifest, row.values) for manifest, row in rows), column))
     return bool(splits) and None not in splits and not any(manifest.split for manifest, _ in rows)
 
 
-def are_in_one_folder(manifests: Sequence[Manifest], rows: RowReader, column: str) -> bool:
-    """Whether no two files of all rows lie in folders of different splits."""
-    first = None
-    every_row = ((manifest, row) for manifest in manifests for row in rows_of(manifest, rows))
-    for split in _split_folders(every_row, column):
-        first = first or split
-        if split not in (None, first):
-            return False
-    return True
-
-
-def _split_folders(rows: Iterable[tuple[Manifest, Row]], column: str) -> Iterator[str | None]:
-    for manifest, row in rows:
-        name = row.values.get(column)
+def split_folders_of(
+    rows: Iterable[tuple[Manifest, Mapping[str, Any]]], column: str
+) -> Iterator[str | None]:
+    """The folders of splits in which the files of a column lie; None for one that is in none."""
+    for manifest, values in rows:
+        name = values.get(column)
         if isinstance(name, str) and name.strip():
             yield split_folder(manifest.locate(name)[0])
 

@@ -4,7 +4,7 @@ import pytest
 
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.looks import look
+from beam_pipeline.sources.manifest.first_rows import look
 from beam_pipeline.sources.manifest.rows import Row
 
 NO_CLASSES = {"lists", "unclassed"}
@@ -12,7 +12,7 @@ NO_CLASSES = {"lists", "unclassed"}
 
 def looks_of(column, folder, kind_of=kind_of_json):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
-    rows = [(manifest, Row(line, {"x": value})) for line, value in enumerate(column)]
+    rows = [(manifest, Row(line, 0, 0, {"x": value})) for line, value in enumerate(column)]
     looks = look(rows, kind_of)
     names = ("seen", "nested", "lists", "objects", "media", "existing", "numbers", "unclassed")
     return {name for name in names if "x" in getattr(looks, name)} - {"seen"}

@@ -1,0 +1,271 @@
+"""Rows of CSV and TSV files, in the dialects that people write."""
+
+import csv
+import dataclasses
+import functools
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.columns.column_kinds import kind_of_texts
+from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.manifest.lines import Block, read_blocks
+from beam_pipeline.sources.manifest.rows import (
+    MALFORMED,
+    BadRow,
+    Row,
+    RowForm,
+    RowRest,
+    is_unicode,
+)
+from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
+
+# Pixels and tokens take many; no Example can have so many.
+_MAX_FIELD_CHARACTERS = 1 << 30
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
+_QUOTED = re.compile(r'"([^"]|"")*"')
+# Of those that a line has as many of, the first: texts hold the others more often.
+_DELIMITERS = "\t|;,"
+_HEADERLESS = "if there is no header line, name the columns with --column-names"
+
+
+@dataclasses.dataclass(frozen=True)
+class CsvForm(RowForm):
+    """One dialect of CSV.
+
+    Attributes:
+        header: The names of the columns; "" for one that is left out.
+        delimiter: What separates the fields.
+        skips_spaces: Whether blanks behind a delimiter belong to no field.
+        header_line: Whether the file's first row is the header.
+    """
+
+    spans_lines = True
+
+    header: tuple[str, ...]
+    delimiter: str
+    skips_spaces: bool
+    header_line: bool
+
+    def rows(
+        self, blocks: Iterator[Block], end: int, *, in_row: bool = False
+    ) -> Iterator[Row | BadRow | RowRest]:
+        lines = _Lines(blocks, self._mended)
+        if lines.begin(end, in_row=in_row):
+            reader = _reader(lines, self.delimiter, self.skips_spaces)
+            is_header = self.header_line and lines.begin_file
+            start_of = lines.start_of
+            while (offset := start_of(reader.line_num)) < end:
+                lines.row = line = reader.line_num
+                fault = ""
+                fields: list[str] = []
+                try:
+                    fields = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    fault = f"{error}; a field with a quote in it is quoted, and that quote doubled"
+                length = start_of(reader.line_num) - offset
+                if line == 0 and (in_row or is_header):
+                    if in_row:
+                        yield RowRest(offset + length)
+                elif fault or (fields and fields != [""]):
+                    fault = fault or self._fault(fields, lines.is_unicode)
+                    if fault:
+                        yield self._bad_row(line, offset + length, fields, fault)
+                    else:
+                        values = dict(zip(self.header, fields, strict=True))
+                        values.pop("", None)
+                        yield Row(line, offset, length, values)
+
+    def _fault(self, fields: Sequence[str], unicode: bool) -> str:
+        if len(fields) != len(self.header):
+            return f"{len(fields)} fields where the header has {len(self.header)}"
+        return "" if unicode or is_unicode("".join(fields)) else "not UTF-8, save it so"
+
+    def _bad_row(self, line: int, end: int, fields: Sequence[str], fault: str) -> BadRow:
+        shown = f": {self.delimiter.join(fields)[:200]!a}" if fields else ""
+        return BadRow(line, end, fault + shown)
+
+    def _mended(self, line: str) -> str:
+        return _with_stray_quotes(line, self.delimiter, len(self.header))
+
+    def cell(self, column: str) -> Callable[[bytes], Any]:
+        return functools.partial(
+            _read_cell,
+            number=self.header.index(column),
+            num_columns=len(self.header),
+            delimiter=self.delimiter,
+            skips_spaces=self.skips_spaces,
+        )
+
+    def check(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
+        """Texts are what any feature can be made of."""
+
+    def kinds(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> dict[str, Kind | None]:
+        """Of labels too, which may be lists."""
+        taken = columns.taken.difference(column for _, column in columns.labels)
+        return {
+            name: kind_of_texts([row[name] for row in rows])
+            for name in (rows[0] if rows else ())
+            if name not in taken
+        }
+
+
+class _Lines:
+    """Lines on their way to `csv.reader`, and where each of them begins.
+
+    Attributes:
+        starts: The bytes at which lines begin, from line `number` on; and one more, behind the
+            last line that the reader has got.
+        number: The line of the first of `starts`.
+        row: The line at which the reader's row begins; those before are forgotten.
+        begin_file: Whether the file begins with them.
+        is_unicode: Whether all lines so far were UTF-8.
+    """
+
+    def __init__(self, blocks: Iterator[Block], mended: Callable[[str], str]):
+        self._blocks = blocks
+        self._mended = mended
+        self._first: list[str] = []
+        self.starts: list[int] = []
+        self.number = 0
+        self.row = 0
+        self.begin_file = False
+        self.is_unicode = True
+
+    def begin(self, end: int, *, in_row: bool) -> bool:
+        """Whether a line starts before the byte `end`."""
+        block = next(self._blocks, None)
+        if block is None or block.starts[0] >= end:
+            return False
+        self.begin_file = block.begins_file
+        self._first = self._lines(block)
+        if in_row:
+            self._first[0] = f'"{self._first[0]}'  # as if the row began here, in quotes
+        return True
+
+    def start_of(self, number: int) -> int:
+        """The byte at which a line begins, of those that the row has and the one behind it."""
+        return self.starts[number - self.number]
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain(self._first, itertools.chain.from_iterable(self._later()))
+
+    def _later(self) -> Iterator[list[str]]:
+        for block in self._blocks:
+            yield self._lines(block)
+
+    def _lines(self, block: Block) -> list[str]:
+        del self.starts[: self.row - self.number]
+        self.number = self.row
+        self.starts[-1:] = block.starts
+        self.is_unicode = self.is_unicode and block.is_unicode
+        return list(map(self._mended, block.lines)) if block.has_quotes else block.lines
+
+
+def _reader(lines: Any, delimiter: str, skips_spaces: bool) -> Any:
+    csv.field_size_limit(_MAX_FIELD_CHARACTERS)  # Python's own default is 131,072
+    # Strict, or a quote that is never closed swallows the rest of the file.
+    return csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=skips_spaces)
+
+
+def _read_cell(
+    data: bytes, number: int, num_columns: int, delimiter: str, skips_spaces: bool
+) -> str:
+    """The field `number` of one row that was read before."""
+    lines = (
+        _with_stray_quotes(line, delimiter, num_columns)
+        for line in io.StringIO(data.decode(), newline="\n")
+    )
+    try:
+        return str(next(_reader(lines, delimiter, skips_spaces))[number])
+    except (csv.Error, StopIteration, IndexError) as error:
+        raise RecordError(MALFORMED, f"the row is another than before: {error}") from error
+
+
+def csv_form(path: str, column_names: Sequence[str] = ()) -> CsvForm:
+    """The dialect of a CSV file, by its first lines.
+
+    The delimiter is the one of comma, semicolon, tab and bar that the first line has most of, or
+    that gives as many fields as there are `column_names`; a tab in a .tsv file. Columns without
+    a name, such as pandas's index, are left out.
+
+    Args:
+        path: The file.
+        column_names: The header, where the file has no such line.
+
+    Raises:
+        ConfigError: The file is empty, has a name twice, or begins with a row of data.
+    """
+    lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
+    first = next(lines, "")
+    header = _header(path, first, lines, column_names)
+    delimiter = _delimiter(path, first, len(column_names))
+    return CsvForm(tuple(header), delimiter, f"{delimiter} " in first, not column_names)
+
+
+def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[str]) -> list[str]:
+    """The names in the first row, or `column_names` where there is no such row."""
+    try:
+        lines = itertools.chain([first] if first else [], later)
+        reader = csv.reader(lines, delimiter=_delimiter(path, first), strict=True)
+        names = [] if column_names else next(reader, [])
+    except csv.Error as error:
+        raise ConfigError(
+            f"{path} has no header line that can be read: {error}; save it with line ends of LF or "
+            f"CRLF, and quotes that pair, or, {_HEADERLESS}"
+        ) from error
+    header = list(column_names) or [name.strip() for name in names]
+    if not header:
+        raise ConfigError(f"{path} is empty, or its first line is")
+    shown = ", ".join(map(repr, header[:10]))
+    if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
+        raise ConfigError(
+            f"{path} begins with {shown}, of which {data[0]!r} is no column's name: {_HEADERLESS}, "
+            "else rename such columns"
+        )
+    numbers = [int(name) for name in header if name.isascii() and name.isdigit()]
+    if numbers != sorted(set(numbers)):
+        raise ConfigError(
+            f"{path} begins with {shown}: numbers name columns where each is larger than the one "
+            f"before; {_HEADERLESS}, else rename such columns"
+        )
+    names = [name for name in header if name]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(
+            f"{path} has the column {min(twice)!r} twice: rename one, or, {_HEADERLESS}"
+        )
+    return header
+
+
+def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
+    """What separates the fields of the line `first`, where there may be so many columns."""
+    if suffix(uncompressed(path)) == "tsv":
+        return "\t"
+    fitting = [each for each in _DELIMITERS if first.count(each) + 1 == num_columns]
+    possible = fitting or [each for each in _DELIMITERS if each in first]
+    return max(possible, key=first.count, default=",")
+
+
+def _with_stray_quotes(line: str, delimiter: str, num_columns: int) -> str:
+    """A line of as many fields, with the quotes that enclose no field as a CSV writes them.
+
+    So tables of tabs have them: Common Voice, GLUE, LJ Speech.
+    """
+    if delimiter not in "\t|" or '"' not in line:
+        return line
+    text = line.rstrip("\r\n")
+    if text.count(delimiter) + 1 != num_columns:
+        return line
+    fields = [
+        f'"{field.replace(chr(34), chr(34) * 2)}"'
+        if field.startswith('"') and not _QUOTED.fullmatch(field)
+        else field
+        for field in text.split(delimiter)
+    ]
+    return delimiter.join(fields) + line[len(text) :]

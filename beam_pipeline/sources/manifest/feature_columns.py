@@ -1,0 +1,176 @@
+"""What the columns of a manifest become, a column at a time."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, Value
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.classes import named_class
+from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.columns.fitting import fit
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert_column, listed
+from beam_pipeline.sources.manifest.boxes import label_name
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.long_values import Convert
+from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
+
+PathOf = Callable[[str], str]
+
+_MEDIA: dict[str, Callable[..., Value]] = {"image": Image, "audio": Audio, "array": Array}
+
+
+class FeatureColumn(NamedTuple):
+    """A feature that one column becomes.
+
+    Attributes:
+        feature: Its name.
+        column: The column's.
+        convert: Makes the values of what the column holds in some rows; None where a record
+            lacks the feature. It raises RecordError where a value cannot be used.
+    """
+
+    feature: str
+    column: str
+    convert: Convert
+
+
+def main_columns(
+    manifest: Manifest, columns: Columns, kinds: Mapping[str, Kind | None]
+) -> list[FeatureColumn]:
+    """Files, what a user declared, and the record's classes."""
+    unlabelled = manifest.relative in columns.unlabelled
+    media = [
+        FeatureColumn(
+            each.feature,
+            each.column,
+            functools.partial(
+                _media_values, kind=each.kind, column=each.column, path_of=manifest.path_of
+            ),
+        )
+        for each in columns.media
+    ]
+    declared = [
+        FeatureColumn(
+            feature.name,
+            column,
+            functools.partial(
+                _declared_values,
+                feature=feature,
+                column=column,
+                path_of=manifest.path_of,
+                missing_number=columns.missing_number,
+                may_lack=feature.kind == "class_label"
+                and (unlabelled or feature.default is not None),
+            ),
+        )
+        for feature, column in columns.declared
+    ]
+    labels = [
+        FeatureColumn(
+            name,
+            column,
+            functools.partial(
+                _classes,
+                column=column,
+                kind=kinds.get(column),
+                classes=columns.classes,
+                may_lack=unlabelled,
+            ),
+        )
+        for name, column in columns.labels
+    ]
+    return [*media, *declared, *labels]
+
+
+def other_columns(columns: Columns, kinds: Mapping[str, Kind | None]) -> list[FeatureColumn]:
+    """The columns that are features of their own name."""
+    if columns.declared or columns.corners:
+        return []
+    attributes = f"{columns.boxes}." if columns.boxes else "\0"
+    return [
+        FeatureColumn(
+            name,
+            name,
+            functools.partial(
+                convert_column, name=name, kind=kind, missing_number=columns.missing_number
+            ),
+        )
+        for name, kind in kinds.items()
+        if name not in columns.taken and not name.startswith(attributes)
+    ]
+
+
+def path_text(value: Any, column: str) -> str:
+    """A path as a manifest states it.
+
+    Raises:
+        RecordError: "malformed annotation": it is none.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise RecordError(MALFORMED, f"column {column!r} is {value!r}, not the path of a file")
+    return value
+
+
+def _media_values(values: Sequence[Any], kind: str, column: str, path_of: PathOf) -> list[Any]:
+    return [_MEDIA[kind](file=FileRef(path=path_of(path_text(value, column)))) for value in values]
+
+
+def _declared_values(
+    values: Sequence[Any],
+    feature: Feature,
+    column: str,
+    path_of: PathOf,
+    missing_number: float | None,
+    may_lack: bool,
+) -> list[Value | None]:
+    return [
+        None
+        if may_lack and not is_stated(value)
+        else fit(feature, column, value, path_of, missing_number=missing_number)
+        for value in values
+    ]
+
+
+def _classes(
+    values: Sequence[Any],
+    column: str,
+    kind: Kind | None,
+    classes: Sequence[str],
+    may_lack: bool,
+) -> list[Value | None]:
+    """The classes that the values name, by the names that the user gives the numbers."""
+
+    def label(value: Any) -> Value | None:
+        if may_lack and not is_stated(value):
+            return None
+        return class_label(value, column, kind, classes)
+
+    if set(map(type, values)) == {str}:  # few differ
+        label_of = {value: label(value) for value in dict.fromkeys(values)}
+        return [label_of[value] for value in values]
+    return [label(value) for value in values]
+
+
+def class_label(
+    value: Any, column: str, kind: Kind | None, classes: Sequence[str] = ()
+) -> ClassLabel | ClassLabels:
+    """The class that a value names; of a list, or text of a column of lists, all of them.
+
+    Args:
+        value: Text, a number or a list.
+        column: For messages.
+        kind: The column's.
+        classes: Names of classes that are written as numbers.
+
+    Raises:
+        RecordError: "missing value": there is none, or a name in the list is missing.
+    """
+    if isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
+        value = listed(value, kind)
+    if isinstance(value, list):
+        return ClassLabels(tuple(named_class(label_name(each, column), classes) for each in value))
+    if kind is float and isinstance(value, str) and value.strip():
+        value = float(value)  # "3.0", as pandas writes 3 where others are missing
+    return ClassLabel(named_class(label_name(value, column), classes))

@@ -1,0 +1,114 @@
+"""The lines of a text file, or of a byte range of it, in blocks; each line's place is known."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy
+
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
+
+BLOCK_BYTES = 4 << 20
+_BYTE_ORDER_MARK = "\ufeff"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Block(NamedTuple):
+    """Whole lines that follow one another.
+
+    Attributes:
+        lines: Each with its end; bytes that are not UTF-8 are surrogates.
+        starts: The byte at which each begins, and then the one at which the last ends.
+        begins_file: Whether the file begins with them.
+        is_unicode: Whether all of them are UTF-8.
+        has_quotes: Whether one of them has a double quote.
+    """
+
+    lines: list[str]
+    starts: list[int]
+    begins_file: bool
+    is_unicode: bool
+    has_quotes: bool
+
+
+def is_compressed(path: str) -> bool:
+    """Whether a manifest has to be decompressed, so that it has no byte ranges."""
+    return path.endswith(".gz")
+
+
+def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """The lines that begin at byte `start` or behind it, to the file's end.
+
+    A file whose name ends in .gz is decompressed; bytes are those of its content.
+
+    Args:
+        path: The file.
+        start: 0, or a byte of a file that is not compressed.
+        block_bytes: What is read at once.
+
+    Raises:
+        ConfigError: The file is UTF-16.
+        DataError: It is compressed, and cut short or damaged.
+        RecordError: "missing file" or "unreadable file".
+    """
+    blocks = _gunzipped(path, block_bytes) if is_compressed(path) else None
+    # The byte before tells whether a line begins at `start`.
+    position = max(0, start - 1)
+    rest: list[bytes] = []
+    is_first = True
+    for data in blocks or _stored(path, position, block_bytes):
+        if position == 0 and not rest and data.startswith(_UTF_16_MARKS):
+            raise ConfigError(f"{path} is UTF-16: save it as UTF-8")
+        head, line_end, tail = data.rpartition(b"\n")
+        if not line_end:
+            rest.append(data)
+            continue
+        whole = b"".join((*rest, head, line_end))
+        rest = [tail] if tail else []
+        yield from _block(whole, position, is_first, start)
+        position += len(whole)
+        is_first = False
+    if rest:
+        yield from _block(b"".join(rest), position, is_first, start)
+
+
+def _block(data: bytes, position: int, is_first: bool, start: int) -> Iterator[Block]:
+    """The lines of `data`, but for the line that begins before `start`."""
+    if is_first and start:
+        _, line_end, behind = data.partition(b"\n")
+        position += len(data) - len(behind)
+        data = behind if line_end else b""
+    if not data:
+        return
+    try:
+        text, is_unicode = data.decode(), True
+    except UnicodeDecodeError:
+        text, is_unicode = data.decode(errors="surrogateescape"), False
+    ends = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == ord("\n")) + (position + 1)
+    starts = [position, *ends.tolist()]
+    if not data.endswith(b"\n"):
+        starts.append(position + len(data))
+    if position == 0 and text.startswith(_BYTE_ORDER_MARK):
+        text = text[1:]
+        starts[0] = len(_BYTE_ORDER_MARK.encode())
+    lines = list(io.StringIO(text, newline="\n")) or [""]
+    yield Block(lines, starts, position == 0, is_unicode, '"' in text)
+
+
+def _stored(path: str, position: int, block_bytes: int) -> Iterator[bytes]:
+    with storage.opened(path) as handle:
+        handle.seek(position)
+        while data := bytes(handle.read(block_bytes)):
+            yield data
+
+
+def _gunzipped(path: str, block_bytes: int) -> Iterator[bytes]:
+    with storage.decompressed(path) as content:
+        try:
+            while data := bytes(content.read(block_bytes)):
+                yield data
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error

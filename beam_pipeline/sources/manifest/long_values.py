@@ -1,0 +1,69 @@
+"""Long values stay in the manifest: a record refers to its row, and is small in memory."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
+from beam_pipeline.sources.manifest.lines import is_compressed
+from beam_pipeline.sources.manifest.rows import Row
+
+# A reference takes some hundred bytes itself, and its row is read once more.
+LONG_ROW_BYTES = 1 << 62
+LONG_VALUE_BYTES = 256
+
+Convert = Callable[[Sequence[Any]], list[Value | None]]
+
+
+def row_files(path: str, rows: Sequence[Row]) -> list[FileRef | None]:
+    """The bytes of each row that is long and can be read by itself, else None."""
+    if is_compressed(path):
+        return [None] * len(rows)
+    return [
+        FileRef(path=path, offset=row.offset, length=row.length)
+        if row.length > LONG_ROW_BYTES
+        else None
+        for row in rows
+    ]
+
+
+def deferred(
+    values: Iterable[Value | None],
+    files: Iterable[FileRef | None],
+    cell: Callable[[bytes], Any],
+    convert: Convert,
+) -> list[Value | None]:
+    """The values of a column, those that are long as references to their rows.
+
+    Args:
+        values: What `convert` made of the column.
+        files: As `row_files` gives them.
+        cell: Reads what the column holds from the bytes of a row.
+        convert: Makes values of what a column holds.
+    """
+    read = functools.partial(_read, cell=cell, convert=convert)
+    return [
+        value if file is None or _num_bytes(value) < LONG_VALUE_BYTES
+        else Deferred(file=file, read=read)
+        for value, file in zip(values, files, strict=True)
+    ]  # fmt: skip
+
+
+def _read(data: bytes, cell: Callable[[bytes], Any], convert: Convert) -> Value:
+    (value,) = convert([cell(data)])
+    assert value is not None  # it was long
+    return value
+
+
+def _num_bytes(value: Value | None) -> int:
+    """What a value takes in memory that its record could do without."""
+    match value:
+        case str():
+            return len(value)
+        case tuple():
+            return sum(map(len, value))
+        case ClassLabels():
+            return sum(map(len, value.names))
+        case Array():
+            return len(value.data)
+    return 0

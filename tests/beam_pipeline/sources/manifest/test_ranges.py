@@ -1,0 +1,195 @@
+"""However a manifest is cut into ranges, its rows are the same, with the same lines."""
+
+import csv
+import io
+import json
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.manifest.csv_form import csv_form
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.lines import read_blocks
+from beam_pipeline.sources.manifest.ranges import ranges_of
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.manifest.rows import Row, RowRest
+from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+
+# Small files soon have every cut, through quotes, line ends and characters.
+PIECES = [
+    "a",
+    "1",
+    "2.5",
+    "é",
+    "😀",
+    " ",
+    ",",
+    ",",
+    '"',
+    '""',
+    '","',
+    "\n",
+    "\n",
+    "\r\n",
+    "\r",
+    "\t",
+]
+MARK = "\ufeff".encode()
+EASY = hypothesis.settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+
+
+def lines_of(data: bytes):
+    """The lines of a whole file, as Python's own reader of them wants them."""
+    text = data.removeprefix(MARK).decode(errors="surrogateescape")
+    return list(io.StringIO(text, newline="\n"))
+
+
+def whole_csv(data: bytes):
+    """(line, fields or None) of each row, by Python's own reader alone."""
+    reader = csv.reader(lines_of(data), strict=True)
+    next(reader)
+    rows = []
+    while True:
+        line = reader.line_num
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return rows
+        except csv.Error:
+            fields = None
+        if fields is None or (fields and fields != [""]):
+            usable = fields and len(fields) == 2 and "\udcff" not in "".join(fields)
+            rows.append((line, dict(zip("xy", fields, strict=True)) if usable else None))
+
+
+def whole_json(data: bytes):
+    """The same of JSON Lines."""
+    rows = []
+    for line, text in enumerate(lines_of(data)):
+        if text.strip():
+            try:
+                text.encode()
+                values = json.loads(text)
+            except ValueError:
+                values = None
+            rows.append((line, values if isinstance(values, dict) else None))
+    return rows
+
+
+def in_ranges(path, form, range_bytes, questions):
+    """The rows of all ranges, one after the other, and the survey of each range."""
+    manifest = Manifest(path=str(path), relative="m", split=None, folder="/", root="/")
+    parts = ranges_of((manifest, form), range_bytes)
+    all_rows = overview([survey(part, questions) for part in parts], questions)
+    rows = []
+    for part in parts:
+        place = all_rows.places[part.manifest.path, part.start]
+        for row in form.rows(part.blocks(), part.end, in_row=place.in_row):
+            if not isinstance(row, RowRest):
+                values = row.values if isinstance(row, Row) else None
+                rows.append((place.first_line - 1 + row.line, values))
+    return rows, all_rows
+
+
+@EASY
+@hypothesis.given(
+    pieces=st.lists(st.sampled_from(PIECES), max_size=60),
+    mark=st.booleans(),
+    broken=st.booleans(),
+    sizes=st.tuples(st.integers(4, 9), st.integers(10, 40)),
+)
+def test_any_cut_of_a_csv(tmp_path, pieces, mark, broken, sizes):
+    data = MARK * mark + b"x,y\n" + "".join(pieces).encode() + b"\xff" * broken
+    path = tmp_path / "m.csv"
+    path.write_bytes(data)
+    form = csv_form(str(path))
+    expected = whole_csv(data)
+    questions = Questions(columns=Columns())
+
+    whole, all_rows = in_ranges(path, form, 1 << 20, questions)
+    assert whole == expected
+    for size in sizes:
+        rows, overall = in_ranges(path, form, size, questions)
+        assert rows == expected
+        assert overall.kinds == all_rows.kinds
+
+
+@EASY
+@hypothesis.given(
+    rows=st.lists(
+        st.one_of(
+            st.dictionaries(
+                st.sampled_from("xy"), st.one_of(st.integers(), st.text(max_size=3))
+            ).map(lambda row: json.dumps(row, ensure_ascii=False)),
+            st.sampled_from(["", " ", "\r", "[1]", "{", '{"x": [1, 2]}', '{"x": {}}']),
+        ),
+        max_size=12,
+    ),
+    mark=st.booleans(),
+    ends=st.sampled_from(["\n", "\r\n"]),
+    last_end=st.booleans(),
+    size=st.integers(4, 60),
+)
+def test_any_cut_of_json_lines(tmp_path, rows, mark, ends, last_end, size):
+    data = MARK * mark + (ends.join(rows) + ends * last_end).encode()
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(data)
+    expected = whole_json(data)
+    questions = Questions(columns=Columns())
+
+    whole, all_rows = in_ranges(path, JsonForm(), 1 << 20, questions)
+    assert whole == expected
+    found, overall = in_ranges(path, JsonForm(), size, questions)
+    assert found == expected
+    assert overall.kinds == all_rows.kinds
+
+
+@EASY
+@hypothesis.given(
+    data=st.lists(st.sampled_from([b"a", b"\n", b"\r\n", "😀".encode(), b"\xff"])).map(b"".join),
+    start=st.integers(0, 30),
+    block_bytes=st.integers(1, 9),
+)
+def test_blocks_are_the_lines_and_their_places(tmp_path, data, start, block_bytes):
+    path = tmp_path / "m"
+    path.write_bytes(data)
+    places = [0]
+    for line in io.BytesIO(data):
+        places.append(places[-1] + len(line))
+    blocks = list(read_blocks(str(path), start, block_bytes))
+
+    starts = [number for block in blocks for number in block.starts[:-1]]
+    assert starts == [place for place in places[:-1] if place >= start]
+    ends = [number for block in blocks for number in block.starts[1:]]
+    assert ends == places[len(places) - len(ends) :]
+    lines = [line for block in blocks for line in block.lines]
+    encoded = [line.encode(errors="surrogateescape") for line in lines]
+    assert encoded == [data[begin:end] for begin, end in zip(starts, ends, strict=True)]
+    assert all(block.is_unicode for block in blocks) or b"\xff" in data
+
+
+ROWS = (
+    'image,label,note\na.jpg,cat,"so\nor, so"\n\nb.jpg,dog,\n,cat,x\nb.jpg,cat,"1\n2\n3"\nc.jpg,é\n'
+)
+
+
+@pytest.mark.parametrize("range_bytes", [4, 5, 7, 16, 33])
+def test_records_and_rejects_of_small_ranges(tmp_path, read_manifest, write, range_bytes):
+    source = ReadCsv(write(tmp_path / "m.csv", ROWS))
+    whole = read_manifest(source)
+    assert sorted(map(repr, read_manifest(source, range_bytes))) == sorted(map(repr, whole))
+    assert {element.source for element in whole} == {f"m.csv:{line}" for line in (2, 5, 6, 7, 10)}
+
+
+def test_what_is_left_out_lies_in_no_range(tmp_path, read_manifest, write):
+    path = write(tmp_path / "m.jsonl", '{"x": 1}\n' * 200)
+    with pytest.raises(ConfigError, match="--ignore-columns 'z' is not there; there are 'x'"):
+        read_manifest(ReadJsonl(path, ignore_columns=["z"]), 100)
