@@ -13,8 +13,10 @@ import tensorflow as tf
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_frames
+from beam_pipeline.dataset.shard_verification import shard_problems
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
+from beam_pipeline.running import progress
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,27 @@ def test_a_flipped_byte(dataset):
     name = shard(dataset).name
     assert any(f"{name}: sha256 is " in problem for problem in problems)
     assert any(f"{name}: record 3, at byte {offset}, is damaged" in each for each in problems)
+
+
+def test_worker_processes_find_the_same(dataset, monkeypatch):
+    offset, length = spans(dataset)[3]
+    data = bytearray(shard(dataset).read_bytes())
+    data[offset + length // 2] ^= 1
+    shard(dataset).write_bytes(data)
+    shard(dataset, 1).unlink()
+    in_this_process = verify(dataset)
+    monkeypatch.setattr("beam_pipeline.dataset.shard_parallelism._FEW_BYTES", 0)
+
+    assert len(in_this_process) == 3
+    assert verify(dataset) == in_this_process
+
+
+def test_the_progress_is_counted(whole, tmp_path):
+    info = beam_pipeline.open_dataset(str(whole))
+    for entry in info.splits["train"]:
+        problems = shard_problems(entry, str(whole), info.features, False, str(tmp_path))
+        assert problems == []
+    assert progress.counts(str(tmp_path)) == {"verify": 16}
 
 
 def test_a_truncated_shard(dataset):

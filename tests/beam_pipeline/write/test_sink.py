@@ -12,6 +12,8 @@ from apache_beam.metrics.metric import Lineage
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
 from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
@@ -49,6 +51,23 @@ def test_a_shard_is_framed_compressed_hashed_and_counted(tmp_path, compression):
     stored = frames.read_file(str(path), compressed=compression == "gzip")
     assert [frames.payload_of(frame) for _, frame in stored] == EXAMPLES
     assert data.startswith(b"\x1f\x8b") == (compression == "gzip")
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_shard_in_an_object_store(tmp_path, bucket, compression):
+    folder, _ = bucket
+    config = BuildConfig(output=folder, name="pets", compression=compression)
+    sink = split_sink(config, "train")
+    writer = sink.open_writer(f"{folder}/train", "00003-attempt")
+    for example in EXAMPLES:
+        writer.write(example)
+    data = storage.read_bytes(FileRef(path=writer.close()))
+
+    assert data == write(make_sink(tmp_path, compression), tmp_path).read_bytes()
+    assert (sink.file.sha256, sink.file.num_bytes) == (
+        hashlib.sha256(data).hexdigest(),
+        len(data),
+    )
 
 
 def test_the_bytes_of_a_gzip_shard_do_not_tell_when_it_was_written(tmp_path):
