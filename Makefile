@@ -19,11 +19,17 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
+# A file's tests stay in one process, for they share what they built; tests/conftest.py orders them.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+
+# Python keeps what it has compiled: tests start it again some thirty times.
+test test-slow: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow and not flink and not gpu' --numprocesses auto --dist loadfile
+	$(PYTEST) -m 'not slow and not flink and not gpu'
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m 'slow and not flink and not gpu'
+	$(PYTEST) -m 'slow and not flink and not gpu'
 
 check: $(READY)
 	$(BIN)/ruff format --check .

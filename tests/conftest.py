@@ -1,5 +1,6 @@
-"""Fixtures that several test folders share."""
+"""Fixtures that several test folders share, and how the suite runs in two processes."""
 
+import gc
 import hashlib
 import pickle
 from collections.abc import Callable, Iterator
@@ -18,6 +19,25 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
         monkeypatch.setenv(name, value)
     yield f"s3://{store.new_bucket()}", store
     store.close()
+
+
+# Their files take seconds each, all others far less.
+_LONG = ("tests/end_to_end", "tests/trainer")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files first: at the end, short ones keep both processes busy."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
+def pytest_collection_finish() -> None:
+    """Collects garbage less often: TensorFlow's and Beam's modules are a million objects.
+
+    Going through them again and again took a fifth of the suite's CPU time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture

@@ -119,6 +119,7 @@ def test_a_tar_of_images(shards, tmp_path, build_verified, read_by_id, kinds):
             assert record["license"] == (b"" if number % 2 else b"free")
 
 
+@pytest.mark.slow
 def test_the_same_bytes_from_another_place_and_in_worker_processes(
     shards, tmp_path, digests, two_processes, build_verified
 ):
@@ -136,7 +137,7 @@ def test_a_pattern_names_some_of_the_tars(shards, tmp_path, build_verified):
     assert {split: info.num_records(split) for split in info.splits} == {"train": 20}
 
 
-@pytest.mark.parametrize("suffix", ["wav", "flac"])
+@pytest.mark.parametrize("suffix", ["wav", pytest.param("flac", marks=pytest.mark.slow)])
 def test_a_tar_of_sounds(tmp_path, build_verified, read_by_id, suffix):
     sounds = {
         number: np.random.default_rng(number).integers(-9000, 9000, (80 + number, 1 + number % 2))

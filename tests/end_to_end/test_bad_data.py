@@ -237,6 +237,7 @@ def test_names_that_are_no_utf8(tmp_path, class_folders, command):
     (root / "d\udce9r").mkdir()
     (root / "dog/001.jpg").rename(root / "d\udce9r/001.jpg")
     output = tmp_path / "out"
+    # As a process: its output, too, must hold such names.
     done = command("beam_pipeline", "build", root, "--output", output, "--max-bad-fraction", "0.5")
     assert done.returncode == 0, done.stderr
     assert [each["reason"] for each in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2

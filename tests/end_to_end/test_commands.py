@@ -2,9 +2,48 @@
 
 import json
 
+import pytest
 from PIL import Image
 
+from beam_pipeline.cli import commands
 
+
+@pytest.fixture(scope="module")
+def built(class_folders, tmp_path_factory):
+    """A dataset's directory."""
+    folder = tmp_path_factory.mktemp("built")
+    class_folders(folder / "pets", each=6)
+    output = str(folder / "data")
+    arguments = ["--output", output, "--split", "train=0.6,test=0.4", "--num-shards", "2"]
+    assert commands.main(["build", str(folder / "pets"), *arguments]) == 0
+    return f"{output}/pets/1.0.0"
+
+
+def test_verify(built, command, tmp_path):
+    done = command("beam_pipeline", "verify", built, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "12 records in 4 shards of 2 splits: no problems" in done.stdout
+
+
+def test_show(built, command, tmp_path):
+    done = command("beam_pipeline", "show", built, "--images", "shown", "--limit", 2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "image/class/text" in done.stdout
+    images = sorted((tmp_path / "shown").iterdir())
+    assert len(images) == 4
+    assert all(str(path.name) in done.stdout for path in images)
+    for path in images:
+        Image.open(path).verify()
+
+
+def test_plan(class_folders, command, tmp_path):
+    done = command("beam_pipeline", "plan", class_folders(tmp_path / "pets"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "found folders" in done.stderr
+    assert "2 classes: cat, dog" in done.stdout
+
+
+@pytest.mark.slow
 def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
     class_folders(tmp_path / "pets", classes=("cat", "dog"), each=12)
 
@@ -17,21 +56,6 @@ def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
     directory = done.stdout.splitlines()[-1]
     assert directory == str(tmp_path / "data/pets/1.0.0")
     assert "2 classes: cat, dog" in done.stderr
-
-    done = command("beam_pipeline", "verify", directory, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "24 records in 4 shards of 2 splits: no problems" in done.stdout
-
-    done = command(
-        "beam_pipeline", "show", directory, "--images", "shown", "--limit", 2, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "image/class/text" in done.stdout
-    images = sorted((tmp_path / "shown").iterdir())
-    assert len(images) == 4
-    assert all(str(path.name) in done.stdout for path in images)
-    for path in images:
-        Image.open(path).verify()
 
     done = command(
         *("trainer", "train", "--data", "data/pets", "--output", "run", "--epochs", 1),
@@ -50,16 +74,20 @@ def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
     assert 0 <= evaluated["accuracy"] <= 1
 
 
-def test_wrong_usage_is_said_in_a_line_each(tmp_path, command):
-    for arguments, told in (
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["build", "nowhere", "--output", "out"], "nowhere"),
         (["build", ".", "--output", "out", "--num-shrads", "2"], "did you mean --num-shards?"),
         (["fly"], "invalid choice: 'fly'"),
-    ):
-        done = command("beam_pipeline", *arguments, cwd=tmp_path)
-        assert done.returncode == 2
-        assert done.stdout == ""
-        assert done.stderr.startswith("error: ")
-        assert told in done.stderr
-        assert "Traceback" not in done.stderr
-        assert not list(tmp_path.iterdir())
+    ],
+)
+def test_wrong_usage_is_said_in_a_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert commands.main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("error: ")
+    assert message in shown.err
+    assert "Traceback" not in shown.err
+    assert not list(tmp_path.iterdir())

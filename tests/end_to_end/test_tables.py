@@ -30,30 +30,41 @@ def passengers():
         yield number, survived, draw.choice([1, 2, 3]), name, sex, age, siblings, fare, port
 
 
-@pytest.fixture
-def table(tmp_path):
-    path = tmp_path / "titanic.csv"
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "titanic.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *passengers()])
     return path
 
 
-def test_a_table_with_gaps(table, tmp_path, capsys):
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in passengers()]
-    without_age = sum(row["Age"] == "" for row in rows)
+OPTIONS = ["--missing-numbers", "nan", "--split", "train=0.7,test=0.3"]
+
+
+@pytest.fixture(scope="module")
+def built(table, tmp_path_factory):
+    """The dataset's directory."""
+    output = tmp_path_factory.mktemp("data")
+    arguments = ["build", str(table), "--label-column", "Survived", *OPTIONS]
+    assert commands.main([*arguments, "--output", str(output)]) == 0
+    return str(output / "titanic/1.0.0")
+
+
+def test_plan_tells_of_gaps(table, capsys):
+    without_age = sum(row[COLUMNS.index("Age")] == "" for row in passengers())
     arguments = [str(table), "--label-column", "Survived"]
 
     assert commands.main(["plan", *arguments]) == 3
     assert "fill it, store nan by --missing-numbers nan, or leave" in capsys.readouterr().err
-    arguments += ["--missing-numbers", "nan", "--split", "train=0.7,test=0.3"]
-    assert commands.main(["plan", *arguments]) == 0
+    assert commands.main(["plan", *arguments, *OPTIONS]) == 0
     told = capsys.readouterr().out
     assert f"nan in {without_age} records" in told
     assert "feature SibSp: scalar float32, 0 to 2, nan in 6 records" in told
-    assert commands.main(["build", *arguments, "--output", str(tmp_path / "data")]) == 0
-    directory = capsys.readouterr().out.strip()
 
-    opened = trainer.open(directory)
+
+def test_gaps_are_stored_as_nan(built):
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in passengers()]
+    opened = trainer.open(built)
     stored = (record for split in ("train", "test") for record in opened.numpy(split))
     records = {int(record["PassengerId"]): record for record in stored}
     assert len(records) == ROWS
@@ -64,9 +75,12 @@ def test_a_table_with_gaps(table, tmp_path, capsys):
             np.testing.assert_array_equal(record[name], expected)
         assert record["Embarked"].decode() == row["Embarked"]
 
+
+@pytest.mark.slow
+def test_a_model_learns_from_gaps(built, tmp_path, capsys):
     run = str(tmp_path / "run")
     inputs = ["--target", "label", "--inputs", "Sex,Age,SibSp,Fare,Pclass"]
-    shared = ["--data", directory, "--quiet"]
+    shared = ["--data", built, "--quiet"]
     epochs = ["--epochs", "15", "--batch-size", "16", "--learning-rate", "0.01", "--seed", "1"]
     assert train(["train", *shared, *inputs, *epochs, "--output", run]) == 0
     assert train(["evaluate", *shared, "--run", run, "--split", "test"]) == 0
@@ -75,6 +89,7 @@ def test_a_table_with_gaps(table, tmp_path, capsys):
     assert result["accuracy"] > 0.95
 
 
+@pytest.mark.slow
 def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
     for split, prices in (("train", [1.5, 2, 2.5, 4]), ("test", ["", 3])):
         rows = "".join(f"{n},{price}\n" for n, price in enumerate(prices))

@@ -57,21 +57,28 @@ def labels(dataset, split):
     return Counter((record["id"], int(record["class"])) for record in dataset.numpy(split))
 
 
-def test_built_trained_and_evaluated(flowers, tmp_path, capsys):
+@pytest.fixture(scope="module")
+def built(flowers, tmp_path_factory):
+    """The dataset, for tests that only read it."""
+    output = str(tmp_path_factory.mktemp("out"))
+    assert commands.main(["build", str(flowers), "--output", output]) == 0
+    return beam_pipeline.open_dataset(f"{output}/flowers/1.0.0")
+
+
+def test_planned_built_and_shown(flowers, built, tmp_path, capsys):
     assert commands.main(["plan", str(flowers)]) == 0
     assert "feature class: class_label, 3 classes, none in some records" in capsys.readouterr().out
-    assert commands.main(["build", str(flowers), "--output", str(tmp_path)]) == 0
-    directory = capsys.readouterr().out.strip()
 
-    info = beam_pipeline.open_dataset(directory)
-    assert beam_pipeline.verify(info) == []
-    opened = trainer.open(directory)
+    assert beam_pipeline.verify(built) == []
+    opened = trainer.open(built.directory)
     for split in COUNTS:
         assert labels(opened, split) == expected(split)
-    assert commands.main(["show", directory, "--images", str(tmp_path / "drawn")]) == 0
-    capsys.readouterr()
+    assert commands.main(["show", built.directory, "--images", str(tmp_path / "drawn")]) == 0
 
-    shared = ["--data", directory, "--quiet"]
+
+@pytest.mark.slow
+def test_trained_and_evaluated(built, tmp_path, capsys):
+    shared = ["--data", built.directory, "--quiet"]
     run = str(tmp_path / "run")
     small = ["--batch-size", "8", "--image-size", "16", "--epochs", "1"]
     assert train(["train", *shared, "--output", run, *small]) == 0
@@ -94,31 +101,25 @@ def test_adopted_or_opened_as_they_lie(flowers, tmp_path):
     assert adopted.features["class"].default == bare.features["class"].default == -1
 
 
-def test_the_schema_of_the_built_declares_the_same(flowers, tmp_path):
-    def build(name, **options):
-        return beam_pipeline.build(
-            beam_pipeline.BuildConfig(
-                input=str(flowers), output=str(tmp_path), name=name, **options
-            )
+def test_the_schema_of_the_built_declares_the_same(flowers, built, tmp_path):
+    declared = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(flowers),
+            output=str(tmp_path),
+            schema=beam_pipeline.read_schema(f"{built.directory}/metadata.json"),
         )
-
-    inferred = build("inferred")
-    metadata = f"{inferred.directory}/metadata.json"
-    declared = build("declared", schema=beam_pipeline.read_schema(metadata))
-    assert declared.features == inferred.features
+    )
+    assert declared.features == built.features
     assert {split: len(list(shards)) for split, shards in declared.splits.items()} == {
-        split: len(list(shards)) for split, shards in inferred.splits.items()
+        split: len(list(shards)) for split, shards in built.splits.items()
     }
 
 
-def test_tfds_reads_lists_of_none_or_one(flowers, tmp_path):
+def test_tfds_reads_lists_of_none_or_one(built):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tfds = pytest.importorskip("tensorflow_datasets")
-        info = beam_pipeline.build(
-            beam_pipeline.BuildConfig(input=str(flowers), output=str(tmp_path))
-        )
-        builder = tfds.builder_from_directory(info.directory)
+        builder = tfds.builder_from_directory(built.directory)
         for split, count in COUNTS.items():
             read = list(tfds.as_numpy(builder.as_dataset(split=split)))
             assert len(read) == count

@@ -21,11 +21,12 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
     assert not modules_after(script) & {"tensorflow", "keras", "apache_beam", "numpy"}
 
 
-def test_using_it_loads_tensorflow_but_not_beam():
+def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
     modules = modules_after("import trainer; trainer.open; import trainer.commands")
 
     assert "tensorflow" in modules
     assert not modules & {"apache_beam", "beam_pipeline"}
+    assert "soundfile" not in modules, "it is imported where sound is decoded"
 
 
 def test_names_that_do_not_exist():

@@ -55,6 +55,7 @@ def test_fit_takes_as_many_steps_as_asked(make_plan, two_replicas):
     assert int(plan.optimizer.iterations.numpy()) == 16
 
 
+@pytest.mark.slow
 def test_batch_normalization_is_synchronized(make_plan, one_replica, two_replicas):
     def normalized():
         return keras.Sequential(

@@ -189,6 +189,7 @@ def test_unknown_options_suggest_the_near_one(capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     data = shutil.copytree(colors, tmp_path / "data")
     shard = next(data.glob("tiny-validation*"))
@@ -201,7 +202,7 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     assert "beam_pipeline verify" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("loop", ["custom", "fit"])
+@pytest.mark.parametrize("loop", ["custom", pytest.param("fit", marks=pytest.mark.slow)])
 def test_a_damaged_image_is_exit_3(colored_records, write_records, tmp_path, capsys, loop):
     records = [record | {"image": record.pop("image/encoded")} for record in colored_records(24)]
     records[5]["image"] = records[5]["image"][:100]
@@ -233,6 +234,7 @@ def test_an_unfinished_run_is_not_evaluated(finished, colors, tmp_path, capsys):
     assert "train --resume" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
     try:
         assert (

@@ -34,8 +34,8 @@ def trained(make_plan, one_replica, two_replicas):
     return get
 
 
-@pytest.mark.parametrize("clip_norm", [None, 0.2])
-@pytest.mark.parametrize("loop", ["custom", "fit"])
+@pytest.mark.parametrize("clip_norm", [None, pytest.param(0.2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", ["custom", pytest.param("fit", marks=pytest.mark.slow)])
 def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
     one, history_of_one = trained(loop, 1, clip_norm)
     two, history_of_two = trained(loop, 2, clip_norm)
@@ -45,6 +45,7 @@ def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
         assert other == pytest.approx(row, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_clipping_bites(trained):
     free, _ = trained("custom", 1)
     clipped, _ = trained("custom", 1, 0.2)
@@ -52,6 +53,7 @@ def test_clipping_bites(trained):
     assert np.abs(free - clipped).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip_norm", [None, 0.2])
 def test_fit_learns_what_the_custom_loop_learns(trained, clip_norm):
     custom, custom_history = trained("custom", 2, clip_norm)
@@ -84,6 +86,7 @@ def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica,
     assert np.abs(one - two).max() > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", ["custom", "fit"])
 def test_a_run_goes_on_at_an_epoch_as_if_it_had_not_stopped(trained, make_plan, one_replica, loop):
     whole, history = trained(loop, 1)
@@ -123,6 +126,7 @@ def test_the_small_model_learns_the_same_on_two_replicas(make_plan, one_replica,
     np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_regularization_counts_once_for_any_number_of_replicas(
     make_plan, one_replica, two_replicas
 ):

@@ -52,8 +52,7 @@ def declared_rows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("layout", ["csv", "jsonl"])
-@pytest.mark.parametrize("suffix", ["json", "yaml"])
+@pytest.mark.parametrize(("layout", "suffix"), [("csv", "yaml"), ("jsonl", "json")])
 def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layout, suffix):
     schema = tmp_path / f"schema.{suffix}"
     listed = [

@@ -118,7 +118,13 @@ SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = 
 }
 
 
-@pytest.fixture(params=SCHEMAS)
+# Raw bytes, lists of no fixed length, and several kinds at once; the others take as long again.
+QUICK = ("image and metadata", "sequence", "boxes", "raw image")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SCHEMAS]
+)
 def schema(request: pytest.FixtureRequest) -> str:
     """The name of each kind of record in turn, for `examples` and `expected_kinds`."""
     name: str = request.param

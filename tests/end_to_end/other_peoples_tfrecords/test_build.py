@@ -28,6 +28,7 @@ def test_every_example_is_written_as_it_is(
     assert all(each.bare for each in info.features)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes(
     tmp_path, digests, examples, write, two_processes, build_verified
 ):

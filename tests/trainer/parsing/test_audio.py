@@ -2,8 +2,6 @@
 
 import io
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -179,11 +177,3 @@ def test_what_is_no_sound_is_an_error(tmp_path, data):
 
     with pytest.raises(trainer.TrainerError, match="'audio' of a record is no sound"):
         list(dataset.numpy())
-
-
-def test_soundfile_is_imported_when_it_is_needed():
-    script = "import sys, trainer.dataset, trainer.opening; print('soundfile' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"

@@ -32,8 +32,9 @@ def _write(path, records):
             writer.write(tf.train.Example(features=features).SerializeToString())
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (5,), (1, 2, 2), ()])
-@pytest.mark.parametrize("beside_an_image", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "beside_an_image"), [((2, 3), False), ((5,), False), ((), False), ((2, 3), True)]
+)
 def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
     random = np.random.default_rng(0)
     arrays = {
@@ -203,16 +204,19 @@ def _drawn(draw, declared):
     return _feature(dtype, values)
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(file=files())
-def test_batches_are_the_records_one_by_one(tmp_path, file):
-    declared, records = file
-    _write(tmp_path / "a", records)
-    dataset = trainer.open(tmp_path / "a", features=declared)
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.slow)])
+def test_batches_are_the_records_one_by_one(tmp_path, count):
+    @settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(file=files())
+    def check(file):
+        declared, records = file
+        _write(tmp_path / "a", records)
+        _check_batches(trainer.open(tmp_path / "a", features=declared), declared, len(records))
+
+    check()
+
+
+def _check_batches(dataset, declared, num_records):
 
     (batch,) = dataset.batches(batch_size=9)
     one_by_one = list(dataset.numpy())
@@ -220,7 +224,7 @@ def test_batches_are_the_records_one_by_one(tmp_path, file):
     for name, column in batch.items():
         values = [record[name] for record in one_by_one]
         longest = [max(sizes) for sizes in zip(*map(np.shape, values), strict=True)]
-        assert column.shape.as_list() == [len(records), *longest]
+        assert column.shape.as_list() == [num_records, *longest]
         fill = -1 if declared[name]["kind"] == "class_label" else 0
         for row, value in zip(column.numpy(), values, strict=True):
             if not longest:

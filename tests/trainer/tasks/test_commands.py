@@ -49,7 +49,6 @@ def evaluate(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("kind", "more", "task", "metrics"),
     [
-        # Those marked slow are among the bare files below.
         pytest.param("image_metadata", [], "image_metadata", CLASSES, marks=pytest.mark.slow),
         pytest.param("audio", [], "audio_classification", CLASSES, marks=pytest.mark.slow),
         pytest.param(
@@ -69,11 +68,21 @@ def evaluate(tmp_path, capsys):
             "tabular_classification",
             CLASSES,
         ),
-        pytest.param("two numbers", [], "regression", NUMBERS),
+        pytest.param("two numbers", [], "regression", NUMBERS, marks=pytest.mark.slow),
         pytest.param(
-            "several labels", [], "tabular_classification", {"epoch", "loss", "f1", "exact"}
+            "several labels",
+            [],
+            "tabular_classification",
+            {"epoch", "loss", "f1", "exact"},
+            marks=pytest.mark.slow,
         ),
-        pytest.param("table", ["--task", "regression", "--inputs", "age"], "regression", NUMBERS),
+        pytest.param(
+            "table",
+            ["--task", "regression", "--inputs", "age"],
+            "regression",
+            NUMBERS,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):
@@ -93,11 +102,16 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
 @pytest.mark.parametrize(
     ("kind", "more", "task"),
     [
-        pytest.param("image_metadata", ["--image-size", "12"], "image_metadata"),
+        pytest.param(
+            "image_metadata",
+            ["--image-size", "12"],
+            "image_metadata",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("audio", [], "audio_classification", marks=pytest.mark.slow),
         pytest.param("text", [], "text_classification"),
-        pytest.param("sequence", [], "sequence_classification"),
-        pytest.param("table", ["--target", "y"], "tabular_classification"),
+        pytest.param("sequence", [], "sequence_classification", marks=pytest.mark.slow),
+        pytest.param("table", ["--target", "y"], "tabular_classification", marks=pytest.mark.slow),
     ],
 )
 def test_bare_files(kind, more, task, directory_of, train, evaluate, tmp_path):
@@ -124,6 +138,7 @@ def a_sound(number, label):
     return bytes(tf.audio.encode_wav(samples[:, None], 8000).numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("record", "more", "said"),
     [
@@ -132,7 +147,6 @@ def a_sound(number, label):
             ["--image-size", "16"],
             "task classification: from image (image) to label (class_label)",
             id="images",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             lambda number, label: {
@@ -184,6 +198,7 @@ def test_files_as_tutorials_write_them(
     assert evaluate(files)["num_records"] == 24
 
 
+@pytest.mark.slow
 def test_padding_is_fixed_as_asked(directory_of, train, tmp_path):
     train(directory_of("sequence"), "--pad", "sequence=4")
 
@@ -191,12 +206,14 @@ def test_padding_is_fixed_as_asked(directory_of, train, tmp_path):
     assert model.input_shape == (None, 4)
 
 
+@pytest.mark.slow
 def test_weights_of_zero_leave_no_loss(directory_of, train):
     weighed, _ = train(directory_of("table"), "--inputs", "age", "--sample-weight", "zero")
 
     assert weighed["loss"] == 0
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_vocabulary(directory_of, train, tmp_path):
     train(directory_of("text"))
     file = tmp_path / "run" / "task.json"
@@ -245,6 +262,7 @@ def model_fn(task):
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """`train` and `evaluate` on bare files: what a run knows of them, and what a user declares."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,19 +9,39 @@ import pytest
 from trainer.__main__ import main
 
 
+def run_command(name, data, run, *more):
+    """The exit code; training takes two steps."""
+    where = ["--data", str(data), "--output" if name == "train" else "--run", str(run)]
+    steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "8", "--seed", "1"]
+    return main([name, *where, "--devices", "cpu", *(steps if name == "train" else ()), *more])
+
+
 @pytest.fixture
 def command(tmp_path, capsys):
     """A function (command, file, more options) to (exit code, stdout, stderr), of two steps."""
 
     def run(name, file, *more):
-        where = ["--data", str(tmp_path / file), "--output" if name == "train" else "--run"]
-        steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "8", "--seed", "1"]
-        options = [name, *where, str(tmp_path / "run"), "--devices", "cpu"]
-        code = main([*options, *(steps if name == "train" else ()), *more])
+        code = run_command(name, tmp_path / file, tmp_path / "run", *more)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def weighed_run(tmp_path_factory, write_records):
+    """A folder with what was trained on, train.tfrecord, and the run."""
+    folder = tmp_path_factory.mktemp("weighed")
+    write_records(folder / "train.tfrecord", sequences([1, 8, 2, 5] * 4))
+    weight = ["--sample-weight", "weight"]
+    assert run_command("train", folder / "train.tfrecord", folder / "run", *weight) == 0
+    return folder
+
+
+@pytest.fixture
+def trained(weighed_run, tmp_path):
+    """Leaves what `weighed_run` holds in `tmp_path`."""
+    shutil.copytree(weighed_run, tmp_path, dirs_exist_ok=True)
 
 
 def sequences(lengths):
@@ -40,46 +61,41 @@ OF_ONE = pytest.param(sequences([3]), id="one record")
 
 
 @pytest.mark.parametrize("records", [OF_FIVE, OF_ONE])
-def test_a_run_knows_what_its_inputs_are(records, command, tmp_path, write_records):
-    write_records(tmp_path / "train.tfrecord", sequences([1, 8, 2, 5] * 4))
+def test_a_run_knows_what_its_inputs_are(records, command, trained, tmp_path, write_records):
     write_records(tmp_path / "test.tfrecord", records)
-    assert command("train", "train.tfrecord")[0] == 0
 
     code, out, err = command("evaluate", "test.tfrecord")
 
     assert code == 0, err
     assert json.loads(out)["num_records"] == len(records)
-    assert [each["name"] for each in described(tmp_path / "run")] == ["sequence", "label"]
+    assert [each["name"] for each in described(tmp_path / "run")] == ["sequence", "label", "weight"]
 
 
-def test_a_resumed_run_knows_them_too_and_its_weight(command, tmp_path, write_records):
-    write_records(tmp_path / "a.tfrecord", sequences([1, 8, 2, 5] * 4))
-    weighed = ["--sample-weight", "weight"]
-    assert command("train", "a.tfrecord", *weighed)[0] == 0
+@pytest.mark.slow
+def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path, write_records):
     before = described(tmp_path / "run")
-    write_records(tmp_path / "a.tfrecord", sequences([5] * 16))
+    write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
 
-    code, _, err = command("train", "a.tfrecord", *weighed, "--resume", "--epochs", "2")
+    weighed = ["--sample-weight", "weight"]
+    code, _, err = command("train", "train.tfrecord", *weighed, "--resume", "--epochs", "2")
 
     assert code == 0, err
     assert described(tmp_path / "run") == before
     assert [each["name"] for each in before] == ["sequence", "label", "weight"]
 
 
-def test_evaluation_needs_no_weight(command, tmp_path, write_records):
+def test_evaluation_needs_no_weight(command, trained, tmp_path, write_records):
     records = sequences([1, 8, 2, 5] * 4)
-    write_records(tmp_path / "train.tfrecord", records)
     without = [{"sequence": each["sequence"], "label": each["label"]} for each in records]
     write_records(tmp_path / "test.tfrecord", without)
-    assert command("train", "train.tfrecord", "--sample-weight", "weight")[0] == 0
 
     assert command("evaluate", "test.tfrecord")[0] == 0
 
 
-def test_an_earlier_run_that_has_not_recorded_its_features(command, tmp_path, write_records):
-    write_records(tmp_path / "train.tfrecord", sequences([1, 8, 2, 5] * 4))
+def test_an_earlier_run_that_has_not_recorded_its_features(
+    command, trained, tmp_path, write_records
+):
     write_records(tmp_path / "test.tfrecord", sequences([5] * 4))
-    assert command("train", "train.tfrecord")[0] == 0
     file = tmp_path / "run" / "task.json"
     task = json.loads(file.read_text())
     del task["features"]
@@ -92,6 +108,7 @@ def test_an_earlier_run_that_has_not_recorded_its_features(command, tmp_path, wr
     assert "trained on a sequence of int64, of any length; give data of the same" in err
 
 
+@pytest.mark.slow
 def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
     command, tmp_path, directory_of
 ):
@@ -113,10 +130,10 @@ def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
         ),
     ],
 )
-def test_records_of_another_kind_are_refused(records, message, command, tmp_path, write_records):
-    write_records(tmp_path / "train.tfrecord", sequences([1, 8, 2, 5] * 4))
+def test_records_of_another_kind_are_refused(
+    records, message, command, trained, tmp_path, write_records
+):
     write_records(tmp_path / "test.tfrecord", records)
-    assert command("train", "train.tfrecord")[0] == 0
 
     code, _, err = command("evaluate", "test.tfrecord")
 
@@ -129,18 +146,18 @@ DECLARED = {
     "sequence": {"kind": "sequence", "dtype": "int64"},
     "label": {"kind": "class_label", "classes": ["even", "odd"]},
 }
+WEIGHT = {"kind": "scalar", "dtype": "float32", "default": 1}
 AS_LIST = [{"name": name, **each} for name, each in DECLARED.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [
         pytest.param(DECLARED, id="by name"),
-        pytest.param(AS_LIST, id="a list", marks=pytest.mark.slow),
-        pytest.param(
-            {"format_version": 1, "features": AS_LIST}, id="metadata.json", marks=pytest.mark.slow
-        ),
-        pytest.param({"features": DECLARED}, id="metadata.json by name", marks=pytest.mark.slow),
+        pytest.param(AS_LIST, id="a list"),
+        pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
+        pytest.param({"features": DECLARED}, id="metadata.json by name"),
     ],
 )
 def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write_records):
@@ -158,12 +175,10 @@ def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write
     assert command("evaluate", "a.tfrecord", *declared)[0] == 0
 
 
-def test_evaluation_may_declare_another_key(command, tmp_path, write_records):
+def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_records):
     records = sequences([1, 8, 2, 5] * 4)
-    write_records(tmp_path / "train.tfrecord", records)
     renamed = [{"ids": each["sequence"], "label": each["label"]} for each in records]
     write_records(tmp_path / "test.tfrecord", renamed)
-    assert command("train", "train.tfrecord")[0] == 0
     ids = {"kind": "sequence", "dtype": "int64", "key": "ids"}
     schema = {"sequence": ids, "label": {"kind": "class_label"}}
     (tmp_path / "schema.json").write_text(json.dumps(schema))
@@ -216,9 +231,15 @@ def test_a_weight_that_some_records_lack(command, tmp_path, write_records):
 
     assert code == 2
     assert "weight (sequence of float32) is not one number a record" in err
-    weight = {"kind": "scalar", "dtype": "float32", "default": 1}
-    assert json.dumps({"weight": weight}) in err
-    (tmp_path / "schema.json").write_text(json.dumps({**DECLARED, "weight": weight}))
+    assert json.dumps({"weight": WEIGHT}) in err
+
+
+@pytest.mark.slow
+def test_a_weight_with_a_default(command, tmp_path, write_records):
+    records = sequences([1, 8, 2, 5] * 4)
+    del records[3]["weight"]
+    write_records(tmp_path / "a.tfrecord", records)
+    (tmp_path / "schema.json").write_text(json.dumps({**DECLARED, "weight": WEIGHT}))
     declared = ["--schema", str(tmp_path / "schema.json")]
     assert command("train", "a.tfrecord", "--sample-weight", "weight", *declared)[0] == 0
 
@@ -227,6 +248,7 @@ def raw_squares(sizes):
     return [{"image": bytes(4 * size * size), "label": 0} for size in sizes]
 
 
+@pytest.mark.slow
 def test_what_was_guessed_is_declared_by_a_schema(command, tmp_path, write_records, caplog):
     write_records(tmp_path / "a.tfrecord", raw_squares([8] * 8))
 

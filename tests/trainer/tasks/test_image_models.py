@@ -48,6 +48,7 @@ def test_an_application_has_its_preprocessing_inside(mobilenet):
     np.testing.assert_allclose(mobilenet(pixels / 255), head(backbone(prepared)), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
     mobilenet.save(tmp_path / "model.keras")
     image = np.random.default_rng(1).random((1, 32, 32, 3), "float32")

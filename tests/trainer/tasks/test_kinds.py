@@ -35,14 +35,6 @@ KINDS = (
 )
 
 
-def kinds(chosen, quick):
-    """The parameter `kind`; those that are not quick are tested with the slow tests."""
-    marks = {kind: [] if kind in quick else [pytest.mark.slow] for kind in chosen}
-    return pytest.mark.parametrize(
-        "kind", [pytest.param(kind, marks=mark) for kind, mark in marks.items()]
-    )
-
-
 @pytest.fixture(scope="module")
 def dataset_of(directory_of):
     return lambda kind: trainer.open(directory_of(kind))
@@ -124,15 +116,10 @@ def trained(make_kind_plan, dataset_of, one_replica, two_replicas):
     return get
 
 
-@pytest.mark.parametrize(
-    ("loop", "replicas"),
-    [
-        pytest.param("fit", 2),
-        pytest.param("custom", 2, marks=pytest.mark.slow),
-        pytest.param("fit", 1, marks=pytest.mark.slow),
-    ],
-)
-@kinds(KINDS, quick=("sequence", "table"))
+# Of images, test_main.py's quick tests hold loops and replicas together.
+@pytest.mark.slow
+@pytest.mark.parametrize(("loop", "replicas"), [("fit", 2), ("custom", 2), ("fit", 1)])
+@pytest.mark.parametrize("kind", KINDS)
 def test_loops_and_replicas_agree(kind, trained, loop, replicas):
     _, history, evaluation = trained(kind, "custom", 1)
     _, other_history, other_evaluation = trained(kind, loop, replicas)
@@ -141,8 +128,8 @@ def test_loops_and_replicas_agree(kind, trained, loop, replicas):
     assert other_evaluation == pytest.approx(evaluation, rel=1e-3, abs=1e-4)
 
 
-# Of the others the quick tests of the commands load models.
-@kinds(KINDS, quick=("sequence", "table"))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     plan, _, evaluation = trained(kind, "fit", 2)
     RunDirectory(tmp_path).save_model(plan.model, tmp_path / "model.keras")
@@ -163,7 +150,8 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     }
 
 
-@kinds(KINDS, quick=("table",))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     _, expected, _ = trained(kind, "custom", 1)
     keras.config.set_dtype_policy("mixed_bfloat16")
@@ -175,9 +163,20 @@ def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     assert run(plan)["loss"] == pytest.approx(expected["loss"], rel=0.2)
 
 
-@kinds(("sequence", "series", "tags", "text", "audio"), quick=("sequence", "series", "audio"))
-def test_what_pads_changes_nothing(kind, trained, dataset_of):
-    plan, _, _ = trained(kind, "custom", 1)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "sequence",
+        "audio",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("series", "tags", "text")),
+    ],
+)
+def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of):
+    plan = make_kind_plan(kind, one_replica)
+    random = np.random.default_rng(0)  # no bias is 0, as those of a new model are
+    plan.model.set_weights(
+        [each + random.uniform(0, 0.1, each.shape) for each in plan.model.get_weights()]
+    )
 
     def outputs(batch_size):
         batches = evaluation_batches(plan.task, dataset_of(kind), "test", batch_size=batch_size)
@@ -188,7 +187,8 @@ def test_what_pads_changes_nothing(kind, trained, dataset_of):
     np.testing.assert_allclose(outputs(13), outputs(1), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("loop", ["custom", pytest.param("fit", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
 def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replicas):
     calls = []
 

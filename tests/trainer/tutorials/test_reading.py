@@ -16,8 +16,10 @@ def _opened(files, tutorial, how):
     return trainer.open(files, features=features)
 
 
-@pytest.mark.parametrize("how", ["inferred", "declared", "specs"])
-@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize(
+    ("compression", "how"),
+    [("", "inferred"), ("", "declared"), ("", "specs"), ("GZIP", "inferred")],
+)
 def test_numpy_arrays_are_what_went_in(tmp_path, tutorial, write_tutorial, how, compression):
     dataset = _opened(write_tutorial(tmp_path, tutorial, compression), tutorial, how)
 
@@ -32,7 +34,14 @@ def test_numpy_arrays_are_what_went_in(tmp_path, tutorial, write_tutorial, how, 
             np.testing.assert_array_equal(record[name], value, name)
 
 
-@pytest.mark.parametrize("how", ["inferred", "declared", "specs"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "inferred",
+        pytest.param("declared", marks=pytest.mark.slow),
+        pytest.param("specs", marks=pytest.mark.slow),
+    ],
+)
 def test_batches_are_the_records_side_by_side(tmp_path, tutorial, write_tutorial, how):
     dataset = _opened(write_tutorial(tmp_path, tutorial), tutorial, how)
 

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import trainer
@@ -9,6 +10,7 @@ import trainer
 NUM_CLASSES = 3
 
 
+@pytest.mark.slow
 def test_training_by_fit_and_by_hand(tmp_path, tutorial, write_tutorial):
     dataset = trainer.open(write_tutorial(tmp_path, tutorial))
     batches = dataset.batches(
