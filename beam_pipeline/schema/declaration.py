@@ -1,4 +1,4 @@
-"""A schema that a user declares: `--schema FILE`."""
+"""Schemas declared by users: `--schema FILE`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,11 @@ _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 def read_schema(path: str) -> tuple[Feature, ...]:
     """The schema in a JSON or YAML file.
 
-    It holds metadata.json's `features`, all of a metadata.json, or a mapping from name to
-    `{"kind": …}` or to a kind alone.
+    It holds the `features` of a metadata.json, a whole metadata.json, or a mapping from name to
+    `{"kind": …}` or to a kind.
 
     Raises:
-        ConfigError: The file cannot be read, or declares what cannot be.
+        ConfigError: The file cannot be read, or a declaration is invalid.
     """
     try:
         text = storage.read_text(storage.absolute(path))
@@ -59,17 +59,17 @@ def read_schema(path: str) -> tuple[Feature, ...]:
 
 
 def parse_schema(data: Any) -> tuple[Feature, ...]:
-    """The schema that JSON or YAML states, as `read_schema` takes it.
+    """The schema in parsed JSON or YAML, as for `read_schema`.
 
     Raises:
-        ConfigError: It declares what cannot be; the message names the feature.
+        ConfigError: A declaration is invalid; the message names the feature.
     """
     if isinstance(data, Mapping) and isinstance(data.get("features"), list):
         data = data["features"]
     if isinstance(data, Mapping):
         entries: Sequence[Any] = [
             {
-                "name": str(name) if type(name) is int else name,  # a column of pandas's
+                "name": str(name) if type(name) is int else name,  # a column name of pandas
                 **({"kind": entry} if isinstance(entry, str) else entry or {}),
             }
             for name, entry in data.items()
@@ -77,20 +77,22 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     elif isinstance(data, list):
         entries = data
     else:
-        raise ConfigError(f"it holds {str(data)[:80]!r}; list the features, such as {_EXAMPLE}")
+        raise ConfigError(
+            f"it holds {str(data)[:80]!r}; give a list of features such as {_EXAMPLE}"
+        )
     listed = [entry for entry in entries if isinstance(entry, Mapping)]
     if len(listed) < len(entries) or not listed:
-        raise ConfigError(f"a feature is an object such as {_EXAMPLE}; write each so")
+        raise ConfigError(f"every feature must be an object such as {_EXAMPLE}")
     with_image = any(entry.get("name") == "image" for entry in listed)
     features = tuple(_feature(entry, with_image) for entry in listed)
     names = [feature.name for feature in features]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise ConfigError(f"feature {min(twice)!r} is declared twice; leave one")
+        raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")
     return features
 
 
 def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
-    """`schema` with the tokens that a tokenizer makes of each text, where they are not declared."""
+    """`schema` with the tokens of each text, unless they are declared."""
     declared = {feature.name for feature in schema}
     names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
     return (*schema, *(tokens_feature(name) for name in names if name not in declared))
@@ -99,13 +101,13 @@ def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
 def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
     name, kind = entry.get("name"), entry.get("kind")
     if not isinstance(name, str) or not name:
-        raise ConfigError(f"{dict(entry)} has no name; write it as {_EXAMPLE}")
+        raise ConfigError(f"{dict(entry)} has no name; write it like {_EXAMPLE}")
     if kind not in KINDS:
         raise ConfigError(f"feature {name!r} has the kind {kind!r}; choose from {', '.join(KINDS)}")
     known = set(Feature.__dataclass_fields__)
     if unknown := sorted(set(entry) - known):
         raise ConfigError(
-            f"feature {name!r} has the unknown field {unknown[0]!r}; there are "
+            f"feature {name!r} has the unknown field {unknown[0]!r}; the fields are "
             f"{', '.join(sorted(known))}"
         )
     dtype = _dtype(name, kind, entry)
@@ -133,11 +135,11 @@ def _check_classes(name: str, classes: Any) -> None:
     if not isinstance(classes, list | tuple) or any(
         isinstance(each, list | dict) or each is None for each in classes
     ):
-        raise ConfigError(f"feature {name!r} has the classes {classes!r}; list their names")
+        raise ConfigError(f"feature {name!r} has the classes {classes!r}; give a list of names")
     if truths := [each for each in classes if isinstance(each, bool)]:
         raise ConfigError(
-            f"feature {name!r} has the class {truths[0]}, which is what YAML makes of yes, no, on, "
-            "off, true and false; put class names in quotes"
+            f"feature {name!r} has the class {truths[0]}, since YAML reads yes, no, on, "
+            "off, true and false as booleans; put class names in quotes"
         )
     names = list(map(str, classes))
     if twice := {each for each in names if names.count(each) > 1}:
@@ -147,18 +149,18 @@ def _check_classes(name: str, classes: Any) -> None:
 def _check_range(name: str, entry: Mapping[str, Any]) -> None:
     limits = [entry[limit] for limit in ("minimum", "maximum") if entry.get(limit) is not None]
     if any(isinstance(limit, bool) or not isinstance(limit, int | float) for limit in limits):
-        raise ConfigError(f"feature {name!r} is limited to {limits!r}; give numbers")
+        raise ConfigError(f"feature {name!r} has the limits {limits!r}; give numbers")
     if limits != sorted(limits):
         raise ConfigError(
-            f"feature {name!r} has the minimum {limits[0]} above its maximum {limits[1]}; turn them"
+            f"feature {name!r} has the minimum {limits[0]} above its maximum {limits[1]}; swap them"
         )
 
 
 def _check_default(name: str, kind: str, shape: Sequence[int | None], default: Any) -> None:
     if default is not None and (default != -1 or kind != "class_label" or shape):
         raise ConfigError(
-            f"feature {name!r} of kind {kind!r} has the default {default!r}; only the class label "
-            "of a record has one, -1 for none: leave it out"
+            f"feature {name!r} of kind {kind!r} has the default {default!r}; only a class label "
+            "may have one, -1 for none: leave it out"
         )
 
 
@@ -190,12 +192,12 @@ def _shape(name: str, kind: str, entry: Mapping[str, Any]) -> tuple[int | None, 
     if valid and kind in ("scalar", "text", "bytes"):
         valid = not shape
     if not valid:
-        wanted = {
+        expected = {
             "tensor": "its sizes, such as [28, 28]",
-            "sequence": "[null], or [null, k] for rows of k",
-            "class_label": "[], or [null] where a record has several",
+            "sequence": "[null], or [null, k] for rows of k values",
+            "class_label": "[], or [null] if records may have several",
         }.get(kind, f"{list(_SHAPES.get(kind, ()))}, or leave it out")
         raise ConfigError(
-            f"feature {name!r} of kind {kind!r} has the shape {shape!r}; give {wanted}"
+            f"feature {name!r} of kind {kind!r} has the shape {shape!r}; give {expected}"
         )
     return tuple(shape)

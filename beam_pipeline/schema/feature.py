@@ -1,6 +1,6 @@
-"""What a dataset's records are made of: one `Feature` a name, as metadata.json lists them.
+"""The features of a dataset's records, as metadata.json lists them.
 
-The trainer reads the same JSON; this module is the writer's side of it.
+The trainer reads the same JSON; this module writes it.
 """
 
 import dataclasses
@@ -18,11 +18,11 @@ KINDS = (
     "audio",
     "bytes",
 )
-# NumPy's numbers that an int64 list holds without loss.
+# NumPy dtypes that an int64 list holds without loss.
 STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
-# Zero says something here.
+# Fields in which zero is a value.
 _NUMBERS = frozenset({"minimum", "maximum", "default"})
 
 
@@ -31,25 +31,24 @@ class Feature:
     """One feature of the records, as in metadata.json's `features`.
 
     Attributes:
-        name: The record's own name for it; what the trainer calls it.
+        name: In records, and in the trainer.
         kind: One of KINDS.
-        dtype: What the trainer yields: "uint8", "int64", "float32", "string"; of a tensor with
-            encoding "bytes" any of NumPy's numbers; "bytes" for a scalar that is no text.
-        shape: Its shape there; None where it varies: images all of one size have that.
-        key: The key in the Example; of an image and of boxes, the key or prefix that
-            docs/format.md gives.
+        dtype: In the trainer: "uint8", "int64", "float32", "string"; of a tensor with
+            encoding "bytes" any of NumPy's numbers; "bytes" for a scalar that is not text.
+        shape: In the trainer; None where it varies. Images of equal size have that size.
+        key: The key in the Example, or the prefix of the keys (docs/format.md).
         format: Of an image: "jpeg", "png", or "mixed"; of audio: "wav", "flac", "ogg", "mixed".
-        encoding: Of a tensor: "bytes" where it is stored as one raw value, little-endian, in
-            C order; "" as a list. Of bare boxes: "flat", one list of four numbers a box.
-        bare: Stored under `key` alone, without the keys that docs/format.md puts beside it: a
-            record that others wrote.
-        sample_rate: Of audio: samples a second; 0 where records differ.
-        minimum, maximum: What values a user's schema allows.
+        encoding: Of a tensor: "bytes" if it is stored as one raw value, little-endian, in
+            C order; "" for a list. Of bare boxes: "flat", one list with four numbers per box.
+        bare: Stored under `key` alone, without the additional keys in docs/format.md, as in
+            existing TFRecords.
+        sample_rate: Of audio: samples per second; 0 where records differ.
+        minimum, maximum: The range of values that a declared schema allows.
         classes: Of a class label or boxes: the names, in the order of their numbers.
-        label_offset: What is added to a class's number where it is stored.
+        label_offset: Added to a class number when it is stored.
         attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
-        keypoints: Of boxes: points a box, 0 for none.
-        default: -1 where a record may lack its class label; others have no default.
+        keypoints: Of boxes: points per box, 0 for none.
+        default: -1 for a class label that records may lack; else None.
     """
 
     name: str
@@ -71,16 +70,16 @@ class Feature:
 
     @property
     def is_fraction(self) -> bool:
-        """Whether it is one float32 number a record, for which NaN may stand."""
+        """Whether it is one float32 number per record, which may be NaN."""
         return (self.kind, self.dtype) == ("scalar", "float32")
 
     @property
     def may_lack_key(self) -> bool:
-        """Whether records that others wrote may be without its key."""
+        """Whether records of existing TFRecords may lack its key."""
         return self.bare and self.default is not None
 
     def to_json(self) -> dict[str, Any]:
-        """The feature as metadata.json holds it; what is empty is left out."""
+        """The feature as in metadata.json, without empty fields."""
         required = {"name", "kind", "dtype", "shape", "key"}
         if self.kind == "boxes":
             required.add("label_offset")
@@ -92,23 +91,23 @@ class Feature:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The feature that `to_json` gave."""
+        """The feature from the JSON of `to_json`."""
         tuples = {name: tuple(data[name]) for name in ("shape", "classes") if name in data}
         return cls(**{**data, **tuples})
 
 
 def tokens_feature(name: str) -> Feature:
-    """The numbers that a tokenizer makes of a text: any number of them."""
+    """The feature of a text's tokens: a sequence of numbers."""
     return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
 
 
 def usual_key(name: str, kind: str, *, with_image: bool) -> str:
-    """The key in the Example of a feature that this project writes (docs/format.md).
+    """The default key of a feature in the Example (docs/format.md).
 
     Args:
         name: The feature's.
         kind: One of KINDS.
-        with_image: Whether the records have a feature "image", beside which the label lies.
+        with_image: Whether the records have a feature "image", which decides the key of "label".
     """
     match kind:
         case "image" | "audio":

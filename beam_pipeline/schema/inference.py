@@ -1,4 +1,4 @@
-"""From what was observed of the records to their schema."""
+"""Infers the schema of records from their statistics."""
 
 import dataclasses
 import functools
@@ -15,9 +15,9 @@ from beam_pipeline.schema.feature import (
 )
 from beam_pipeline.schema.observation import Observed
 
-# A tensor of more values is stored as one raw value: parsing a list costs by the number.
+# A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256
-# No value stands for "missing" in these.
+# These dtypes have no value for "missing".
 _NEEDED = frozenset({"image", "audio", "int64", "float32", "bytes", "array", "strings"})
 
 
@@ -27,26 +27,28 @@ def infer(
     num_records: int,
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
-    """The schema of `num_records` records whose features were `observed`.
+    """The schema of `num_records` records.
 
     Args:
-        observed: What was seen, by feature name.
-        num_records: Records seen in all.
-        declared: Class names in their order, by feature, where layout or user declare them.
+        observed: Statistics by feature name.
+        num_records: Of the dataset.
+        declared: Class names in order, by feature, if layout or user declare them.
 
     Raises:
-        DataError: A feature holds values of several types, is missing in some of the
-            records though it has no value for "missing", or has undeclared classes where
-            the classes are declared.
+        DataError: A feature has values of several types, is missing in some
+            records though its type has no value for "missing", or has undeclared classes although
+            classes are declared.
     """
     return tuple(
-        _infer_feature(name, seen, num_records, tuple(declared.get(name, ())), "image" in observed)
-        for name, seen in sorted(observed.items(), key=_usual_order)
+        _infer_feature(
+            name, statistics, num_records, tuple(declared.get(name, ())), "image" in observed
+        )
+        for name, statistics in sorted(observed.items(), key=_usual_order)
     )
 
 
 def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
-    """`schema` with a tokenizer's tokens as sequences, also where all are equally many."""
+    """`schema` with tokens as sequences, even if all records have equally many."""
     features = tuple(schema)
     tokens = {f"{feature.name}/tokens" for feature in features if feature.kind == "text"}
     return tuple(
@@ -62,18 +64,18 @@ def complete(
     observed: Mapping[str, Observed],
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
-    """The schema that a user declared, with what only the records tell.
+    """A declared schema, completed from the statistics of the records.
 
-    That is the classes where the schema names none, the formats of images and sounds, and
-    their sizes where all agree.
+    These give the classes if the schema names none, the formats of images and audio, and
+    their sizes if all are equal.
 
     Args:
-        schema: What was declared; every record fits it.
-        observed: What was seen, by feature name.
-        declared: Class names in their order, by feature, where layout or user declare them.
+        schema: The declared schema, which every record fits.
+        observed: Statistics by feature name.
+        declared: Class names in order, by feature, if layout or user declare them.
 
     Raises:
-        DataError: Classes that are not declared.
+        DataError: There are undeclared classes.
     """
     return tuple(
         _complete_feature(feature, observed.get(feature.name, Observed()), declared)
@@ -82,78 +84,85 @@ def complete(
 
 
 def _complete_feature(
-    feature: Feature, seen: Observed, declared: Mapping[str, Iterable[str]]
+    feature: Feature, statistics: Observed, declared: Mapping[str, Iterable[str]]
 ) -> Feature:
-    if seen.lists:
-        return stored_inference.complete_feature(feature, seen, declared.get(feature.name, ()))
+    if statistics.lists:
+        return stored_inference.complete_feature(
+            feature, statistics, declared.get(feature.name, ())
+        )
     match feature.kind:
         case "image":
-            return dataclasses.replace(feature, format=_format(seen), shape=_image_shape(seen))
+            return dataclasses.replace(
+                feature, format=_format(statistics), shape=_image_shape(statistics)
+            )
         case "audio":
             return dataclasses.replace(
-                feature, format=_format(seen), shape=_shape(seen), sample_rate=_sample_rate(seen)
+                feature,
+                format=_format(statistics),
+                shape=_shape(statistics),
+                sample_rate=_sample_rate(statistics),
             )
         case "class_label" | "boxes":
             names = feature.classes or tuple(declared.get(feature.name, ()))
-            classes = _class_order(feature.name, seen.classes, names)
-            attributes = feature.attributes or dict(sorted(seen.attributes.items()))
+            classes = _class_order(feature.name, statistics.classes, names)
+            attributes = feature.attributes or dict(sorted(statistics.attributes.items()))
             return dataclasses.replace(
                 feature,
                 classes=classes,
                 attributes=attributes if feature.kind == "boxes" else {},
-                keypoints=feature.keypoints or seen.keypoints,
+                keypoints=feature.keypoints or statistics.keypoints,
             )
     return feature
 
 
 def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
     usual = ("image", "audio", "label", "boxes")
-    name, seen = item
-    if seen.lists:  # other people's Examples have no usual names
+    name, statistics = item
+    if statistics.lists:  # existing TFRecords have no usual names
         return (0, name)
     return (usual.index(name) if name in usual else len(usual), name)
 
 
 def _infer_feature(
-    name: str, seen: Observed, num_records: int, declared: tuple[str, ...], with_image: bool
+    name: str, statistics: Observed, num_records: int, declared: tuple[str, ...], with_image: bool
 ) -> Feature:
-    if seen.lists:
-        return stored_inference.infer_feature(name, seen, num_records, declared)
-    dtype = _one_dtype(name, seen)
-    missing = num_records - seen.dtypes.total()
+    if statistics.lists:
+        return stored_inference.infer_feature(name, statistics, num_records, declared)
+    dtype = _one_dtype(name, statistics)
+    missing = num_records - statistics.dtypes.total()
     if missing and dtype in _NEEDED:
         raise DataError(
-            f"feature {name!r} is missing in {missing} of {num_records} records; give every "
+            f"feature {name!r} is missing in {missing:,} of {num_records:,} records; give every "
             "record a value, or leave the column out"
         )
     feature = functools.partial(_feature, name, with_image)
     match dtype:
         case "image":
-            return feature("image", "uint8", _image_shape(seen), format=_format(seen))
+            return feature("image", "uint8", _image_shape(statistics), format=_format(statistics))
         case "audio":
             return feature(
                 "audio",
                 "float32",
-                _shape(seen),
-                format=_format(seen),
-                sample_rate=_sample_rate(seen),
+                _shape(statistics),
+                format=_format(statistics),
+                sample_rate=_sample_rate(statistics),
             )
         case "class_label" | "class_labels":
             shape = () if dtype == "class_label" else (None,)
-            classes = _class_order(name, seen.classes, declared)
+            classes = _class_order(name, statistics.classes, declared)
             return feature("class_label", "int64", shape, classes=classes)
         case "boxes":
             return feature(
                 "boxes",
                 "float32",
                 (None, 4),
-                classes=_class_order(name, seen.classes, declared),
+                classes=_class_order(name, statistics.classes, declared),
                 label_offset=1,
-                attributes=dict(sorted(seen.attributes.items())),
-                keypoints=seen.keypoints,
+                attributes=dict(sorted(statistics.attributes.items())),
+                keypoints=statistics.keypoints,
             )
         case "array":
-            return _array(name, seen)
+            return _array(name, statistics)
         case "strings":
             return feature("sequence", "string", (None,))
         case "string":
@@ -176,38 +185,38 @@ def _feature(
     return Feature(name=name, kind=kind, dtype=dtype, shape=shape, key=key, **facts)  # type: ignore[arg-type]
 
 
-def _format(seen: Observed) -> str:
-    return next(iter(seen.formats)) if len(seen.formats) == 1 else "mixed"
+def _format(statistics: Observed) -> str:
+    return next(iter(statistics.formats)) if len(statistics.formats) == 1 else "mixed"
 
 
-def _shape(seen: Observed) -> tuple[int | None, ...]:
+def _shape(statistics: Observed) -> tuple[int | None, ...]:
     """The sizes by axis, None where records differ."""
-    axes = (seen.sizes[axis] for axis in sorted(seen.sizes))
+    axes = (statistics.sizes[axis] for axis in sorted(statistics.sizes))
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)
 
 
-def _image_shape(seen: Observed) -> tuple[int | None, ...]:
-    """(height, width, channels); height and width where all records agree in both."""
-    shape = _shape(seen)
+def _image_shape(statistics: Observed) -> tuple[int | None, ...]:
+    """(height, width, channels); height and width only if all records agree in both."""
+    shape = _shape(statistics)
     return (None, None, 3) if None in shape or not shape else (*shape, 3)
 
 
-def _sample_rate(seen: Observed) -> int:
-    return next(iter(seen.sample_rates)) if len(seen.sample_rates) == 1 else 0
+def _sample_rate(statistics: Observed) -> int:
+    return next(iter(statistics.sample_rates)) if len(statistics.sample_rates) == 1 else 0
 
 
-def _array(name: str, seen: Observed) -> Feature:
-    """A tensor where all shapes are equal, a sequence where they differ in the first axis."""
-    dtype = functools.reduce(_wider, sorted(seen.array_dtypes))
-    shape = _shape(seen)
-    if len(seen.ranks) > 1 or None in shape[1:]:
-        sizes = [f"axis {axis}: {sorted(each)}" for axis, each in sorted(seen.sizes.items())]
+def _array(name: str, statistics: Observed) -> Feature:
+    """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
+    dtype = functools.reduce(_wider, sorted(statistics.array_dtypes))
+    shape = _shape(statistics)
+    if len(statistics.ranks) > 1 or None in shape[1:]:
+        sizes = [f"axis {axis}: {sorted(each)}" for axis, each in sorted(statistics.sizes.items())]
         raise DataError(
             f"feature {name!r} has arrays of shapes that differ in more than their first axis "
-            f"({'; '.join(sizes)}; {sorted(seen.ranks)} axes); make them alike"
+            f"({'; '.join(sizes)}; {sorted(statistics.ranks)} axes); make the shapes equal"
         )
     fixed = tuple(size for size in shape if size is not None)
-    if fixed[:1] == (0,):  # of lists that are all empty, the next may be longer
+    if fixed[:1] == (0,):  # all lists are empty, but longer ones may follow
         shape = (None, *fixed[1:])
     if None in shape:
         return Feature(name=name, kind="sequence", dtype=_listed(dtype), shape=shape, key=name)
@@ -220,39 +229,41 @@ def _array(name: str, seen: Observed) -> Feature:
 
 
 def _listed(dtype: str) -> str:
-    """The type of the list that holds such numbers."""
+    """The type of the list that stores such numbers."""
     return "int64" if dtype in STORED_INTEGERS else "float32"
 
 
 def _wider(one: str, other: str) -> str:
-    """The type of array that holds both: int64 for integers, else float32."""
+    """The dtype that holds both: int64 for integers, else float32."""
     if one == other:
         return one
     return "int64" if {one, other} <= STORED_INTEGERS else "float32"
 
 
-def _one_dtype(name: str, seen: Observed) -> str:
-    dtypes = [*seen.dtypes]
+def _one_dtype(name: str, statistics: Observed) -> str:
+    dtypes = [*statistics.dtypes]
     if len(dtypes) == 1:
         return dtypes[0]
     if set(dtypes) == {"int64", "float32"}:
         return "float32"
     if set(dtypes) == {"class_label", "class_labels"}:
         return "class_labels"
-    found = ", ".join(f"{dtype} in {seen.example[dtype]}" for dtype in sorted(dtypes))
-    raise DataError(f"feature {name!r} must hold values of one type but holds {found}")
+    types = ", ".join(f"{dtype} in {statistics.example[dtype]}" for dtype in sorted(dtypes))
+    raise DataError(f"feature {name!r} must have values of one type, but has {types}")
 
 
-def _class_order(name: str, seen: Iterable[str], declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Declared names in their order; else sorted, as numbers where all of them are numbers."""
-    names = set(seen)
+def _class_order(
+    name: str, statistics: Iterable[str], declared: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Declared names in their order; else sorted, numerically if all of them are numbers."""
+    names = set(statistics)
     if not declared:
         if all(each.isascii() and each.isdigit() for each in names):
             return tuple(sorted(names, key=lambda each: (int(each), each)))
         return tuple(sorted(names))
     if undeclared := sorted(names - set(declared)):
         raise DataError(
-            f"feature {name!r} has classes that are not declared: {', '.join(undeclared[:10])}; "
-            f"declared are {', '.join(declared[:20])}; add them there, or mend the annotations"
+            f"feature {name!r} has undeclared classes: {', '.join(undeclared[:10])}; "
+            f"declared are {', '.join(declared[:20])}; declare them, too, or fix the annotations"
         )
     return declared

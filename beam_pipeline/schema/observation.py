@@ -1,4 +1,4 @@
-"""What the values of records were, feature by feature; observations merge."""
+"""Statistics of the values of records, by feature; they can be merged."""
 
 import dataclasses
 import functools
@@ -22,34 +22,34 @@ from beam_pipeline.records import (
 from beam_pipeline.schema.rounding import FIRST_SKIPPED, is_rounded
 from beam_pipeline.schema.stored_values import MAX_CLASS, Lists, is_label_key, kind_of
 
-# Of sizes and sample rates so many are kept: whether they differ is all that matters.
+# Sizes and sample rates to keep: only whether they differ matters.
 _KEPT = 2
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Observed:
-    """What the values of one feature were, over some records; observations merge.
+    """Statistics of the values of one feature, over some records; they can be merged.
 
     Attributes:
-        dtypes: Records by the value's type, as `dtype_of` calls it; of Examples that others
-            wrote, by the list's kind.
-        example: A record's source by such a type, for messages.
-        formats: Images and sounds by encoding; `Stored.form` of other people's bytes.
-        sizes: By axis the sizes of images (height, width), sounds (samples, channels) and
-            arrays, the smallest few of each axis.
-        ranks: The same by their number of axes.
+        dtypes: Records by the type of value (`dtype_of`); for existing Examples by the kind of
+            list.
+        example: The source of one record by such a type, for messages.
+        formats: Images and audio by encoding; bytes of existing Examples by `Stored.form`.
+        sizes: By axis the smallest few sizes of images (height, width), audio (samples,
+            channels) and arrays.
+        ranks: The same by number of axes.
         array_dtypes: Arrays by NumPy's name of their type.
-        sample_rates: Of sounds, samples a second, the first few in order.
+        sample_rates: Of audio, samples per second, the lowest few.
         lengths: (shortest, longest): of arrays along the first axis, of sequences of strings,
-            of text in characters; None before the first.
-        minimum, maximum: Of numbers; None before the first.
+            of text in characters; None without values.
+        minimum, maximum: Of numbers; None without values.
         nans: Records whose number is NaN.
-        rounded: Of numbers, and of the least and greatest of arrays, the smallest whose digits
-            float32 does not hold; None where it holds all.
-        classes: How often each class occurs.
+        rounded: The smallest number, or minimum or maximum of an array, of which float32 loses
+            digits; None if there is none.
+        classes: The number of occurrences of each class.
         attributes: Of boxes: dtype by attribute name.
-        keypoints: The most points of a box.
-        lists: How the lists of a key of other people's Examples were; None for other values.
+        keypoints: The largest number of points in a box.
+        lists: Statistics of the lists of a key in existing Examples; None for other values.
     """
 
     dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -70,7 +70,7 @@ class Observed:
     lists: Lists | None = None
 
     def add(self, value: Value, source: str) -> None:
-        """Takes one more value into account."""
+        """Adds a value."""
         self._count(dtype_of(value), source)
         match value:
             case Image():
@@ -101,9 +101,11 @@ class Observed:
                 self._add_lengths((len(names), len(names)))
 
     def add_stored(self, value: Value, source: str, is_label: bool) -> None:
-        """Takes one more list of an Example into account, as `stored.summary` told it.
+        """Adds the summary of a list in an existing Example.
 
         Args:
+            value: By `stored_values.summary`.
+            source: Of the record.
             is_label: Whether its numbers may be classes.
         """
         self._count(kind_of(value), source)
@@ -130,7 +132,7 @@ class Observed:
             self.example[dtype] = source
 
     def merge(self, other: Self) -> None:
-        """Takes all that `other` observed into account."""
+        """Adds all of `other`."""
         for counted in ("dtypes", "formats", "ranks", "array_dtypes", "classes"):
             getattr(self, counted).update(getattr(other, counted))
         for dtype, source in other.example.items():
@@ -176,9 +178,9 @@ class Observed:
     def _add_rounded(self, number: float | int | None) -> None:
         if number is None or -FIRST_SKIPPED < number < FIRST_SKIPPED:
             return
-        told = self.rounded
-        if told is None or (abs(number), number) < (abs(told), told):
-            self.rounded = float(number) if is_rounded(number) else told
+        smallest = self.rounded
+        if smallest is None or (abs(number), number) < (abs(smallest), smallest):
+            self.rounded = float(number) if is_rounded(number) else smallest
 
     def _add_boxes(self, boxes: Boxes) -> None:
         self.classes.update(boxes.labels)
@@ -197,7 +199,7 @@ class Observed:
 
 
 def _first(some: set[Any], others: set[Any]) -> set[Any]:
-    """The smallest few of both, so that the order in which they are met does not matter."""
+    """The smallest few of both, whatever the order of merging."""
     both = some | others
     return set(sorted(both)[:_KEPT])
 
@@ -210,10 +212,10 @@ def _wider(one: str, other: str) -> str:
 
 
 def dtype_of(value: object) -> str:
-    """What `Observed.dtypes` calls the type of `value`.
+    """The type of `value` in `Observed.dtypes`.
 
     Raises:
-        RecordError: "unsupported value": a type that no feature kind covers.
+        RecordError: "unsupported value": no kind of feature has this type.
     """
     match value:
         case Image():
@@ -246,7 +248,7 @@ def dtype_of(value: object) -> str:
 
 
 def observe(records: Iterable[Record]) -> dict[str, Observed]:
-    """What the features of `records` are."""
+    """The statistics of `records` by feature."""
     observed: dict[str, Observed] = {}
     for record in records:
         observe_record(record, observed)
@@ -254,7 +256,7 @@ def observe(records: Iterable[Record]) -> dict[str, Observed]:
 
 
 def observe_record(record: Record, observed: dict[str, Observed]) -> None:
-    """Takes the features of one more record into account."""
+    """Adds a record to the statistics."""
     source = record.source or record.key
     for name, value in record.features.items():
         if name not in observed:

@@ -1,4 +1,4 @@
-"""Large numbers whose digits a float of 32 bits, as which Examples store floats, cannot hold."""
+"""Large numbers that lose digits in float32, the type of floats in Examples."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ import numpy
 
 from beam_pipeline.schema.feature import Feature
 
-# From here on float32 skips whole numbers: of any two neighbours it has one at most.
+# From this number on, float32 cannot represent all whole numbers.
 FIRST_SKIPPED = 2**24
 _LARGEST = float(numpy.finfo(numpy.float32).max)
 _REMEDIES = {
@@ -17,9 +17,9 @@ _REMEDIES = {
 
 
 def is_rounded(number: float) -> bool:
-    """Whether float32 loses digits of `number`, which is `FIRST_SKIPPED` or more in size.
+    """Whether float32 loses digits of `number`, if its absolute value is at least `FIRST_SKIPPED`.
 
-    1e20 is no float32, but the decimal that stands for the nearest one: nothing is lost there.
+    1e20 is not a float32, but the shortest decimal of the nearest one, so nothing is lost.
     """
     if not FIRST_SKIPPED <= abs(number) <= _LARGEST:
         return False
@@ -28,11 +28,11 @@ def is_rounded(number: float) -> bool:
 
 
 def describe(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
-    """A sentence for each feature that is stored as float32, which rounds its numbers.
+    """One message for each feature with numbers that float32 rounds.
 
     Args:
         schema: The features.
-        rounded: By feature a number that float32 rounds, of those that have any.
+        rounded: By name of such features, a number that float32 rounds.
     """
     return [
         f"{feature.name}: float32 has 7 digits: {_digits(number)} is stored as "

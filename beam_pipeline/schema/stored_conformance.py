@@ -1,4 +1,4 @@
-"""Whether an Example holds what a schema says of it."""
+"""Whether an Example conforms to a schema."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,28 +22,28 @@ class Wanted(NamedTuple):
 
     Attributes:
         kind: "int64", "float32" or "bytes".
-        length: Values; None for any number: then the key may be missing.
-        rows: What the number of values is a multiple of.
-        may_lack: Whether the key may be missing where the length is fixed.
+        length: Number of values; None for any number, then the key may be missing.
+        row_size: A divisor of the number of values.
+        optional: Whether the key may be missing although the length is fixed.
     """
 
     kind: str
     length: int | None = 1
-    rows: int = 1
-    may_lack: bool = False
+    row_size: int = 1
+    optional: bool = False
 
     def __str__(self) -> str:
         if self.length is not None:
             return f"{told_list(self.kind)} of {self.length}"
-        return told_list(self.kind) + (f" in rows of {self.rows}" if self.rows > 1 else "")
+        return told_list(self.kind) + (f" in rows of {self.row_size}" if self.row_size > 1 else "")
 
 
 def misfits(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
-    """What of an Example is not as `schema` says, a sentence a key."""
+    """Messages about keys of an Example that do not fit `schema`, one per key."""
     for feature in schema:
         keys = wanted(feature)
-        found = [_list_problem(key, each, lists) for key, each in keys.items()]
-        problems = [problem for problem in found if problem]
+        list_problems = [_list_problem(key, each, lists) for key, each in keys.items()]
+        problems = [problem for problem in list_problems if problem]
         if not problems and feature.kind == "boxes" and not feature.encoding:
             problems = [_lengths_problem(feature, keys, lists)]
         elif not problems:
@@ -52,26 +52,26 @@ def misfits(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
 
 
 def wanted(feature: Feature) -> dict[str, Wanted]:
-    """What every key under which `feature` is stored must hold (docs/format.md)."""
+    """The list that each key of `feature` must hold (docs/format.md)."""
     key, kind = feature.key, feature.kind
     if kind == "boxes" and not feature.encoding:
         return _of_boxes(feature)
-    found = {key: _of_key(feature)}
+    specs = {key: _of_key(feature)}
     if feature.bare:
-        return found
+        return specs
     prefix = key.removesuffix("/encoded").removesuffix("/label")
     match kind:
         case "image":
             texts = ("format", "filename", "source_id", "key/sha256")
-            found |= {f"{prefix}/{name}": Wanted("bytes") for name in texts}
-            found |= {f"{prefix}/{name}": Wanted("int64") for name in ("height", "width")}
+            specs |= {f"{prefix}/{name}": Wanted("bytes") for name in texts}
+            specs |= {f"{prefix}/{name}": Wanted("int64") for name in ("height", "width")}
         case "audio":
-            found[f"{prefix}/format"] = Wanted("bytes")
+            specs[f"{prefix}/format"] = Wanted("bytes")
             numbers = ("sample_rate", "num_samples", "channels")
-            found |= {f"{prefix}/{name}": Wanted("int64") for name in numbers}
+            specs |= {f"{prefix}/{name}": Wanted("int64") for name in numbers}
         case "class_label":
-            found[f"{prefix}/text"] = Wanted("bytes", length=None if feature.shape else 1)
-    return found
+            specs[f"{prefix}/text"] = Wanted("bytes", length=None if feature.shape else 1)
+    return specs
 
 
 def _of_key(feature: Feature) -> Wanted:
@@ -81,12 +81,12 @@ def _of_key(feature: Feature) -> Wanted:
             raw = feature.encoding == "bytes"
             return Wanted("bytes") if raw else Wanted(kind, length=_size(feature.shape))
         case "sequence":
-            return Wanted(kind, length=None, rows=_size(feature.shape[1:]))
+            return Wanted(kind, length=None, row_size=_size(feature.shape[1:]))
         case "boxes":
-            return Wanted("float32", length=None, rows=4)
+            return Wanted("float32", length=None, row_size=4)
         case "class_label":
             length = None if feature.shape else 1
-            return Wanted("int64", length=length, may_lack=feature.may_lack_key)
+            return Wanted("int64", length=length, optional=feature.may_lack_key)
         case "scalar":
             return Wanted(kind)
     return Wanted("bytes")
@@ -113,21 +113,21 @@ def _size(shape: Iterable[int | None]) -> int:
 
 
 def _list_problem(key: str, want: Wanted, lists: Lists) -> str:
-    if want.may_lack and key not in lists:
+    if want.optional and key not in lists:
         return ""
     kind, values = lists.get(key, ("", ()))
     length = len(values)
     if kind in ("", want.kind):
-        if want.length in (None, length) and length % want.rows == 0:
+        if want.length in (None, length) and length % want.row_size == 0:
             return ""
         if key not in lists:
             return f"key {key!r} is missing, where {want} was expected"
-    there = f"{told_list(kind)} of {length}" if kind else "no value"
-    return f"key {key!r} holds {there}, where {want} was expected"
+    actual = f"{told_list(kind)} of {length}" if kind else "no value"
+    return f"key {key!r} holds {actual}, where {want} was expected"
 
 
 def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str:
-    """What is wrong with the lists of boxes: all but the keypoints have a value a box."""
+    """Checks that all lists of boxes, except keypoints, have one value per box."""
     lengths = {
         key: len(lists.get(key, ("", ()))[1])
         for key in keys
@@ -136,11 +136,11 @@ def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str
     (one, shortest), *_, (other, longest) = sorted(lengths.items(), key=lambda item: item[1])
     if shortest == longest:
         return ""
-    return f"key {one!r} has {shortest} values and {other!r} {longest}, where boxes have one each"
+    return f"key {one!r} has {shortest} values, but {other!r} has {longest}; both need one per box"
 
 
 def size_problem(feature: Feature, value: Stored) -> str:
-    """What is wrong with the size of an image or sound, or with its sample rate."""
+    """Checks the size of an image or audio, and its sample rate; "" or a message."""
     sizes = feature.shape[: len(value.shape)]
     if any(want not in (None, size) for want, size in zip(sizes, value.shape, strict=True)):
         return (
@@ -149,14 +149,14 @@ def size_problem(feature: Feature, value: Stored) -> str:
         )
     if feature.sample_rate and feature.sample_rate != value.sample_rate:
         return (
-            f"key {feature.key!r} has {value.sample_rate:,} samples a second, where "
+            f"key {feature.key!r} has {value.sample_rate:,} samples per second, where "
             f"{feature.sample_rate:,} were expected"
         )
     return ""
 
 
 def _value_problem(feature: Feature, lists: Lists) -> str:
-    """What is wrong with a feature's values, whose lists are right."""
+    """Checks a feature's values, after its lists; "" or a message."""
     key, kind = feature.key, feature.kind
     values = lists.get(key, ("", ()))[1]
     if kind in _ENCODED:

@@ -41,9 +41,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="an image"),
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "unsupported audio", "MP3", id="MP3 with a tag"),
-        pytest.param(
-            b"ID3\4\0\0\0\0fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"
-        ),
+        pytest.param(b"ID3\4\0\0\0\0fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"),
         pytest.param(b"\xff\xfb\x90\x64", "unsupported audio", "MP3", id="MP3"),
         pytest.param(b"\xff\xf1\x50\x80", "unsupported audio", "AAC", id="AAC"),
         pytest.param(b"FORM\0\0\0\0AIFF", "unsupported audio", "AIFF", id="AIFF"),

@@ -179,7 +179,7 @@ def test_declared_classes_keep_their_order():
     boxes = {"boxes": Boxes(coordinates=((0, 0, 1, 1),), labels=("cat",))}
     declared = {"boxes": ("dog", "cat", "emu")}
     assert schema_of(boxes, declared=declared)["boxes"].classes == ("dog", "cat", "emu")
-    with pytest.raises(DataError, match="not declared: cat"):
+    with pytest.raises(DataError, match="undeclared classes: cat"):
         schema_of(boxes, declared={"boxes": ("dog",)})
 
 

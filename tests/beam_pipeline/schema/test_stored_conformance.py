@@ -140,7 +140,7 @@ def test_boxes_have_one_value_each():
     assert problems(feature, values) == []
 
     (problem,) = problems(feature, values | {"o/class/label": [1]})
-    assert "'o/class/label' has 1 values and" in problem
+    assert "'o/class/label' has 1 values, but" in problem
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_boxes_have_one_value_each():
             (None, 1),
             {"sample_rate": 8000},
             {"shape": (99, 1), "sample_rate": 16000},
-            "16,000 samples a second, where 8,000",
+            "16,000 samples per second, where 8,000",
             id="another sample rate",
         ),
     ],
