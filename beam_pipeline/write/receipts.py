@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import ShardInfo
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.write.working_directory import working_dir
@@ -46,18 +46,24 @@ def _read(receipt: str) -> ShardInfo | None:
 
 
 def drop_unfinished(config: BuildConfig) -> None:
-    """Deletes what a failed build leaves, but for finished shards, which the next one takes."""
+    """Deletes what a failed build leaves, but for finished shards, which the next one takes.
+
+    What cannot be deleted stays: why the build failed says more.
+    """
+    with contextlib.suppress(OSError, ConfigError):
+        _drop_unfinished(config)
+
+
+def _drop_unfinished(config: BuildConfig) -> None:
     folder = working_dir(config)
     if finished := set(_finished_files(config)):
-        storage.delete_all(
-            each.path for each in storage.list_files(folder) if each.path not in finished
-        )
+        files = storage.list_files(folder)
+        storage.delete_all(each.path for each in files if each.path not in finished)
         return
     storage.delete([folder])
     if not storage.is_remote(folder):
-        with contextlib.suppress(OSError):  # not empty: it holds something else
-            os.rmdir(config.dataset_dir)
-            os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
+        os.rmdir(config.dataset_dir)  # unless it holds something else
+        os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
 
 
 def _finished_files(config: BuildConfig) -> Iterator[str]:

@@ -188,3 +188,11 @@ def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wa
     assert sizes_below(store, working_dir(config)) == before
     assert store.calls["get"] == NUM_SHARDS
     assert store.calls.total() - NUM_SHARDS < 100, "1,500 files"
+
+
+@pytest.mark.parametrize("operation", ["list", "get", "delete_many"])
+def test_what_cannot_be_deleted_hides_no_error(store, config, shards, operation):
+    store.fail(f"{config.output}", 403, operation=operation)
+    store.fail(config.output.rpartition("/")[0], 403, operation=operation)
+    drop_unfinished(config)
+    assert store.calls[operation]
