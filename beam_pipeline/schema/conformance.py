@@ -17,11 +17,10 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.wording import first_names, of_classes, shortened
 
 # A value stands for "missing" in these.
 _MAY_LACK = frozenset({"class_label", "boxes", "text"})
-_TOLD_CLASSES = 5
-_TOLD_CHARACTERS = 80
 
 
 def conforming(
@@ -50,7 +49,7 @@ def conforming(
         if value is None or not _fits(feature, value):
             raise RecordError(
                 "does not fit the schema",
-                f"{feature.name!r} is {_told(value)}, where {_expected(feature)} was expected",
+                f"{feature.name!r} is {_shown(value)}, where {_expected(feature)} was expected",
             )
     return fitting
 
@@ -103,7 +102,7 @@ def _scalar_fits(feature: Feature, value: float | str | bytes) -> bool:
 
 
 def _agrees(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether an image's or sound's `sizes` are the first of `shape`, where those are fixed."""
+    """Whether the `sizes` of an image or audio are the first of `shape`, where those are fixed."""
     return all(want in (None, size) for want, size in zip(shape, sizes, strict=False))
 
 
@@ -114,14 +113,14 @@ def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:
     return len(shape) == len(feature.shape) and _agrees(feature.shape, shape)
 
 
-def _casts(given: str, wanted: str, low: float | None, high: float | None) -> bool:
-    """Whether numbers of the type `given` from `low` to `high` become `wanted` as they are.
+def _casts(dtype: str, wanted: str, low: float | None, high: float | None) -> bool:
+    """Whether numbers of the type `dtype` from `low` to `high` become `wanted` as they are.
 
     Integers become floats too, and floats are rounded to shorter ones.
     """
     if wanted == "string":
         return False
-    target, floats = numpy.dtype(wanted), numpy.dtype(given).kind == "f"
+    target, floats = numpy.dtype(wanted), numpy.dtype(dtype).kind == "f"
     if target.kind != "f" and floats:
         return False
     finite = [each for each in (low, high) if each is not None and math.isfinite(each)]
@@ -142,7 +141,7 @@ def _in_range(feature: Feature, low: float | None, high: float | None) -> bool:
     )
 
 
-def _told(value: Value | None) -> str:
+def _shown(value: Value | None) -> str:
     """A value, for messages."""
     match value:
         case None:
@@ -151,25 +150,24 @@ def _told(value: Value | None) -> str:
             return f"an image of {value.width}x{value.height}"
         case Audio():
             return (
-                f"a sound of {value.num_samples:,} samples, {value.channels} channels and "
+                f"audio of {value.num_samples:,} samples, {value.channels} channels and "
                 f"{value.sample_rate:,} Hz"
             )
         case Array():
-            numbers = f" from {value.minimum:g} to {value.maximum:g}" if _is_told(value) else ""
+            numbers = f" from {value.minimum:g} to {value.maximum:g}" if _has_range(value) else ""
             return f"{value.dtype} {list(value.shape)}{numbers}"
         case FileContent():
             return f"a file of {value.num_bytes:,} bytes"
         case Boxes():
-            return f"{len(value.coordinates)} boxes of {_names(sorted(set(value.labels)))}"
+            return f"{len(value.coordinates)} boxes of {first_names(sorted(set(value.labels)))}"
         case ClassLabel():
             return f"the class {value.name!r}"
         case ClassLabels():
-            return f"the classes {_names(value.names)}"
-    shown = repr(value)
-    return shown if len(shown) <= _TOLD_CHARACTERS else f"{shown[: _TOLD_CHARACTERS - 1]}…"
+            return f"the classes {first_names(value.names)}"
+    return shortened(value)
 
 
-def _is_told(value: Array) -> bool:
+def _has_range(value: Array) -> bool:
     return value.minimum is not None and value.maximum is not None
 
 
@@ -177,10 +175,9 @@ def _expected(feature: Feature) -> str:
     """What a feature declares, for messages."""
     match feature.kind:
         case "class_label":
-            several = "classes" if feature.shape else "a class"
-            return several + (f" of {_names(feature.classes)}" if feature.classes else "")
+            return of_classes("classes" if feature.shape else "a class", feature)
         case "boxes":
-            return "boxes" + (f" of {_names(feature.classes)}" if feature.classes else "")
+            return of_classes("boxes", feature)
         case "scalar" | "tensor" | "sequence":
             what = f"{feature.dtype} {_shape(feature)}" if feature.shape else feature.dtype
             return f"{what}{_range(feature)}"
@@ -201,9 +198,3 @@ def _range(feature: Feature) -> str:
     if low is not None:
         return f" of {low:g} or more"
     return f" of {high:g} or less" if high is not None else ""
-
-
-def _names(names: Iterable[str]) -> str:
-    shown = list(names)
-    more = ", …" if len(shown) > _TOLD_CLASSES else ""
-    return ", ".join(shown[:_TOLD_CLASSES]) + more

@@ -14,13 +14,21 @@ from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import LABEL
+from beam_pipeline.sources.columns.column import LABELS as COLUMN_LABELS
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import class_name
 from beam_pipeline.sources.unpacking import check_stored, unpack_array
 
 # Names of arrays that mean the class of each row, besides those of a manifest.
-LABELS = (*LABEL, "y", "labels", "targets", "classes", "categories", "class_labels")
+LABELS = (
+    *COLUMN_LABELS.of_record,
+    "y",
+    "labels",
+    "targets",
+    "classes",
+    "categories",
+    "class_labels",
+)
 _ROWS_A_PIECE = 16_384
 # A reference takes as much; rows of less travel with their records.
 _INLINE_BYTES = 256

@@ -1,1 +1,1 @@
-"""Columns of named values, in manifests, tars, arrays and file names: what each becomes."""
+"""Columns of values with names, in manifests, tars, arrays and file names: what each becomes."""

@@ -1,4 +1,4 @@
-"""Which column of a manifest plays which part, by its name, its looks, and what a user says."""
+"""Which column of a manifest plays which part, by its name, its values, and what a user says."""
 
 import dataclasses
 import difflib
@@ -9,43 +9,41 @@ from beam_pipeline.inspect.boxes import FORMATS
 from beam_pipeline.sources.columns.column import (
     ARRAY,
     AUDIO,
-    BOX_LABELS,
     BOXES,
     CORNERS,
     FILE,
     HEIGHT,
     IMAGE,
-    LABEL,
     LABELS,
     SPLIT,
     WIDTH,
+    ColumnFacts,
+    ColumnOptions,
     Columns,
-    Looks,
     Media,
-    Named,
 )
 
 
-def pick_columns(names: Iterable[str], named: Named, looks: Looks) -> Columns:
-    """Finds the part of each column by its name and looks, or takes the name that is given.
+def pick_columns(names: Iterable[str], options: ColumnOptions, facts: ColumnFacts) -> Columns:
+    """Finds the part of each column by its name and values, or takes the one of an option.
 
     Raises:
-        ConfigError: A given column or format is not there, or a column would take the place
+        ConfigError: An option's column or format is not there, or a column would take the place
             of a feature.
     """
-    usable = usable_columns(names, named)
-    plain = {lowered(name): name for name in usable if name not in looks.nested}
-    media = _media(usable, plain, named, looks)
+    usable = usable_columns(names, options)
+    plain = {lowered(name): name for name in usable if name not in facts.nested}
+    media = _media(usable, plain, options, facts)
     paths = {each.column for each in media}
     free = {key: name for key, name in plain.items() if name not in paths}
     with_image = any(each.feature == "image" for each in media)
-    columns = box_columns(usable, free, named, looks.nested) if with_image else Columns()
-    classes = _labels(usable, free, named, looks, with_boxes=bool(columns.boxes))
+    columns = box_columns(usable, free, options, facts.nested) if with_image else Columns()
+    classes = _labels(usable, free, options, facts, with_boxes=bool(columns.boxes))
     if columns.corners:
         if len(classes) > 1:
             raise ConfigError(
-                f"--label-column {named.label!r} names several columns, but a box, of which there "
-                "is one a row, has one class; name its column"
+                f"--label-column {options.label!r} names several columns, but a box, of which "
+                "there is one a row, has one class; name its column"
             )
         columns = dataclasses.replace(columns, box_labels="".join(classes))
         classes = []
@@ -54,22 +52,22 @@ def pick_columns(names: Iterable[str], named: Named, looks: Looks) -> Columns:
         key=next((each.column for each in media if each.feature == each.kind), ""),
         media=media,
         labels=tuple((name, name) for name in classes) if classes[1:] else _label(classes),
-        split=given("split", named.split, usable) or first(SPLIT, free),
-        ignored=named.ignored,
+        split=option_column("split", options.split, usable) or first(SPLIT, free),
+        ignored=options.ignored,
     )
     _check_clashes(usable, columns)
     return columns
 
 
-def usable_columns(names: Iterable[str], named: Named) -> list[str]:
+def usable_columns(names: Iterable[str], options: ColumnOptions) -> list[str]:
     """The columns that have a name and are not ignored.
 
     Raises:
         ConfigError: The box format is unknown.
     """
-    if named.box_format and named.box_format not in FORMATS:
-        raise ConfigError(f"--box-format {named.box_format!r} is none of {', '.join(FORMATS)}")
-    return [name for name in names if name and name not in named.ignored]
+    if options.box_format and options.box_format not in FORMATS:
+        raise ConfigError(f"--box-format {options.box_format!r} is none of {', '.join(FORMATS)}")
+    return [name for name in names if name and name not in options.ignored]
 
 
 def check_ignored(ignored: Iterable[str], names: Collection[str]) -> None:
@@ -84,8 +82,8 @@ def lowered(name: str) -> str:
     return name.strip().lower()
 
 
-def given(part: str, name: str, usable: Collection[str]) -> str:
-    """The name that a user gave.
+def option_column(part: str, name: str, usable: Collection[str]) -> str:
+    """The column that an option names; "" where it names none.
 
     Raises:
         ConfigError: There is no such column.
@@ -108,55 +106,59 @@ def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
 
 
 def _media(
-    usable: list[str], plain: Mapping[str, str], named: Named, looks: Looks
+    usable: list[str], plain: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts
 ) -> tuple[Media, ...]:
-    """The columns of paths: the main image, sound and array first, if there are such."""
-    sound = given("audio", named.audio, usable) or first(AUDIO, _of_kind("audio", plain, looks))
-    array = first(ARRAY, _of_kind("array", plain, looks))
-    image = given("image", named.image, usable) or _image(
-        plain, named, looks, alone=not sound and not array
+    """The columns of paths: the main image, audio and array first, if there are such."""
+    audio = option_column("audio", options.audio, usable) or first(
+        AUDIO, _of_kind("audio", plain, facts)
     )
-    if sound and sound == image:
-        raise ConfigError(f"the column {sound!r} cannot hold images and sounds; name another")
-    main = {"image": image, "audio": sound, "array": array}
-    others = [name for name in usable if name in looks.existing and name not in main.values()]
+    array = first(ARRAY, _of_kind("array", plain, facts))
+    image = option_column("image", options.image, usable) or _image(
+        plain, options, facts, alone=not audio and not array
+    )
+    if audio and audio == image:
+        raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
+    main = {"image": image, "audio": audio, "array": array}
+    others = [name for name in usable if name in facts.files and name not in main.values()]
     for kind in ("image", "audio"):
-        alike = [name for name in others if looks.media[name] == kind]
+        alike = [name for name in others if facts.media[name] == kind]
         if not main[kind] and len(alike) == 1:
             main[kind] = alike[0]
             others.remove(alike[0])
     return (
         *(Media(kind, name, kind) for kind, name in main.items() if name),
-        *(Media(name, name, looks.media[name]) for name in others),
+        *(Media(name, name, facts.media[name]) for name in others),
     )
 
 
-def _of_kind(kind: str, plain: Mapping[str, str], looks: Looks) -> dict[str, str]:
-    return {key: name for key, name in plain.items() if looks.media.get(name) == kind}
+def _of_kind(kind: str, plain: Mapping[str, str], facts: ColumnFacts) -> dict[str, str]:
+    return {key: name for key, name in plain.items() if facts.media.get(name) == kind}
 
 
-def _image(plain: Mapping[str, str], named: Named, looks: Looks, *, alone: bool) -> str:
-    """The column of images by its name; names as "path" need images' suffixes beside sounds."""
+def _image(
+    plain: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts, *, alone: bool
+) -> str:
+    """The column of images by its name; names as "path" need images' suffixes beside audio."""
     possible = {
         key: name
         for key, name in plain.items()
-        if looks.media.get(name, "image") == "image"
-        and name != named.audio
-        and not (key in FILE and name in looks.numbers)
+        if facts.media.get(name, "image") == "image"
+        and name != options.audio
+        and not (key in FILE and name in facts.numbers)
     }
-    sure = {key: name for key, name in possible.items() if name in looks.media or key not in FILE}
+    sure = {key: name for key, name in possible.items() if name in facts.media or key not in FILE}
     return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
 
 
 def box_columns(
-    usable: Iterable[str], free: Mapping[str, str], named: Named, nested: Collection[str]
+    usable: Iterable[str], free: Mapping[str, str], options: ColumnOptions, nested: Collection[str]
 ) -> Columns:
     """The columns of boxes.
 
     Args:
         usable: All columns.
         free: Columns with neither lists nor paths, by their name in lower case.
-        named: What a user says.
+        options: What a user says.
         nested: Columns of JSON that hold lists or objects.
     """
     lists = {lowered(name): name for name in usable if name in nested}
@@ -171,8 +173,8 @@ def box_columns(
         size=size,
         corners=corners,
         boxes=boxes,
-        box_labels=first(BOX_LABELS, lists) if boxes else "",
-        box_format=named.box_format or stated_format,
+        box_labels=first(LABELS.beside_boxes, lists) if boxes else "",
+        box_format=options.box_format or stated_format,
     )
 
 
@@ -184,15 +186,22 @@ def _corners(names: Mapping[str, str]) -> tuple[tuple[str, str, str, str] | None
 
 
 def _labels(
-    usable: list[str], free: Mapping[str, str], named: Named, looks: Looks, *, with_boxes: bool
+    usable: list[str],
+    free: Mapping[str, str],
+    options: ColumnOptions,
+    facts: ColumnFacts,
+    *,
+    with_boxes: bool,
 ) -> list[str]:
     """The columns of the record's classes."""
-    if named.label:
-        stated = [named.label] if named.label in usable else named.label.split(",")
-        return [given("label", name.strip(), usable) for name in stated]
-    possible = {key: name for key, name in free.items() if name not in looks.unclassed}
-    lists = set() if with_boxes else set(looks.lists).difference(looks.unclassed)
-    name = first(LABEL, possible) or first(LABELS, {lowered(each): each for each in lists})
+    if options.label:
+        stated = [options.label] if options.label in usable else options.label.split(",")
+        return [option_column("label", name.strip(), usable) for name in stated]
+    possible = {key: name for key, name in free.items() if name not in facts.no_classes}
+    lists = set() if with_boxes else set(facts.lists).difference(facts.no_classes)
+    name = first(LABELS.of_record, possible) or first(
+        LABELS.lists_of_record, {lowered(each): each for each in lists}
+    )
     return [name] if name else []
 
 

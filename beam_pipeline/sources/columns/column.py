@@ -1,6 +1,6 @@
 """What the columns of a manifest mean: which one is the image, the label, the boxes, ….
 
-Names are compared without regard to case; the first name of a list that a manifest has is it.
+Names are compared without regard to case; the first name of a list that a manifest has is meant.
 """
 
 import dataclasses
@@ -21,12 +21,6 @@ AUDIO = (
     *FILE,
 )  # fmt: skip
 ARRAY = ("array", *FILE)
-LABEL = (
-    "label", "class", "category", "class_name", "label_name", "category_name", "target",
-    "class_label",
-)  # fmt: skip
-# Names for several labels of a record; they have to hold lists.
-LABELS = (*LABEL, "labels", "classes", "categories", "class_names", "label_names")
 SPLIT = ("split", "set", "subset", "ml_use")
 WIDTH = ("width", "image_width", "img_width")
 HEIGHT = ("height", "image_height", "img_height")
@@ -49,9 +43,38 @@ CORNERS = (
 )
 # JSON only: one column that holds all boxes of an image, and one with their classes.
 BOXES = ("boxes", "bboxes", "bbox", "objects")
-BOX_LABELS = ("box_labels", "labels", "categories", "classes", "category", "label", "class")
 # The names that this project's boxes use, whatever the manifest calls them.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelNames:
+    """Names of columns and members that hold classes, by what they are the classes of.
+
+    Attributes:
+        of_record: The one class of a record.
+        lists_of_record: Its classes, where such a column holds lists.
+        beside_boxes: Lists beside the list of boxes.
+        in_boxes: Members of Hugging Face's `objects`, and of lists of objects.
+    """
+
+    of_record: tuple[str, ...] = (
+        "label", "class", "category", "class_name", "label_name", "category_name", "target",
+        "class_label",
+    )  # fmt: skip
+    lists_of_record: tuple[str, ...] = (
+        *of_record, "labels", "classes", "categories", "class_names", "label_names",
+    )  # fmt: skip
+    beside_boxes: tuple[str, ...] = (
+        "box_labels", "labels", "categories", "classes", "category", "label", "class",
+    )  # fmt: skip
+    in_boxes: tuple[str, ...] = (
+        "label", "labels", "category", "categories", "class", "classes", "class_name",
+        "category_name", "name", "category_id",
+    )  # fmt: skip
+
+
+LABELS = LabelNames()
 
 
 class Media(NamedTuple):
@@ -69,8 +92,8 @@ class Media(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """What a user says of the columns; empty where they are found by looking.
+class ColumnOptions:
+    """What a user says of the columns; empty where their names and values tell.
 
     Attributes:
         image, audio, split: Columns by name.
@@ -88,29 +111,29 @@ class Named:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Looks:
+class ColumnFacts:
     """What the first rows hold, by column.
 
     Attributes:
-        seen: Columns with any value.
+        nonempty: Columns with any value.
         nested: Columns of JSON that mostly hold lists or objects.
         objects: Of these, columns of objects, of lists of objects, and the like.
         lists: Columns that hold lists, in JSON or as a CSV's text.
         media: "image", "audio" or "array" where all values end as such files' names do.
-        existing: Of these, columns that name at least one file that is there.
+        files: Of these, columns that name at least one file that is there.
         numbers: Columns that hold numbers alone.
-        unclassed: Columns whose values are no classes, whatever their name: there is a number
+        no_classes: Columns whose values are no classes, whatever their name: there is a number
             with a fraction, a list in a list, or a list with a value twice.
     """
 
-    seen: Collection[str] = ()
+    nonempty: Collection[str] = ()
     nested: Collection[str] = ()
     objects: Collection[str] = ()
     lists: Collection[str] = ()
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    existing: Collection[str] = ()
+    files: Collection[str] = ()
     numbers: Collection[str] = ()
-    unclassed: Collection[str] = ()
+    no_classes: Collection[str] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import (
     box_columns,
     first,
-    given,
     lowered,
+    option_column,
     there_are,
     usable_columns,
 )
@@ -18,12 +18,11 @@ from beam_pipeline.sources.columns.column import (
     AUDIO,
     CORNERS,
     IMAGE,
-    LABEL,
     LABELS,
     SPLIT,
+    ColumnFacts,
+    ColumnOptions,
     Columns,
-    Looks,
-    Named,
     attribute_name,
 )
 
@@ -33,37 +32,37 @@ _USUAL = {
     ("audio", "audio"): AUDIO,
     ("array", "tensor"): ARRAY,
     ("array", "sequence"): ARRAY,
-    ("label", "class_label"): (*LABEL, *LABELS),
+    ("label", "class_label"): LABELS.lists_of_record,
 }
 
 
 def declare_columns(
-    schema: Sequence[Feature], names: Iterable[str], named: Named, looks: Looks
+    schema: Sequence[Feature], names: Iterable[str], options: ColumnOptions, facts: ColumnFacts
 ) -> Columns:
     """The column of every declared feature; all others are left out.
 
     Raises:
         ConfigError: A feature has no column, or a given column is not there.
     """
-    usable = usable_columns(names, named)
+    usable = usable_columns(names, options)
     # Made of the texts, by --tokenizer.
     tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
     declared = tuple(
-        (feature, _column(feature, schema, usable, named))
+        (feature, _column(feature, schema, usable, options))
         for feature in schema
         if feature.kind != "boxes" and (feature.name not in tokens or feature.name in usable)
     )
     used = {column for _, column in declared}
     free = {lowered(name): name for name in usable if name not in used}
-    plain = {key: name for key, name in free.items() if name not in looks.nested}
+    plain = {key: name for key, name in free.items() if name not in facts.nested}
     boxes = [feature for feature in schema if feature.kind == "boxes"]
     columns = Columns()
     if boxes:
-        columns = _box_columns(boxes, usable, plain, named, looks)
+        columns = _box_columns(boxes, usable, plain, options, facts)
     columns = dataclasses.replace(
         columns,
-        key=_key(declared, looks),
-        split=given("split", named.split, usable) or first(SPLIT, plain),
+        key=_key(declared, facts),
+        split=option_column("split", options.split, usable) or first(SPLIT, plain),
         declared=declared,
     )
     attributes = {name for feature in boxes for name in feature.attributes}
@@ -72,16 +71,16 @@ def declare_columns(
         for name in usable
         if name not in columns.taken and attribute_name(name) not in attributes
     }
-    return dataclasses.replace(columns, ignored=named.ignored | left_out)
+    return dataclasses.replace(columns, ignored=options.ignored | left_out)
 
 
 def _column(
-    feature: Feature, schema: Sequence[Feature], usable: Sequence[str], named: Named
+    feature: Feature, schema: Sequence[Feature], usable: Sequence[str], options: ColumnOptions
 ) -> str:
     """The column that a user names for the feature, or of its name, or of a usual name."""
-    options = {"image": named.image, "audio": named.audio, "label": named.label}
+    of_user = {"image": options.image, "audio": options.audio, "label": options.label}
     usual = _USUAL.get((feature.name, feature.kind), ())
-    if usual and (stated := given(feature.name, options.get(feature.name, ""), usable)):
+    if usual and (stated := option_column(feature.name, of_user.get(feature.name, ""), usable)):
         return stated
     if feature.name in usable:
         return feature.name
@@ -99,10 +98,10 @@ def _box_columns(
     boxes: Sequence[Feature],
     usable: Sequence[str],
     plain: dict[str, str],
-    named: Named,
-    looks: Looks,
+    options: ColumnOptions,
+    facts: ColumnFacts,
 ) -> Columns:
-    columns = box_columns(usable, plain, named, looks.nested)
+    columns = box_columns(usable, plain, options, facts.nested)
     if boxes[1:] or boxes[0].name != "boxes":
         raise ConfigError(
             f"--schema declares the boxes {boxes[-1].name!r}; a manifest has one feature of "
@@ -114,17 +113,17 @@ def _box_columns(
             f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
         )
     if columns.corners:
-        label = given("label", named.label, usable) or first(LABEL, plain)
+        label = option_column("label", options.label, usable) or first(LABELS.of_record, plain)
         columns = dataclasses.replace(columns, box_labels=label)
     return columns
 
 
-def _key(declared: Sequence[tuple[Feature, str]], looks: Looks) -> str:
-    """The column of the main image, sound or array, where it holds paths."""
+def _key(declared: Sequence[tuple[Feature, str]], facts: ColumnFacts) -> str:
+    """The column of the main image, audio or array, where it holds paths."""
     main = {
         feature.name: column
         for feature, column in declared
         if feature.name in (feature.kind, "array")
-        and (feature.name != "array" or looks.media.get(column) == "array")
+        and (feature.name != "array" or facts.media.get(column) == "array")
     }
     return next((main[name] for name in ("image", "audio", "array") if name in main), "")

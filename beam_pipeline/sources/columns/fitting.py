@@ -17,13 +17,13 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.wording import of_classes, shortened
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.kinds import class_name, parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
-_SHOWN_CLASSES = 5
 
 
 def fit(
@@ -52,7 +52,7 @@ def fit(
     try:
         return _READERS[feature.kind](feature, value, path_of)
     except (ValueError, RecordError) as error:
-        shown = "empty" if _is_empty(value) else _cut(value)
+        shown = "empty" if _is_empty(value) else shortened(value)
         why = f" ({error.detail})" if isinstance(error, RecordError) else ""
         raise RecordError(
             "does not fit the schema",
@@ -62,11 +62,6 @@ def fit(
 
 def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _cut(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:79]}…"
 
 
 def _expected(feature: Feature) -> str:
@@ -81,10 +76,7 @@ def _expected(feature: Feature) -> str:
         case "sequence":
             return f"a list of {what}" + (f" in rows of {sizes}" if sizes else "")
         case "class_label":
-            names = ", ".join(feature.classes[:_SHOWN_CLASSES])
-            more = ", …" if len(feature.classes) > _SHOWN_CLASSES else ""
-            several = "a list of classes" if feature.shape else "a class"
-            return several + (f" of {names}{more}" if names else "")
+            return of_classes("a list of classes" if feature.shape else "a class", feature)
         case "text":
             return "a text"
         case _:
@@ -199,13 +191,13 @@ def _class(feature: Feature, value: Any) -> str:
     name = class_name(value)
     if not name:
         raise ValueError
-    named = named_class(name, feature.classes)
-    if feature.classes and named not in feature.classes:
+    label = named_class(name, feature.classes)
+    if feature.classes and label not in feature.classes:
         (number,) = _parsed([name], "float32")  # "3.0" in a CSV
-        named = named_class(class_name(number), feature.classes)
-        if named not in feature.classes:
+        label = named_class(class_name(number), feature.classes)
+        if label not in feature.classes:
             raise ValueError
-    return named
+    return label
 
 
 def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:

@@ -6,16 +6,12 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
-from beam_pipeline.sources.columns.column import CORNERS, Columns, attribute_name
+from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert
 from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
 
-# Members of Hugging Face's `objects`, and of lists of objects, in order of preference.
+# Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
-_LABELS = (
-    "label", "labels", "category", "categories", "class", "classes", "class_name",
-    "category_name", "name", "category_id",
-)  # fmt: skip
 
 
 def _attribute(
@@ -181,7 +177,7 @@ def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         renamed[""] = [list(box) for box in zip(*columns, strict=True)]
     else:
         renamed[""] = []
-    if label := next((name for name in _LABELS if name in renamed), ""):
+    if label := next((name for name in LABELS.in_boxes if name in renamed), ""):
         renamed["labels"] = renamed.pop(label)
     return renamed, box_format
 

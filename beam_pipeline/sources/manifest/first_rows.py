@@ -8,7 +8,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.columns.column import Looks
+from beam_pipeline.sources.columns.column import ColumnFacts
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
@@ -56,7 +56,7 @@ def _rows(manifest: Manifest, form: RowForm) -> Iterator[Row]:
     return (row for row in rows if isinstance(row, Row))
 
 
-def look(rows: FirstRows, kind_of: KindOf) -> Looks:
+def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
     """What the columns of these rows hold; a few files are looked for.
 
     Of each column the values of its form count: the others' rows are rejected when they are read.
@@ -76,24 +76,24 @@ def look(rows: FirstRows, kind_of: KindOf) -> Looks:
     values = {name: [value for _, value in column] for name, column in columns.items()}
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
     media = {name: kind for name, column in values.items() if (kind := _media(column))}
-    numbers = {name for name, seen in kinds.items() if seen <= {int, float}}
+    numbers = {name for name, of_column in kinds.items() if of_column <= {int, float}}
     lists = {
         name
-        for name, seen in kinds.items()
-        if isinstance(functools.reduce(wider, seen), ListOf) and None not in seen
+        for name, of_column in kinds.items()
+        if isinstance(functools.reduce(wider, of_column), ListOf) and None not in of_column
     }
-    return Looks(
-        seen=set(values),
+    return ColumnFacts(
+        nonempty=set(values),
         nested={name for name, form in forms.items() if form != "plain"},
         objects={name for name, form in forms.items() if form == "object"},
         lists=lists,
         media=media,
-        existing={name for name in media if _any_exists(columns[name])},
+        files={name for name in media if _any_exists(columns[name])},
         numbers=numbers,
-        unclassed={
+        no_classes={
             name
             for name in numbers | lists
-            if any(map(_is_unclassed, values[name])) or _are_measures(values[name])
+            if any(map(_is_no_class, values[name])) or _are_measures(values[name])
         },
     )
 
@@ -136,11 +136,11 @@ def split_folders_of(
 def _kind(value: Any, kind_of: KindOf) -> Kind | None:
     try:
         return kind_of(value)
-    except RecordError:  # is told when the row is read
+    except RecordError:  # is rejected when the row is read
         return None
 
 
-def _is_unclassed(value: Any) -> bool:
+def _is_no_class(value: Any) -> bool:
     """Whether a number has a fraction, or a list holds such, lists, or something twice."""
     if isinstance(value, str):
         kind = kind_of_text(value)

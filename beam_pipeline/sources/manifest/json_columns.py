@@ -6,13 +6,13 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import BOXES, Columns, Looks, attribute_name
+from beam_pipeline.sources.columns.column import BOXES, ColumnFacts, Columns, attribute_name
 from beam_pipeline.sources.manifest.boxes import are_beside
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.json_form import JsonForm
 
 
-def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]) -> Columns:
+def with_lists(columns: Columns, facts: ColumnFacts, rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
 
     Most values of a column say whether it holds lists.
@@ -21,7 +21,7 @@ def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]
         ConfigError: Lists stand beside the one box of each row.
     """
     free = {name for row in rows for name in row} - columns.taken
-    nested = free.intersection(looks.nested).difference(looks.objects)
+    nested = free.intersection(facts.nested).difference(facts.objects)
     if nested and columns.corners:
         raise ConfigError(
             f"column {min(nested)!r} holds lists, but with a box a row it is an attribute of the "
@@ -41,7 +41,7 @@ def with_lists(columns: Columns, looks: Looks, rows: Sequence[Mapping[str, Any]]
         columns,
         box_lists=frozenset(box_lists),
         nested=frozenset(nested - box_lists),
-        plain=frozenset(free.intersection(looks.seen).difference(looks.nested)),
+        plain=frozenset(free.intersection(facts.nonempty).difference(facts.nested)),
     )
 
 

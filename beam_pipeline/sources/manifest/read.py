@@ -12,10 +12,11 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
-from beam_pipeline.sources.columns.column import Columns, Looks, Named
+from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Gather, ReadInBatches
+from beam_pipeline.sources.manifest.content import Questions
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
@@ -31,7 +32,7 @@ from beam_pipeline.sources.manifest.json_form import JsonForm
 from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.records import numbered
-from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+from beam_pipeline.sources.manifest.survey import overview, survey
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")
 _JSON_SUFFIXES = ("jsonl", "ndjson", "json")
@@ -48,8 +49,8 @@ class ReadManifest(beam.PTransform, abc.ABC):
             split (Hugging Face), or with one such file, or train.csv, test.csv, ….
         image_root: What the files' paths are relative to; default: the manifest's folder.
         image_column, audio_column, split_column: Columns by name; None finds them
-            (`columns.IMAGE`, `AUDIO`, `SPLIT`).
-        label_column: Likewise (`columns.LABEL`); several as "color,shape".
+            (`column.IMAGE`, `AUDIO`, `SPLIT`).
+        label_column: Likewise (`column.LABELS`); several as "color,shape".
         box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
         ignore_columns: Columns to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
@@ -83,13 +84,13 @@ class ReadManifest(beam.PTransform, abc.ABC):
             ConfigError: There is no manifest, or none that can be used as asked.
         """
 
-    def columns(self, names: Iterable[str], rows: FirstRows, looks: Looks) -> Columns:
+    def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.
 
         Raises:
             ConfigError: An option or the schema does not fit the columns.
         """
-        named = Named(
+        options = ColumnOptions(
             image=self.image_column or "",
             audio=self.audio_column or "",
             label=self.label_column or "",
@@ -98,15 +99,15 @@ class ReadManifest(beam.PTransform, abc.ABC):
             ignored=frozenset(self.ignore_columns),
         )
         if self.schema:
-            columns = declare_columns(self.schema, names, named, looks)
-            left_out = columns.ignored - named.ignored
-            _tell("left out, for --schema does not declare them", left_out)
+            columns = declare_columns(self.schema, names, options, facts)
+            left_out = columns.ignored - options.ignored
+            _warn("left out, for --schema does not declare them", left_out)
         else:
-            columns = pick_columns(names, named, looks)
-            lost = looks.media.keys() - columns.taken - set(looks.existing)
-            _tell("read as text, for no such files are there (see --image-root)", lost)
+            columns = pick_columns(names, options, facts)
+            lost = facts.media.keys() - columns.taken - set(facts.files)
+            _warn("read as text, for no such files are there (see --image-root)", lost)
         without = unlabelled(rows, columns.label_columns)
-        _tell("without any label in the first rows, so that records may lack them", without)
+        _warn("without any label in the first rows, so that records may lack them", without)
         return dataclasses.replace(
             columns,
             classes=tuple(self.classes),
@@ -128,7 +129,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
         )
 
 
-def _tell(what: str, names: Collection[str]) -> None:
+def _warn(what: str, names: Collection[str]) -> None:
     if names:
         _LOG.warning("%s: %s", what, ", ".join(sorted(names)))
 
@@ -146,14 +147,14 @@ def _nameless(headers: Iterable[Sequence[str]]) -> set[str]:
 class ReadCsv(ReadManifest):
     """The rows of CSV or TSV files, a record each.
 
-    Columns are found by their names and by what the first rows hold: the image, the sound,
+    Columns are found by their names and by what the first rows hold: the image, the audio,
     labels, the split, four numbers of a box, paths of further files (docs/manifests.md). All
     others are features under their own name: int, else float, else str, whatever holds every
     value of the column, or arrays where every field is a list in JSON. A missing text is "";
     a row that misses a number, a list or its label is rejected. So are rows with too few or too
     many fields.
 
-    Where four columns hold a box (see `columns.CORNERS`) the rows of an image make one
+    Where four columns hold a box (see `column.CORNERS`) the rows of an image make one
     Record, with their boxes in their order; a row with empty coordinates is an image without
     boxes. Other columns are attributes of the boxes.
 
@@ -168,11 +169,11 @@ class ReadCsv(ReadManifest):
 
     def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
-        _tell("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
+        _warn("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
         forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
         names = dict.fromkeys(name for form in forms for name in form.header)
         if not self.column_names:
-            _tell("left out, for they have no name", _nameless(form.header for form in forms))
+            _warn("left out, for they have no name", _nameless(form.header for form in forms))
         tables = list(zip(manifests, forms, strict=True))
         rows = first_rows(tables)
         check_ignored(self.ignore_columns, list(filter(None, names)))
@@ -193,7 +194,7 @@ class ReadJsonl(ReadManifest):
 
     def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
-        _tell("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
+        _warn("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
         tables = [(manifest, JsonForm()) for manifest in manifests]
         rows = first_rows(tables)
         if not rows:
@@ -201,9 +202,9 @@ class ReadJsonl(ReadManifest):
                 f"{self.path} has no line with a JSON object in it: write an object a line"
             )
         names = dict.fromkeys(name for _, row in rows for name in row.values)
-        looks = look(rows, kind_of_json)
-        columns = self.columns(names, rows, looks)
-        columns = with_lists(columns, looks, [row.values for _, row in rows])
+        facts = look(rows, kind_of_json)
+        columns = self.columns(names, rows, facts)
+        columns = with_lists(columns, facts, [row.values for _, row in rows])
         check_first_rows(rows, columns)
         could_be_ignored = dict.fromkeys(name for _, row in rows for name in ignorable(row.values))
         questions = dataclasses.replace(

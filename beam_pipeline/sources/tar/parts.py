@@ -16,7 +16,7 @@ from beam_pipeline.sources.tar.members import Member
 _CLASSES = ("cls", "class", "cls2")
 _NUMBERS = ("index", "inx", "id", "count")
 # The first of these that is there is the record's class.
-LABELS = (*_CLASSES, "index", "inx")
+LABEL_EXTENSIONS = (*_CLASSES, "index", "inx")
 _TEXTS = ("txt", "text", "transcript")
 _PICKLED = ("pyd", "pickle", "pkl", "pth", "pt")
 _FORM_OF_EXTENSION = (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
-from beam_pipeline.sources.columns.column import LABEL
+from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
@@ -15,7 +15,14 @@ from beam_pipeline.sources.columns.kinds import (
     kind_of_text,
     merge_kinds,
 )
-from beam_pipeline.sources.tar.parts import LABELS, READ, Part, form_of, members_of, stem_of
+from beam_pipeline.sources.tar.parts import (
+    LABEL_EXTENSIONS,
+    READ,
+    Part,
+    form_of,
+    members_of,
+    stem_of,
+)
 
 Seen = dict[str, Kind | None]
 """Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""
@@ -106,7 +113,7 @@ def find_roles(
         if form != "json"
     }
     if not label_columns:
-        _make_label(roles, LABELS)
+        _make_label(roles, LABEL_EXTENSIONS)
     roles |= _of_json(seen, forms, taken={role.feature for role in roles.values()})
     named = [_named_label(column, roles) for column in label_columns]
     if len(named) < 2:
@@ -157,7 +164,7 @@ def _usual_labels(roles: Mapping[str, Role]) -> list[str]:
         for name, role in roles.items()
         if role.form == "value" and role.kind in (int, str, ListOf(str))
     }
-    return [possible[usual] for usual in LABEL if usual in possible]
+    return [possible[usual] for usual in LABELS.of_record if usual in possible]
 
 
 def _named_label(column: str, roles: Mapping[str, Role]) -> str:

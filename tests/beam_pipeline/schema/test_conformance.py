@@ -152,7 +152,7 @@ def test_what_fits(declared, value):
         (
             {"kind": "audio", "sample_rate": 16000},
             SOUND,
-            "'x' is a sound of 400 samples, 1 channels and 8,000 Hz, where audio [any, any] at "
+            "'x' is audio of 400 samples, 1 channels and 8,000 Hz, where audio [any, any] at "
             "16,000 Hz was expected",
         ),
         ({"kind": "audio", "shape": [None, 2]}, SOUND, "where audio [any, 2] was expected"),

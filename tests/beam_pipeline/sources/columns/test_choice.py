@@ -4,11 +4,11 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import pick_columns
-from beam_pipeline.sources.columns.column import Looks, Media, Named
+from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Media
 
 
-def pick(names, looks=None, **named):
-    return pick_columns(names.split(), Named(**named), Looks(**(looks or {})))
+def pick(names, facts=None, **named):
+    return pick_columns(names.split(), ColumnOptions(**named), ColumnFacts(**(facts or {})))
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_columns_by_name(names, expected):
     assert {name: getattr(columns, name) for name in expected} == expected
 
 
-IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
+IMAGES = {"media": {"a": "image", "b": "image"}, "files": {"a", "b"}}
 
 
 @pytest.mark.parametrize(
-    ("names", "looks", "named", "media", "key"),
+    ("names", "facts", "named", "media", "key"),
     [
         pytest.param("file_name", {}, {}, {"image": "file_name"}, "file_name", id="no suffix"),
         pytest.param(
@@ -79,7 +79,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
         ),
         pytest.param("recording label", {}, {}, {}, "", id="a sound's name, but text"),
         pytest.param(
-            "image mask", {"media": {"image": "image", "mask": "image"}, "existing": {"mask"}}, {},
+            "image mask", {"media": {"image": "image", "mask": "image"}, "files": {"mask"}}, {},
             {"image": "image", "mask": "mask"}, "image", id="a second image that is there",
         ),
         pytest.param(
@@ -87,7 +87,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
             {"image": "image"}, "image", id="only like an image",
         ),
         pytest.param(
-            "scan x", {"media": {"scan": "image"}, "existing": {"scan"}}, {},
+            "scan x", {"media": {"scan": "image"}, "files": {"scan"}}, {},
             {"image": "scan"}, "scan", id="the only image",
         ),
         pytest.param("a b", IMAGES, {}, {"a": "a", "b": "b"}, "", id="none is the main one"),
@@ -96,7 +96,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
             "left right path",
             {
                 "media": {"left": "audio", "right": "audio"},
-                "existing": {"left", "right"},
+                "files": {"left", "right"},
                 "numbers": {"path"},
             },
             {"audio": "right"}, {"audio": "right", "left": "left"}, "right",
@@ -112,30 +112,30 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "existing": {"a", "b"}}
         ),
     ],
 )  # fmt: skip
-def test_columns_of_paths(names, looks, named, media, key):
-    columns = pick(names, looks, **named)
+def test_columns_of_paths(names, facts, named, media, key):
+    columns = pick(names, facts, **named)
     assert {each.feature: each.column for each in columns.media} == media
     assert columns.key == key
 
 
 @pytest.mark.parametrize(
-    ("names", "looks", "label", "labels"),
+    ("names", "facts", "label", "labels"),
     [
         pytest.param("x target", {}, "", {"label": "target"}, id="by name"),
         pytest.param("x y", {}, "y", {"label": "y"}, id="told"),
         pytest.param("x a b", {}, "b, a", {"b": "b", "a": "a"}, id="several"),
         pytest.param("x a,b", {}, "a,b", {"label": "a,b"}, id="a comma in a name"),
-        pytest.param("x target", {"unclassed": {"target"}}, "", {}, id="to predict"),
+        pytest.param("x target", {"no_classes": {"target"}}, "", {}, id="to predict"),
         pytest.param(
-            "x label", {"lists": {"label"}, "unclassed": {"label"}}, "", {}, id="lists to predict"
+            "x label", {"lists": {"label"}, "no_classes": {"label"}}, "", {}, id="lists to predict"
         ),
         pytest.param("x labels", {"lists": {"labels"}}, "", {"label": "labels"}, id="lists"),
         pytest.param("x labels", {}, "", {}, id="no lists"),
         pytest.param("x", {}, "", {}, id="none"),
     ],
 )
-def test_columns_of_labels(names, looks, label, labels):
-    assert dict(pick(names, looks, label=label).labels) == labels
+def test_columns_of_labels(names, facts, label, labels):
+    assert dict(pick(names, facts, label=label).labels) == labels
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_columns_of_labels(names, looks, label, labels):
         ("image labl", {"label": "label"}, "--label-column 'label'.*did you mean 'labl'"),
         ("image a b", {"label": "a,c"}, "--label-column 'c'.*there are 'image', 'a', 'b'"),
         ("image", {"audio": "sound"}, "--audio-column 'sound' is not a column"),
-        ("image", {"audio": "image", "image": "image"}, "cannot hold images and sounds"),
+        ("image", {"audio": "image", "image": "image"}, "cannot hold images and audio"),
         ("path image", {"image": "path"}, "'image' would take the place"),
         ("path label kind", {"label": "kind"}, "'label' would take the place"),
         ("path image/height", {}, "'image/height' would take the place of the feature 'image'"),

@@ -4,16 +4,16 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.columns.column import Looks, Named
+from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions
 from beam_pipeline.sources.columns.declared import declare_columns
 
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2]}
 AGE = {"kind": "scalar", "dtype": "int64"}
 
 
-def declare(schema, names, looks=None, **named):
+def declare(schema, names, facts=None, **named):
     return declare_columns(
-        parse_schema(schema), names.split(), Named(**named), Looks(**(looks or {}))
+        parse_schema(schema), names.split(), ColumnOptions(**named), ColumnFacts(**(facts or {}))
     )
 
 

@@ -7,24 +7,24 @@ from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import look
 from beam_pipeline.sources.manifest.rows import Row
 
-NO_CLASSES = {"lists", "unclassed"}
+NO_CLASSES = {"lists", "no_classes"}
 
 
 def looks_of(column, folder, kind_of=kind_of_json):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
     rows = [(manifest, Row(line, 0, 0, {"x": value})) for line, value in enumerate(column)]
-    looks = look(rows, kind_of)
-    names = ("seen", "nested", "lists", "objects", "media", "existing", "numbers", "unclassed")
-    return {name for name in names if "x" in getattr(looks, name)} - {"seen"}
+    facts = look(rows, kind_of)
+    names = ("nonempty", "nested", "lists", "objects", "media", "files", "numbers", "no_classes")
+    return {name for name in names if "x" in getattr(facts, name)} - {"nonempty"}
 
 
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
         pytest.param([1, 2.0, True], {"numbers"}, id="whole"),
-        pytest.param([1, 2.5], {"numbers", "unclassed"}, id="a fraction"),
-        pytest.param([n / 1 for n in range(21)], {"numbers", "unclassed"}, id="measures"),
-        pytest.param([1, float("nan")], {"numbers", "unclassed"}, id="nan"),
+        pytest.param([1, 2.5], {"numbers", "no_classes"}, id="a fraction"),
+        pytest.param([n / 1 for n in range(21)], {"numbers", "no_classes"}, id="measures"),
+        pytest.param([1, float("nan")], {"numbers", "no_classes"}, id="nan"),
         pytest.param([1, "a"], set(), id="text too"),
         pytest.param(["1", "2"], set(), id="digits are text in JSON"),
         pytest.param([None, " "], set(), id="nothing"),
@@ -33,7 +33,7 @@ def looks_of(column, folder, kind_of=kind_of_json):
         pytest.param([1, {"a": 1}, {}], {"nested", "objects"}, id="more objects"),
         pytest.param([[1, 2], [], ["b"]], {"nested", "lists"}, id="classes"),
         pytest.param([[1, 2], [3], 3], {"nested", "lists"}, id="a number too"),
-        pytest.param([1, 2.5, [3]], {"numbers", "unclassed"}, id="a list too"),
+        pytest.param([1, 2.5, [3]], {"numbers", "no_classes"}, id="a list too"),
         pytest.param([[0, 1], [0, 0]], {"nested"} | NO_CLASSES, id="twice the same"),
         pytest.param([["O", "B", "O"]], {"nested"} | NO_CLASSES, id="a class a word"),
         pytest.param([[0.5]], {"nested"} | NO_CLASSES, id="fractions in lists"),
@@ -50,8 +50,8 @@ def test_values_of_json(tmp_path, column, expected):
     ("column", "expected"),
     [
         pytest.param(["1", "2.0", ""], {"numbers"}, id="whole"),
-        pytest.param(["1", "2.5"], {"numbers", "unclassed"}, id="a fraction"),
-        pytest.param([f"{n}.0" for n in range(21)], {"numbers", "unclassed"}, id="measures"),
+        pytest.param(["1", "2.5"], {"numbers", "no_classes"}, id="a fraction"),
+        pytest.param([f"{n}.0" for n in range(21)], {"numbers", "no_classes"}, id="measures"),
         pytest.param([f"{n % 20}.0" for n in range(40)], {"numbers"}, id="few, written so"),
         pytest.param([f"{n}" for n in range(21)], {"numbers"}, id="many classes"),
         pytest.param(["[1, 2]", "[]"], {"lists"}, id="classes"),
@@ -68,12 +68,12 @@ def test_fields_of_csv(tmp_path, column, expected):
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        pytest.param(["a.jpg", "there.png"], {"media", "existing"}, id="one is there"),
+        pytest.param(["a.jpg", "there.png"], {"media", "files"}, id="one is there"),
         pytest.param(["a.jpg", "b.png"], {"media"}, id="none is there"),
         pytest.param(["there.png", "a.wav"], set(), id="of two kinds"),
         pytest.param(["there.png", "a"], set(), id="not all are names"),
         pytest.param(["there.png", 1], set(), id="a number"),
-        pytest.param(["a.jpg"] * 20 + ["there.png"], {"media", "existing"}, id="late"),
+        pytest.param(["a.jpg"] * 20 + ["there.png"], {"media", "files"}, id="late"),
         pytest.param(["none://b/a.jpg"], {"media"}, id="no such file system"),
     ],
 )

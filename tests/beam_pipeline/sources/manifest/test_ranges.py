@@ -10,6 +10,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.manifest.content import Questions
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.json_form import JsonForm
@@ -17,7 +18,7 @@ from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 from beam_pipeline.sources.manifest.rows import Row, RowRest
-from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+from beam_pipeline.sources.manifest.survey import overview, survey
 
 # Small files soon have every cut, through quotes, line ends and characters.
 PIECES = [

@@ -7,7 +7,7 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes, Record, Rejected
 from beam_pipeline.sources.columns.choice import pick_columns
-from beam_pipeline.sources.columns.column import Named
+from beam_pipeline.sources.columns.column import ColumnOptions
 from beam_pipeline.sources.columns.kinds import kind_of_json
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import look
@@ -27,8 +27,8 @@ def record_of_json(**values: Any) -> Record:
     """The record of a JSON row alone in its manifest."""
     values = {"file_name": "a.jpg", **values}
     row = Row(0, 0, 0, values)
-    looks = look([(MANIFEST, row)], kind_of_json)
-    columns = with_lists(pick_columns(values, Named(), looks), looks, [values])
+    facts = look([(MANIFEST, row)], kind_of_json)
+    columns = with_lists(pick_columns(values, ColumnOptions(), facts), facts, [values])
     kinds = JsonForm().kinds([values], columns)
     (element,) = RecordMaker(MANIFEST, JsonForm(), columns, kinds, 1).elements([row])
     if isinstance(element, Rejected):
@@ -126,7 +126,7 @@ def test_lists_beside_boxes(values, box_attributes, others_):
 
 def test_rows_of_one_image_in_two_splits_are_rejected():
     columns = pick_columns(
-        ["image", "xmin", "ymin", "xmax", "ymax", "split"], Named(), look([], str)
+        ["image", "xmin", "ymin", "xmax", "ymax", "split"], ColumnOptions(), look([], str)
     )
     box = {"image": "a.jpg", "xmin": "1", "ymin": "1", "xmax": "2", "ymax": "2"}
     rows = [BoxRow(MANIFEST, "m.jsonl", {**box, "split": split}) for split in ("train", "test")]

@@ -1,0 +1,26 @@
+"""Values and classes in words, for messages."""
+
+from collections.abc import Iterable
+
+from beam_pipeline.schema.feature import Feature
+
+_CLASSES = 5
+_CHARACTERS = 80
+
+
+def shortened(value: object) -> str:
+    """A value as Python writes it; its beginning where that is long."""
+    shown = repr(value)
+    return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
+
+
+def first_names(names: Iterable[str]) -> str:
+    """The first names: "cat, dog, …"."""
+    shown = list(names)
+    more = ", …" if len(shown) > _CLASSES else ""
+    return ", ".join(shown[:_CLASSES]) + more
+
+
+def of_classes(what: str, feature: Feature) -> str:
+    """`what` is of the classes that the feature declares, if it does: "a class of cat, dog"."""
+    return what + (f" of {first_names(feature.classes)}" if feature.classes else "")
