@@ -88,7 +88,7 @@ class Array:
         file: A .npy or .npz file of one array where `dtype` is "" or where `conversions` are;
             else a range that holds the values alone, as `data` would.
         minimum, maximum: Of the values, once inspected; None where there are none, or no number.
-        conversions: Why the stored values are not a range of the file: "fortran order", ….
+        conversions: Why the stored values are not a range of the file: "compressed".
     """
 
     dtype: str = ""

@@ -6,9 +6,9 @@ The rules, in the order in which they are applied:
    of .npy files. The first bytes say which of the two it is.
 2. The values are bool, integers, or floats of up to 64 bits. Arrays of Python objects are pickled:
    reading them could run programs, so they are never read. Structured arrays are rejected.
-3. The file is exactly as long as its header says.
-4. The values are stored raw, little-endian, in C order. Where the file has them so, they are a
-   range of its bytes; `ArrayFacts.conversions` names what differs.
+3. The values are little-endian and in C order. Others are rejected.
+4. The file is exactly as long as its header says.
+5. The stored values are a range of the file's bytes, unless they are compressed.
 
 Source of the format: numpy.lib.format.
 """
@@ -46,31 +46,19 @@ class ArrayHeader:
     """The header of a .npy file.
 
     Attributes:
-        dtype: With the byte order of the file; possibly text, complex numbers, times, ….
+        dtype: Little-endian; possibly text, complex numbers, times, ….
         shape: Sizes by axis.
-        fortran_order: Whether the first axis changes fastest.
         offset: Bytes from the start of the header to the values.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    fortran_order: bool
     offset: int
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the values."""
         return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def conversions(self) -> tuple[str, ...]:
-        """Why the values are not as they are stored: "fortran order", "byte order"."""
-        found = []
-        if self.fortran_order and sum(size != 1 for size in self.shape) > 1:
-            found.append("fortran order")
-        if self.dtype != self.dtype.newbyteorder("<"):
-            found.append("byte order")
-        return tuple(found)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +70,9 @@ class ArrayFacts:
         shape: Sizes by axis.
         minimum, maximum: Of the values other than NaN; None if there are none.
         num_bytes: Bytes of the values.
-        conversions: "fortran order", "byte order", "compressed"; empty: the stored values are
-            `length` bytes of the file, from `offset`.
-        offset, length: That range; the whole file where there are conversions.
+        conversions: "compressed"; empty: the stored values are `length` bytes of the file, from
+            `offset`.
+        offset, length: That range; the whole file where it is compressed.
     """
 
     dtype: str
@@ -133,12 +121,16 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         )
     if any(size < 0 for size in shape):
         raise RecordError(DAMAGED, f"its header: a shape of {shape}")
-    return ArrayHeader(
-        dtype=dtype,
-        shape=tuple(map(int, shape)),
-        fortran_order=bool(fortran_order),
-        offset=handle.tell() - start,
-    )
+    if fortran_order and sum(size != 1 for size in shape) > 1:
+        raise RecordError(
+            UNSUPPORTED, "an array in Fortran order; save numpy.ascontiguousarray(array)"
+        )
+    little = dtype.newbyteorder("<")
+    if dtype != little:
+        raise RecordError(
+            UNSUPPORTED, f"big-endian values ({dtype.str}); save array.astype({little.str!r})"
+        )
+    return ArrayHeader(dtype=dtype, shape=tuple(map(int, shape)), offset=handle.tell() - start)
 
 
 def inspect_array(data: bytes) -> ArrayFacts:
@@ -157,16 +149,15 @@ def inspect_array(data: bytes) -> ArrayFacts:
         compressed = member.compress_type != zipfile.ZIP_STORED
     header, values = _values(npy)
     minimum, maximum = value_range(values)
-    conversions = (*header.conversions, *["compressed"] * compressed)
     return ArrayFacts(
         dtype=header.dtype.name,
         shape=header.shape,
         minimum=minimum,
         maximum=maximum,
         num_bytes=header.num_bytes,
-        conversions=conversions,
-        offset=0 if conversions else start + header.offset,
-        length=len(data) if conversions else header.num_bytes,
+        conversions=("compressed",) if compressed else (),
+        offset=0 if compressed else start + header.offset,
+        length=len(data) if compressed else header.num_bytes,
     )
 
 
@@ -174,7 +165,7 @@ def encode_array(data: bytes, array: records.Array) -> bytes:
     """The values of an inspected array as they are stored: raw, little-endian, in C order.
 
     Args:
-        data: What `array.file` refers to: the whole file where there are conversions.
+        data: What `array.file` refers to: the whole file where it is compressed.
         array: What was decided of it.
 
     Raises:
@@ -182,12 +173,9 @@ def encode_array(data: bytes, array: records.Array) -> bytes:
     """
     if not array.conversions:
         return data
-    npy = data
-    if data.startswith(npz.MAGIC):
-        npy = npz.read(io.BytesIO(data), _only_member(data))
-    header, values = _values(npy)
-    shaped = values.reshape(header.shape, order="F" if header.fortran_order else "C")
-    return shaped.astype(header.dtype.newbyteorder("<"), order="C").tobytes()
+    npy = npz.read(io.BytesIO(data), _only_member(data))
+    header, _ = _values(npy)
+    return npy[header.offset :]
 
 
 def value_range(values: npt.NDArray[Any]) -> tuple[float | int | None, float | int | None]:
@@ -221,7 +209,7 @@ def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArra
 
 
 def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
-    """(header, values [n] in the file's order) of a whole .npy file."""
+    """(header, values [n]) of a whole .npy file."""
     header = array_header(io.BytesIO(npy))
     check_numbers(header.dtype)
     lacking = header.offset + header.num_bytes - len(npy)

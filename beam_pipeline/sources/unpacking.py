@@ -8,22 +8,17 @@ worker that tries again, or a build that goes on, finds it.
 import contextlib
 import gzip
 import hashlib
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.arrays import ArrayHeader, array_header, raw_values
+from beam_pipeline.media.arrays import array_header
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
 
 _BLOCK_BYTES = 1 << 20
-# Rows of an array in Fortran order lie scattered over all of it: many are gathered at once.
-_TURNED_BYTES = 16 << 20
 
 
 def unpack_gzip(path: str, scratch: str) -> str:
@@ -69,7 +64,7 @@ def gunzipped(path: str) -> Iterator[bytes]:
 
 
 def unpack_array(path: str, member: str, scratch: str) -> str:
-    """The path of an array's values alone: little-endian, in C order; made if need be.
+    """The path of an array's values alone, made if need be.
 
     Args:
         path: A .npy file, or an .npz file.
@@ -95,7 +90,7 @@ def check_stored(path: str, member: str) -> None:
 
 
 def array_values(path: str, member: str) -> Iterator[bytes]:
-    """An array's values, little-endian and in C order, block by block.
+    """An array's values, block by block.
 
     A checksum, where there is one, is right once the last block is out.
 
@@ -105,17 +100,7 @@ def array_values(path: str, member: str) -> Iterator[bytes]:
     """
     with opened_array(path, member) as handle:
         header = array_header(handle)
-    blocks = _stored_values(path, member)
-    if "fortran order" in header.conversions and header.num_bytes:
-        blocks = _turned(blocks, header)
-    yield from blocks
-
-
-def _stored_values(path: str, member: str) -> Iterator[bytes]:
-    """An array's values, little-endian, in the order of the file."""
-    with opened_array(path, member) as handle:
-        header = array_header(handle)
-        yield from _native(_exactly(handle, header.num_bytes), header.dtype)
+        yield from _exactly(handle, header.num_bytes)
 
 
 @contextlib.contextmanager
@@ -145,27 +130,3 @@ def _exactly(handle: Any, num_bytes: int) -> Iterator[bytes]:
         yield block
     if handle.read(1):
         raise RecordError(DAMAGED, "bytes follow the values; a file holds one array, saved once")
-
-
-def _native(blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Iterator[bytes]:
-    """The blocks with their values little-endian."""
-    wanted = dtype.newbyteorder("<")
-    rest = b""
-    for block in blocks:
-        data = rest + block
-        whole = len(data) - len(data) % dtype.itemsize
-        rest = data[whole:]
-        yield raw_values(data[:whole], dtype).astype(wanted, copy=False).tobytes()
-
-
-def _turned(blocks: Iterable[bytes], header: ArrayHeader) -> Iterator[bytes]:
-    """Values in Fortran order, in C order; through a temporary file."""
-    with tempfile.TemporaryFile(prefix="beam-tfrecords-fortran-") as file:
-        for block in blocks:
-            file.write(block)
-        file.flush()
-        dtype = header.dtype.newbyteorder("<")
-        values = np.memmap(file, dtype, mode="r", shape=header.shape, order="F")
-        rows = max(1, _TURNED_BYTES * len(values) // max(1, header.num_bytes))
-        for start in range(0, len(values), rows):
-            yield np.ascontiguousarray(values[start : start + rows]).tobytes()

@@ -29,10 +29,9 @@ class Column:
     Attributes:
         path: The .npy or .npz file.
         member: Its name in the .npz file; "" of a .npy file.
-        dtype: NumPy's, with the byte order of the file: "<f4".
+        dtype: NumPy's, little-endian: "<f4".
         shape: Sizes by axis.
-        offset: Where in the file its values begin, raw, little-endian and in C order; None
-            where they have to be unpacked for that.
+        offset: Where in the file its values begin; None where they are compressed.
     """
 
     path: str
@@ -243,7 +242,7 @@ def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int 
         member=member,
         dtype=header.dtype.str,
         shape=header.shape,
-        offset=None if header.conversions else offset,
+        offset=offset,
     )
 
 

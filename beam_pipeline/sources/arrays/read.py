@@ -32,8 +32,7 @@ class ReadArrays(beam.PTransform):
     """The rows of arrays: `<file>#<row>`, a feature a column.
 
     A column of one axis gives numbers or texts; every other one gives arrays, as byte ranges of
-    the file unless they are small. Compressed arrays, and those in Fortran order or big-endian,
-    are unpacked into `scratch`.
+    the file unless they are small. Compressed arrays are unpacked into `scratch`.
 
     The column of a usual name (`y`, `label`, …), if it has one whole number or text a row and
     no more than 1,000 different ones, is the feature `label`, a class.

@@ -103,10 +103,10 @@ def _rows(name: str, column: Column, scratch: str) -> Rows:
         path, offset = unpack_array(path, column.member, scratch), 0
     else:
         check_stored(path, column.member)
-    dtype, shape = np.dtype(column.dtype).newbyteorder("<"), column.shape[1:]
+    shape = column.shape[1:]
     if lowered(name) in LABELS and math.prod(shape) == 1:
         shape = ()  # [n, 1], as Keras's CIFAR and scikit-learn's columns are
-    return Rows(path=path, offset=offset, dtype=dtype.str, shape=shape)
+    return Rows(path=path, offset=offset, dtype=column.dtype, shape=shape)
 
 
 def read_values(rows: Rows, start: int, stop: int) -> np.ndarray[Any, Any]:

@@ -122,15 +122,16 @@ def test_an_array_within_another_file(write):
     assert Path(file.path).read_bytes()[found.offset :][: found.length] == GRID.tobytes()
 
 
-def test_an_array_that_is_converted_keeps_its_file(write):
-    data = npy(GRID.T)
-    file = write(data)
-    record = inspected(x=Array(file=file))
+def test_an_array_that_is_compressed_keeps_its_file(write):
+    packed = io.BytesIO()
+    np.savez_compressed(packed, GRID)
+    data = packed.getvalue()
+    record = inspected(x=Array(file=write(data)))
     found = record.features["x"]
-    assert found.conversions == ("fortran order",)
-    assert (found.shape, found.file.offset, found.file.length) == ((3, 2), 0, len(data))
+    assert found.conversions == ("compressed",)
+    assert (found.shape, found.file.offset, found.file.length) == ((2, 3), 0, len(data))
     assert found.file.sha256 == sha256(data)
-    assert record.notes == {"array converted: fortran order": 1}
+    assert record.notes == {"array converted: compressed": 1}
 
 
 def test_a_row_of_a_file(write):
@@ -161,7 +162,6 @@ def test_inline_arrays_have_a_range(array, expected):
         pytest.param(np.int8(-3), -3, id="int"),
         pytest.param(np.float32(0.5), 0.5, id="float"),
         pytest.param(np.bool_(True), 1, id="bool"),
-        pytest.param(np.array(7, ">i4"), 7, id="big-endian"),
     ],
 )
 def test_an_array_without_axes_is_a_number(write, value, expected):
