@@ -127,7 +127,6 @@ class Stored:
             "flac", "ogg"; else "text" or "raw"; "" of an empty one.
         num_bytes: Bytes of one bytes value.
         num_characters: Of a text.
-        floats: As what one bytes value may be read: "float32", "float64".
         sha256: Hex digest of an image or sound, once inspected.
         shape: (height, width) in pixels of an image, (samples, channels) of a sound, as stored.
         sample_rate: Of a sound.
@@ -140,7 +139,6 @@ class Stored:
     form: str = ""
     num_bytes: int = 0
     num_characters: int = 0
-    floats: tuple[str, ...] = ()
     sha256: str = ""
     shape: tuple[int, ...] = ()
     sample_rate: int = 0

@@ -203,7 +203,7 @@ def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config, found = _find_input(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
         made = plan(config, options, source_of(config, found, scratch))
-    print(summary.of_plan(made, config.split, declared=bool(config.schema)))
+    print(summary.of_plan(made, config.split))
     if made.problem:
         raise made.problem
 

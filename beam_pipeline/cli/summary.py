@@ -11,7 +11,6 @@ from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed
-from beam_pipeline.schema.stored_inference import describe_guesses
 
 
 def of_dataset(info: DatasetInfo) -> str:
@@ -27,7 +26,6 @@ def of_dataset(info: DatasetInfo) -> str:
         lines += [_feature(feature, Observed()) for feature in info.features]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
-    lines += [] if config.get("schema") else _guesses(info.features)
     lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
@@ -44,13 +42,12 @@ def of_dataset(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-def of_plan(plan: Plan, split_names: Collection[str], *, declared: bool = False) -> str:
+def of_plan(plan: Plan, split_names: Collection[str]) -> str:
     """The summary of what a build would write.
 
     Args:
         plan: The plan.
         split_names: The names in `--split`.
-        declared: Whether the user declares the schema.
     """
     census = plan.census
     lines = [
@@ -65,7 +62,6 @@ def of_plan(plan: Plan, split_names: Collection[str], *, declared: bool = False)
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
-    lines += [] if declared else _guesses(plan.schema)
     lines += _counted("rejected", dict(sorted(census.rejected.items())))
     lines += _warn_of_rejects(census.rejected, census.num_records)
     lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
@@ -173,11 +169,6 @@ def _missing_shards(info: DatasetInfo) -> list[str]:
         for total in re.findall(r"-of-(\d{5,})", shards[0].file)
         if int(total) != len(shards)
     ]
-
-
-def _guesses(schema: Iterable[Feature]) -> list[str]:
-    """Types of raw bytes in existing TFRecords that were guessed."""
-    return [f"note: {sentence}" for sentence in describe_guesses(schema)]
 
 
 def _rounded(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:

@@ -1,25 +1,20 @@
 """The schema of other people's Examples: every key is a feature, stored under itself alone.
 
-The trainer infers the schema of files without metadata.json by the same rules
-(docs/tfrecords.md has them).
+docs/tfrecords.md has the rules.
 """
 
 import dataclasses
 import functools
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed
 from beam_pipeline.schema.stored_values import (
     AUDIO_FORMS,
-    FLOATS,
     IMAGE_FORMS,
     MAX_CLASS,
-    Lists,
     is_label_key,
-    is_square,
     last_part,
     told_list,
 )
@@ -81,20 +76,6 @@ def complete_feature(feature: Feature, seen: Observed, declared: Iterable[str]) 
     return feature
 
 
-def describe_guesses(schema: Iterable[Feature]) -> list[str]:
-    """What inferred features were taken for without proof, a sentence each."""
-    return [
-        f"{feature.name}: {_raw_bytes(feature):,} raw bytes a record are taken for {feature.dtype} "
-        f"{list(feature.shape)}; --schema overrules that"
-        for feature in schema
-        if feature.bare and feature.encoding == "bytes"
-    ]
-
-
-def _raw_bytes(feature: Feature) -> int:
-    return math.prod(size or 0 for size in feature.shape) * FLOATS.get(feature.dtype, 1)
-
-
 def _one_kind(name: str, seen: Observed) -> str:
     kinds = sorted(kind for kind in seen.dtypes if kind)
     if len(kinds) > 1:
@@ -137,30 +118,9 @@ def _single_bytes(name: str, seen: Observed) -> Feature:
         return feature(kind="audio", dtype="float32", shape=(None, None), format=format_)
     if forms <= {"text"}:
         return feature(kind="text", dtype="string", shape=())
-    assert seen.lists is not None
-    if not seen.formats[""] and (found := _raw_square(seen.lists)):
-        dtype, shape = found
-        return feature(kind="tensor", dtype=dtype, shape=shape, encoding="bytes")
     return feature(kind="bytes", dtype="string", shape=())
 
 
 def _format(seen: Observed, known: Iterable[str]) -> str:
     forms = {form for form in seen.formats if form}
     return forms.pop() if len(forms) == 1 and forms <= set(known) else "mixed"
-
-
-def _raw_square(lists: Lists) -> tuple[str, tuple[int, ...]] | None:
-    """(dtype, shape) of raw values that are all of one length: the first guess that fits."""
-    fewest, most = lists.num_bytes or (0, 0)
-    if fewest != most:
-        return None
-    guesses: Mapping[str, int] = {
-        **{dtype: width for dtype, width in FLOATS.items() if dtype in lists.floats},
-        "uint8": 1,
-    }
-    for dtype, width in guesses.items():
-        for channels in (1, 3):
-            if is_square(most, width * channels):
-                side = math.isqrt(most // (width * channels))
-                return dtype, (side, side) if channels == 1 else (side, side, 3)
-    return None

@@ -2,18 +2,13 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any, Self
-
-import numpy
 
 from beam_pipeline.records import Stored, Value
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
-# What decode_raw makes a square of, by dtype: values are bytes divided by n².
-FLOATS = {"float32": 4, "float64": 8}
 
 _LABELS = frozenset(
     {"label", "labels", "class", "class_id", "class_label", "category", "category_id"}
@@ -26,10 +21,6 @@ MAX_CLASS = 9_999
 _SHORT_CHARACTERS = 100
 # The control characters of ASCII, but those that texts are laid out with: \t \n \v \f \r.
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
-# Floats that somebody computed are in between; bytes of another type read as floats seldom are.
-_SMALLEST, _LARGEST = 1e-10, 1e10
-# The one NaN, but for its sign, that NumPy and processors write, by bytes a value.
-_NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -77,7 +68,6 @@ def _of_bytes(value: bytes) -> Value:
         form=form,
         num_bytes=len(value),
         num_characters=len(text),
-        floats=plausible_floats(value) if form in ("text", "raw") else (),
     )
 
 
@@ -112,32 +102,6 @@ def _is_text(value: bytes) -> bool:
     return value.translate(None, _CONTROLS) == value
 
 
-def plausible_floats(value: bytes) -> tuple[str, ...]:
-    """The types of float as which all of `value` makes sense, where it may be a square of them.
-
-    That is: every value is 0, the NaN that is computed, or finite and neither tiny nor huge.
-    """
-    return tuple(
-        dtype
-        for dtype, width in FLOATS.items()
-        if any(is_square(len(value), width * channels) for channels in (1, 3))
-        and _are_plausible(numpy.frombuffer(value, f"<f{width}"))
-    )
-
-
-def _are_plausible(numbers: Any) -> bool:
-    sizes = numpy.abs(numbers)
-    width = sizes.itemsize
-    nan = sizes.view(f"<u{width}") == _NAN_BITS[width]
-    return bool(((sizes == 0) | nan | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
-
-
-def is_square(num_bytes: int, bytes_a_pixel: int) -> bool:
-    """Whether so many bytes are a square of 2 by 2 pixels or more."""
-    side = math.isqrt(num_bytes // bytes_a_pixel)
-    return side >= 2 and side * side * bytes_a_pixel == num_bytes
-
-
 def kind_of(value: Value) -> str:
     """The kind of the list that `summary` summed up so."""
     match value:
@@ -162,44 +126,22 @@ class Lists:
     Attributes:
         lengths: (shortest, longest) in values; None before the first.
         fours: Whether all lengths are multiples of 4.
-        num_bytes: (fewest, most) of single bytes values that are not empty; None before the first.
-        floats: As what all such values may be read.
     """
 
     lengths: tuple[int, int] | None = None
     fours: bool = True
-    num_bytes: tuple[int, int] | None = None
-    floats: frozenset[str] = frozenset(FLOATS)
 
     def add(self, value: Value) -> None:
         """Takes one more list into account."""
-        match value:
-            case Stored(length=length, num_bytes=num_bytes, floats=floats):
-                self._add_length(length)
-                if num_bytes:
-                    self._add_bytes(num_bytes, floats)
-            case str(text):
-                self._add_length(1)
-                data = text.encode()
-                self._add_bytes(len(data), plausible_floats(data))
-            case _:
-                self._add_length(1)
+        length = value.length if isinstance(value, Stored) else 1
+        if self.lengths != (length, length):
+            self.lengths = _span(self.lengths, (length, length))
+        self.fours &= length % 4 == 0
 
     def merge(self, other: Self) -> None:
         """Takes all that `other` observed into account."""
         self.lengths = _span(self.lengths, other.lengths)
         self.fours &= other.fours
-        self.num_bytes = _span(self.num_bytes, other.num_bytes)
-        self.floats &= other.floats
-
-    def _add_length(self, length: int) -> None:
-        if self.lengths != (length, length):
-            self.lengths = _span(self.lengths, (length, length))
-        self.fours &= length % 4 == 0
-
-    def _add_bytes(self, num_bytes: int, floats: tuple[str, ...]) -> None:
-        self.num_bytes = _span(self.num_bytes, (num_bytes, num_bytes))
-        self.floats &= frozenset(floats)
 
 
 def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:

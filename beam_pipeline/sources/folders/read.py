@@ -1,6 +1,7 @@
 """Images, audio or arrays in folders: a class each, or with paths that say what they are."""
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
@@ -78,8 +79,8 @@ class ReadClassFolders(beam.PTransform):
         folders = (
             pipeline
             | "Root" >> beam.Create([root])  # str
-            | "ListFolders" >> beam.FlatMap(first_folders)  # str
-            | "BalanceFolders" >> beam.Reshuffle()  # str
+            | "ListFolders" >> beam.FlatMap(first_folders)  # bytes
+            | "BalanceFolders" >> beam.Reshuffle()  # bytes
         )
         contents = (
             folders
@@ -91,25 +92,29 @@ class ReadClassFolders(beam.PTransform):
         )  # Record | Rejected
 
 
-def first_folders(root: str) -> list[str]:
-    """The folders of `root`, and "" for the files beside them."""
-    return ["", *Tree(root).look().folders]
+def first_folders(root: str) -> list[bytes]:
+    """The folders of `root`, and b"" for the files beside them.
+
+    As bytes, for Beam's strings hold no name that is not UTF-8.
+    """
+    return [b"", *map(os.fsencode, Tree(root).look().folders)]
 
 
-def files_of(root: str, first: str) -> Iterator[str]:
+def files_of(root: str, first_folder: bytes) -> Iterator[str]:
     """The paths below `root` of the files in one of its first folders."""
-    if not first:
+    if not first_folder:
         return iter(Tree(root).look().files)
+    first = os.fsdecode(first_folder)
     return (f"{first}/{file.relative}" for file in storage.list_files(below(root, first)))
 
 
-def look_into(first: str, root: str, pattern: PathPattern | None) -> ContentsByKind:
+def look_into(first: bytes, root: str, pattern: PathPattern | None) -> ContentsByKind:
     """What one of the first folders holds."""
     return contents_of(files_of(root, first), pattern)
 
 
 def list_folder(
-    first: str, root: str, pattern: PathPattern | None, contents: ContentsByKind
+    first: bytes, root: str, pattern: PathPattern | None, contents: ContentsByKind
 ) -> Iterator[Record | Rejected]:
     """What every file in one of the first folders is, given the contents of all."""
     kind = main_kind(contents)

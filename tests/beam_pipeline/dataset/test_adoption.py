@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -292,16 +291,6 @@ def test_the_command(directory, tmp_path, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     assert commands.main(["verify", str(directory)]) == 3
     assert commands.main(["adopt", str(directory), "--overwrite"]) == 3
-
-
-def test_raw_bytes_are_said(tmp_path, capsys):
-    pixels = np.linspace(0, 1, 64 * 64, dtype="<f4").tobytes()
-    (tmp_path / "a.tfrecord").write_bytes(framed(encode({"image": [pixels]})))
-
-    assert commands.main(["adopt", str(tmp_path), "--name", "a"]) == 0
-    assert (
-        "image: 16,384 raw bytes a record are taken for float32 [64, 64]" in capsys.readouterr().err
-    )
 
 
 def test_killed_it_leaves_no_metadata(tmp_path):

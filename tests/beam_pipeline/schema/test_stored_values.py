@@ -9,7 +9,6 @@ from beam_pipeline.schema.stored_values import (
     form_of,
     is_label_key,
     kind_of,
-    plausible_floats,
     summary,
 )
 
@@ -76,7 +75,7 @@ def test_form(value, form):
         pytest.param(
             "bytes",
             [FLOATS],
-            Stored(kind="bytes", length=1, form="raw", num_bytes=64, floats=("float32",)),
+            Stored(kind="bytes", length=1, form="raw", num_bytes=64),
             id="raw floats",
         ),
     ],
@@ -87,31 +86,6 @@ def test_summary(kind, values, expected):
     assert found == expected
     assert type(found) is type(expected)
     assert kind_of(found) == kind
-
-
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        pytest.param(np.zeros((4, 4), "<f4"), ("float32",), id="zeros"),
-        pytest.param(np.full((4, 4), 1e9, "<f4"), ("float32",), id="large"),
-        pytest.param(np.full((4, 4), 2e10, "<f4"), (), id="too large"),
-        pytest.param(np.full((4, 4), 1e-11, "<f4"), (), id="tiny"),
-        pytest.param(np.array([[np.nan, 1], [0, -np.nan]], "<f4"), ("float32",), id="NaN"),
-        pytest.param(np.array([[np.nan, 1], [0, -np.nan]], "<f8"), ("float64",), id="NaN, f8"),
-        pytest.param(np.array([[0x7FC00001, 0]] * 2, "<u4"), (), id="NaN with a message"),
-        pytest.param(np.array([[0x7FF8000000000001, 0]] * 2, "<u8"), (), id="… in 64 bits"),
-        pytest.param(np.array([[0x7F800001, 0]] * 2, "<u4"), (), id="NaN that signals"),
-        pytest.param(np.full((4, 4), np.inf, "<f4"), (), id="infinity"),
-        pytest.param(np.ones((5, 5, 3), "<f4"), ("float32",), id="three channels"),
-        pytest.param(np.ones((5, 5), "<f8"), ("float64",), id="float64"),
-        pytest.param(np.zeros((4, 8), "<f4"), ("float64",), id="128 bytes may be 4x4 float64 too"),
-        pytest.param(np.ones((3, 4), "<f4"), ("float32",), id="48 bytes are 2x2x3"),
-        pytest.param(np.ones(5, "<f4"), (), id="no square"),
-        pytest.param(np.ones(1, "<f4"), (), id="1x1 is too small"),
-    ],
-)
-def test_plausible_floats(array, expected):
-    assert plausible_floats(array.tobytes()) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,4 +119,3 @@ def test_lists_merge_like_one():
 
     assert first == whole
     assert whole.lengths == (1, 8)
-    assert whole.num_bytes == (16, 16)

@@ -83,7 +83,7 @@ SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = 
             "image": np.float32(_random(n).uniform(size=(64, 64))).tobytes(),
             "label": n % 3,
         },
-        {"image": "tensor [64, 64] bytes", "label": "class_label"},
+        {"image": "bytes", "label": "class_label"},
     ),
     "several files": (
         lambda n: {
@@ -109,7 +109,7 @@ SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = 
             "y": 0.5 * n,
         },
         {
-            "pixels": "tensor [28, 28] bytes",
+            "pixels": "bytes",
             "vector": "tensor [9]",
             "volume": "bytes",
             "y": "scalar",
