@@ -42,7 +42,7 @@ LAYERS = {
         arguments progress
         features
         parsing config observation
-        explaining batching elements counting inference
+        tensorflow_errors batching elements counting inference
         padding declaration
         input_pipeline
         dataset

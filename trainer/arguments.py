@@ -1,4 +1,4 @@
-"""Numbers that `Dataset.batches` is told, checked before anything is read."""
+"""Checks of the arguments of `Dataset.batches`, before anything is read."""
 
 import numbers
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _INT64 = (-(1 << 63), (1 << 63) - 1)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is an integer of Python or NumPy, and no bool."""
+    """Whether it is an integer of Python or NumPy, but not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -20,11 +20,11 @@ def whole_number(name: str, value: Any, least: int = 1) -> int | None:
 
     Args:
         name: Of the argument.
-        value: What was given.
-        least: The smallest that it may be.
+        value: The argument's value.
+        least: The smallest allowed value.
 
     Raises:
-        ConfigError: It is no whole number from `least` to the largest int64.
+        ConfigError: It is not a whole number from `least` to the largest int64.
     """
     if value is None:
         return None
@@ -34,23 +34,23 @@ def whole_number(name: str, value: Any, least: int = 1) -> int | None:
 
 
 def seed_number(value: Any) -> int | None:
-    """`seed`, where it is given.
+    """`seed`, or None.
 
     Raises:
-        ConfigError: It is no int64.
+        ConfigError: It is not an int64.
     """
     if value is None:
         return None
     if not is_whole(value) or not _INT64[0] <= value <= _INT64[1]:
-        raise ConfigError(f"seed={value!r}: give a whole number that 64 bits hold")
+        raise ConfigError(f"seed={value!r}: give a whole number that fits into 64 bits")
     return int(value)
 
 
 def height_and_width(image_size: Any) -> tuple[int, int] | None:
-    """`image_size` as (height, width) in pixels, where it is given.
+    """`image_size` as (height, width) in pixels, or None.
 
     Raises:
-        ConfigError: It is neither a side nor two.
+        ConfigError: It is neither one side nor two.
     """
     if image_size is None:
         return None
@@ -64,15 +64,15 @@ def height_and_width(image_size: Any) -> tuple[int, int] | None:
 
 
 def passes(repeat: Any) -> int | None:
-    """How often `repeat` goes over the data; None for no end.
+    """The number of passes that `repeat` asks for; None for endless.
 
     Raises:
-        ConfigError: It is no bool and no number of passes.
+        ConfigError: It is neither a bool nor a number of passes.
     """
     if isinstance(repeat, bool):
         return None if repeat else 1
     if not is_whole(repeat) or repeat < 1:
         raise ConfigError(
-            f"repeat={repeat!r}: give a number of passes, 1 or more, or True for no end"
+            f"repeat={repeat!r}: give a number of passes, 1 or more, or True for endless"
         )
     return int(repeat)

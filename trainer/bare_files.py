@@ -1,4 +1,4 @@
-"""Bare TFRecord files: what they hold is inferred, declared, or known from a training run."""
+"""Bare TFRecord files: their schema is inferred, declared, or that of a training run."""
 
 import dataclasses
 import logging
@@ -11,7 +11,13 @@ from trainer.dataset import Dataset
 from trainer.declaration import Declaration, declared_features, names_of_specs
 from trainer.errors import ConfigError, NotADatasetError
 from trainer.features import Feature
-from trainer.files import first_records, matching_files, mixed_up, names_below, splits_of_files
+from trainer.files import (
+    describe_mixed_names,
+    first_records,
+    matching_files,
+    names_below,
+    splits_of_files,
+)
 from trainer.inference import DECLARE, guesses, infer
 from trainer.observation import Sample, observe
 
@@ -20,11 +26,11 @@ _LOG = logging.getLogger("trainer")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """What the records of bare files hold.
+    """The features of the records in bare files.
 
     Attributes:
         features: By name.
-        notes: What was guessed, to be read by people.
+        notes: Guesses, as messages.
         remedy: What to do when a record does not fit the features.
     """
 
@@ -41,7 +47,7 @@ def open_files(
     Args:
         path: Where they are, for messages.
         patterns: Paths and globs.
-        schema_of: From the first records to what all hold.
+        schema_of: Makes the schema from the first records.
 
     Raises:
         NotADatasetError: No such file, or files that hold no Examples.
@@ -54,10 +60,10 @@ def open_files(
         sample = observe(first_records(files))
     except DecodeError as error:
         raise NotADatasetError(
-            f"{path} holds records that are no tf.train.Example ({error}); convert them"
+            f"{path} holds records that are not tf.train.Examples ({error}); convert them"
         ) from error
     schema = schema_of(sample)
-    notes = [*mixed_up(names), *schema.notes]
+    notes = [*describe_mixed_names(names), *schema.notes]
     for note in notes:
         _LOG.warning(note)
     return Dataset(
@@ -69,33 +75,32 @@ def open_files(
     )
 
 
-def inferred(path: str, sample: Sample) -> Schema:
-    """The schema that the first records show.
+def inferred_schema(path: str, sample: Sample) -> Schema:
+    """The schema inferred from the first records.
 
     Args:
         path: Where the files are, for messages.
         sample: Of their records.
 
     Raises:
-        NotADatasetError: They show nothing.
+        NotADatasetError: They have no values.
         ConfigError: A key holds lists of two kinds.
     """
-    if not sample.observed:
+    if not sample.keys:
         raise NotADatasetError(
-            f"{path} has no record with any value, so what its records hold cannot be told; "
-            f'declare by {DECLARE} {{"image": {{"kind": "image"}}, …}}'
+            f"{path} has no record with any value, so its features cannot be inferred; "
+            f'declare them by {DECLARE} {{"image": {{"kind": "image"}}, …}}'
         )
     features = infer(sample)
     return Schema(
         features=features,
         notes=guesses(features, sample),
-        remedy="as its features were inferred from the first records, declare that key by "
-        f"{DECLARE}",
+        remedy=f"its features were inferred from the first records; declare that key by {DECLARE}",
     )
 
 
-def declared(declaration: Declaration, sample: Sample) -> Schema:
-    """The schema that the caller states.
+def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
+    """The schema that the caller declares.
 
     Raises:
         ConfigError: A declaration is wrong, or not what the records hold.
@@ -105,38 +110,42 @@ def declared(declaration: Declaration, sample: Sample) -> Schema:
     return Schema(
         features=features,
         notes=guesses(guessed, sample),
-        remedy=f"declare that key otherwise by {DECLARE}",
+        remedy=f"change the declaration of that key in {DECLARE}",
     )
 
 
-def known(features: Mapping[str, Feature], sample: Sample) -> Schema:
-    """The schema of what a model was trained on, of more records that it shall take.
+def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
+    """The schema of a model's training data, for other records.
 
-    They may lack a class label here and there, and call a key what the feature is called.
+    Records may lack a class label, and use a feature's name as its key.
 
     Raises:
-        ConfigError: The records do not hold it.
+        ConfigError: The records do not fit it.
     """
     expected = {name: _as_stored(feature, sample) for name, feature in features.items()}
     try:
-        found = declared_features(expected, sample)
+        declared = declared_features(expected, sample)
     except ConfigError as error:
         raise ConfigError(
-            f"{error}. That is what the model was trained on: give data of the same features, or "
+            f"{error}. The model was trained on these features: give data with the same ones, or "
             "declare them by --schema FILE"
         ) from error
     return Schema(
-        features=found,
-        remedy="the model was trained on records that do; leave this one out, or declare that key "
+        features=declared,
+        remedy="the model was trained on such features; leave the record out, or declare that key "
         "by --schema FILE",
     )
 
 
 def _as_stored(feature: Feature, sample: Sample) -> Feature:
-    seen = sample.observed
-    if feature.key not in seen and feature.name in seen:
+    statistics = sample.keys
+    if feature.key not in statistics and feature.name in statistics:
         feature = dataclasses.replace(feature, key=feature.name)
     is_label = feature.kind == "class_label" and not feature.shape and feature.default is None
-    if is_label and feature.key in seen and seen[feature.key].num_records < sample.num_records:
+    if (
+        is_label
+        and feature.key in statistics
+        and statistics[feature.key].num_records < sample.num_records
+    ):
         return dataclasses.replace(feature, default=-1)
     return feature

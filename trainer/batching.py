@@ -1,4 +1,4 @@
-"""How records become batches: what `Dataset.batches` is told about lengths, made sure of."""
+"""How records become batches: the arguments of `Dataset.batches` about lengths, checked."""
 
 import dataclasses
 import math
@@ -17,12 +17,12 @@ Padding = int | float | str | bytes
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Buckets:
-    """Records are batched with others of like length.
+    """Records are batched with others of similar length.
 
     Attributes:
-        by: The output whose length decides.
-        up_to: The longest of each bucket but the last, which takes all longer ones.
-        batch_sizes: Records a batch, by bucket.
+        by: The output whose length counts.
+        up_to: The longest length in each bucket; the last bucket, of longer records, has none.
+        batch_sizes: Records per batch, by bucket.
     """
 
     by: str
@@ -35,14 +35,14 @@ class Batching:
     """How records become batches.
 
     Attributes:
-        size: Records a batch; None for no batches. Of no account with `buckets`.
+        size: Records per batch; None for single records. Ignored with `buckets`.
         drop_remainder: Leave out batches that are not full.
-        lengths: By output, the length that each record is padded to; others are padded to
-            the longest of the batch.
-        truncate: Cut longer records, which are an error otherwise.
-        padding: What fills up, by each output that can be padded.
+        lengths: By output, the length that each record is padded to; other outputs are padded to
+            the longest record in the batch.
+        truncate: Cut longer records, which otherwise are an error.
+        padding: The padding value of each output that can be padded.
         ragged: Outputs that become ragged tensors instead.
-        buckets: None for batches of whatever comes.
+        buckets: None for batches without regard to length.
     """
 
     size: int | None
@@ -57,30 +57,28 @@ class Batching:
         for name in self.lengths:
             if name in self.ragged:
                 raise ConfigError(
-                    f"{name!r} is to be padded (pad, max_boxes) and ragged; leave one out"
+                    f"{name!r} cannot be both padded (pad, max_boxes) and ragged; leave one out"
                 )
         if self.truncate and not self.lengths:
-            raise ConfigError(
-                'truncate=True cuts to the length that pad states; add pad={"sequence": 128}'
-            )
+            raise ConfigError('truncate=True cuts to the length in pad; add pad={"sequence": 128}')
         if self.buckets and self.buckets.by in self.lengths:
             raise ConfigError(
-                f"pad makes all {self.buckets.by!r} equally long, and buckets sort by their "
+                f"pad makes all {self.buckets.by!r} equally long, so buckets cannot sort by their "
                 "length; leave one out"
             )
 
 
-def stated_lengths(
+def pad_lengths(
     pad: Mapping[str, int] | None, max_boxes: int | None, outputs: Sequence[Output]
 ) -> dict[str, int]:
-    """The length by output; one of a feature's own name is that of its other outputs, too.
+    """The length by output; the name of a feature sets all of its outputs.
 
     Raises:
         UnknownNameError: No such output.
         ConfigError: It has a fixed shape, or the length is less than 1.
     """
     if not isinstance(pad or {}, Mapping):
-        raise ConfigError(f'pad={pad!r} names no output; give pad={{"sequence": 128}}')
+        raise ConfigError(f'pad={pad!r} does not name outputs; give pad={{"sequence": 128}}')
     stated: dict[str, Any] = dict(pad or {})
     if max_boxes is not None:
         boxes = {output.feature.name for output in outputs if output.feature.kind == "boxes"}
@@ -88,7 +86,9 @@ def stated_lengths(
     lengths: dict[str, int] = {}
     for name, length in stated.items():
         if not is_whole(length) or length < 1:
-            raise ConfigError(f"pad={{{name!r}: {length!r}}} is no length; give a positive number")
+            raise ConfigError(
+                f"pad={{{name!r}: {length!r}}} is not a length; give a positive number"
+            )
         members = _members(name, outputs, "pad")
         lengths |= dict.fromkeys(
             (member for member in members if member == name or member not in stated), int(length)
@@ -99,12 +99,12 @@ def stated_lengths(
 def padding(
     value: Padding | Mapping[str, Padding] | None, outputs: Sequence[Output]
 ) -> dict[str, Any]:
-    """What fills up each output that can be padded.
+    """The padding value of each output that can be padded.
 
     Args:
-        value: By output; or one for all, which numbers take where it is a number and strings
-            where it is a string. What is not named has its kind's usual one.
-        outputs: What is read.
+        value: By output; or one value, for all outputs of numbers or all of strings, whichever
+            it is. Other outputs have the default of their kind.
+        outputs: Of the features.
 
     Raises:
         UnknownNameError: No such output.
@@ -132,16 +132,16 @@ def _fill(output: Output, value: Any) -> Any:
         fits = isinstance(value, numbers.Real) and _holds(output.dtype, value)
     if not fits:
         raise ConfigError(
-            f"padding_value {value!r} does not fit {output.name!r}, which holds "
-            f"{output.dtype.name}; give one of that type"
+            f"padding_value {value!r} does not fit {output.name!r} of type "
+            f"{output.dtype.name}; give a value of that type"
         )
     return tf.constant(value, output.dtype)
 
 
 def _holds(dtype: tf.DType, value: Any) -> bool:
-    """Whether a number that `dtype` holds is `value`, to its precision."""
+    """Whether `dtype` can represent `value`, to its precision."""
     if dtype.is_floating:
-        # `float` and `math.isfinite` fail on integers that no float holds.
+        # `float` and `math.isfinite` fail on integers beyond float64.
         is_finite = value == value and value not in (math.inf, -math.inf)
         return not is_finite or abs(value) <= float(dtype.max)
     return bool(dtype.min <= value <= dtype.max and value == round(value))
@@ -164,15 +164,15 @@ def ragged_names(
     return frozenset(member for name in names for member in _members(name, outputs, "ragged"))
 
 
-def stated_buckets(
+def make_buckets(
     buckets: Sequence[tuple[int | None, int]] | None, by: str | None, outputs: Sequence[Output]
 ) -> Buckets | None:
-    """The buckets, where there are any.
+    """The buckets, or None.
 
     Raises:
         UnknownNameError: No such output.
-        ConfigError: Several outputs vary and none is named, or the buckets are in no order
-            or leave long records out.
+        ConfigError: Several outputs vary and none is named, or the buckets are not in order
+            or leave out long records.
     """
     if not buckets:
         if by is not None:
@@ -187,13 +187,15 @@ def stated_buckets(
     up_to = [length for length, _ in shorter if length is not None]
     if last is not None or len(up_to) < len(shorter) or up_to != sorted(set(up_to)):
         raise ConfigError(
-            f"buckets={list(buckets)!r} must state rising lengths and end in (None, batch size) "
+            f"buckets={list(buckets)!r} must have increasing lengths and end in (None, batch size) "
             "for all longer records"
         )
     batch_sizes = [size for _, size in buckets]
     if min([*up_to, *batch_sizes]) < 1:
-        raise ConfigError(f"buckets={list(buckets)!r} hold a number below 1; give positive ones")
-    return Buckets(by=_decisive(by, outputs), up_to=tuple(up_to), batch_sizes=tuple(batch_sizes))
+        raise ConfigError(f"buckets={list(buckets)!r} has a number below 1; give positive numbers")
+    return Buckets(
+        by=_bucket_output(by, outputs), up_to=tuple(up_to), batch_sizes=tuple(batch_sizes)
+    )
 
 
 def _is_bucket(bucket: Any) -> bool:
@@ -203,7 +205,7 @@ def _is_bucket(bucket: Any) -> bool:
     return False
 
 
-def _decisive(by: str | None, outputs: Sequence[Output]) -> str:
+def _bucket_output(by: str | None, outputs: Sequence[Output]) -> str:
     varying = [output for output in outputs if output.varies]
     names = [output.name for output in varying]
     if by is not None:
@@ -211,14 +213,14 @@ def _decisive(by: str | None, outputs: Sequence[Output]) -> str:
             raise UnknownNameError("output of varying length for bucket_by", by, names)
         return by
     if not names:
-        raise ConfigError("buckets sort by length, and no output varies; pass batch_size instead")
+        raise ConfigError("buckets sort by length, but no output varies; pass batch_size instead")
     if len({output.feature.name for output in varying}) > 1:
         raise ConfigError(f"several outputs vary in length; name one by bucket_by: {names}")
     return names[0]
 
 
 def _members(name: str, outputs: Sequence[Output], argument: str) -> Collection[str]:
-    """The output `name`, and where that is a feature's own, the feature's other ones."""
+    """The output `name`; where that is a feature's name, all outputs of the feature."""
     members = [
         output.name
         for output in outputs
@@ -228,8 +230,7 @@ def _members(name: str, outputs: Sequence[Output], argument: str) -> Collection[
         fixed = {output.name: output.shape for output in outputs if output.padding is None}
         if name in fixed:
             raise ConfigError(
-                f"{argument} names {name!r}, whose shape {list(fixed[name])} is not padded; "
-                "leave it out"
+                f"{argument} names {name!r}, whose shape {list(fixed[name])} is fixed; leave it out"
             )
         known = [output.name for output in outputs if output.padding is not None]
         raise UnknownNameError(f"output for {argument}", name, known)

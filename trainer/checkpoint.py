@@ -9,8 +9,8 @@ from trainer.errors import CheckpointError
 class Checkpoints:
     """The last few checkpoints of a run.
 
-    The number of epochs is the whole position in the data: its order is a function of the
-    seed, and the records used follow from the epochs.
+    The number of epochs is the complete position in the data: the order is a function of the
+    seed, and the number of epochs gives the records used.
     """
 
     def __init__(
@@ -29,15 +29,15 @@ class Checkpoints:
         )
 
     def save(self, epochs_done: int) -> None:
-        """Saves; a checkpoint is there wholly or not at all."""
+        """Saves a checkpoint, completely or not at all."""
         self._epochs_done.assign(epochs_done)
         self._manager.save(checkpoint_number=epochs_done)
 
     def restore(self) -> int:
-        """Restores the newest checkpoint, and returns the epochs done; 0 where there is none.
+        """Restores the newest checkpoint; returns its number of epochs, 0 without a checkpoint.
 
         Raises:
-            CheckpointError: The checkpoint is not one of this model.
+            CheckpointError: The checkpoint is of another model.
         """
         newest = self._manager.latest_checkpoint
         if newest is None:

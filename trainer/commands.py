@@ -1,4 +1,4 @@
-"""What the commands do, once their options are known to be good."""
+"""The commands `train` and `evaluate`, after their options have been checked."""
 
 import contextlib
 import dataclasses
@@ -10,11 +10,10 @@ import tensorflow as tf
 
 from trainer import keras_fit, training
 from trainer.checkpoint import Checkpoints
-from trainer.config import TrainConfig, check_same_data, resumed
+from trainer.config import TrainConfig, check_same_data, resume_config
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, TrainerError
 from trainer.evaluation import evaluator
-from trainer.explaining import explained
 from trainer.features import Feature
 from trainer.opening import open_data
 from trainer.optimizers import create_optimizer
@@ -23,13 +22,14 @@ from trainer.recording import Recorder
 from trainer.run_directory import Row, RunDirectory
 from trainer.strategy import check_global_batch, create_strategy, parse_devices
 from trainer.tasks import Settings, Task, choose_task, models
-from trainer.tasks.reading import evaluation_batches, learned, training_batches
+from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (
     check_same_records,
     recorded_features,
     task_from_json,
     task_to_json,
 )
+from trainer.tensorflow_errors import explain
 from trainer.training import Plan
 
 _LOOPS = {"custom": training.run_epochs, "fit": keras_fit.run_epochs}
@@ -37,16 +37,16 @@ _VALIDATION_NAMES = ("validation", "val", "valid")
 
 
 def train(config: TrainConfig) -> Row:
-    """Trains as `config` says; returns the last row of the history.
+    """Trains; returns the last row of the history.
 
     Raises:
-        TrainerError: As the tree in errors.py says.
+        TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
     run = RunDirectory(config.output)
     run.check_free(resume=config.resume, overwrite=config.overwrite)
     previous = run.read_config() if config.resume and run.holds_run() else None
-    config = resumed(config, previous["options"]) if previous else config.with_seed()
+    config = resume_config(config, previous["options"]) if previous else config.with_seed()
     model_fn = None if config.model_fn is None else models.find_function(config.model_fn)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices))
@@ -64,18 +64,18 @@ def train(config: TrainConfig) -> Row:
         check_same_records(task, dataset.features, _settings(config.to_json()))
     else:
         task, config = _choose(config, dataset, progress)
-        task = learned(task, dataset, train_split, progress.say)
+        task = with_statistics(task, dataset, train_split, progress.say)
         for each in task.inputs.values():
             for remark in each.remarks(own_model=model_fn is not None):
                 progress.say(remark)
         if len(task.classes) == 1:
-            progress.say(f"{task.target} has one class alone: there is nothing to tell apart")
+            progress.say(f"{task.target} has only one class: there is nothing to predict")
 
     with strategy.scope():
         if model_fn is None:
-            model = models.branched(task, config.model.lower())
+            model = models.branch_model(task, config.model.lower())
         else:
-            model = models.from_function(task, model_fn)
+            model = models.model_from_function(task, model_fn)
         optimizer = create_optimizer(config.optimizer, config.learning_rate, config.clip_norm)
         optimizer.build(model.trainable_variables)
     plan = Plan(
@@ -115,15 +115,15 @@ def train(config: TrainConfig) -> Row:
     progress.say(
         f"{model.name}: {model.count_params():,} parameters, {task.num_outputs} output(s), "
         f"{strategy.num_replicas_in_sync} replica(s), batches of {config.batch_size}, "
-        f"{plan.steps_per_epoch} steps an epoch, seed {config.seed}"
+        f"{plan.steps_per_epoch} steps per epoch, seed {config.seed}"
     )
     if epochs_done:
-        progress.say(f"resuming after epoch {epochs_done}")
+        progress.say(f"continuing after epoch {epochs_done}")
     if epochs_done < config.epochs:
         epochs = range(epochs_done, config.epochs)
-        _LOOPS[config.loop](plan, epochs, recorder.epoch_ended, progress)
+        _LOOPS[config.loop](plan, epochs, recorder.record_epoch, progress)
     else:
-        progress.say(f"all {config.epochs} epochs are done already; raise --epochs for more")
+        progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
     run.save_model(model, run.model)
     progress.say(f"model: {run.model}")
     return recorder.history[-1]
@@ -140,51 +140,51 @@ def evaluate(
     devices: str,
     quiet: bool,
 ) -> Row:
-    """Loss and metrics of a trained model on one split, each record counted once.
+    """Loss and metrics of a trained model on one split; each record counts once.
 
     Args:
         data: What `trainer.open` opens.
-        run_path: What `train` made.
-        schema: A file that declares what bare files hold; None for what was trained on.
-        split: None for "test", or the only one.
-        which: "final" or "best": the model at the end, or of the best epoch.
-        batch_size: Of the global batch; None for the training's.
+        run_path: The directory that `train` wrote.
+        schema: A file that declares the features of bare files; None for those of the run.
+        split: None for "test", or the only split.
+        which: "final" or "best": the model at the end, or after the best epoch.
+        batch_size: Of the global batch; None for that of the training.
         devices: As `strategy.parse_devices` reads them.
-        quiet: Say nothing on stderr but errors.
+        quiet: Print nothing but errors on stderr.
 
     Raises:
-        TrainerError: As the tree in errors.py says.
+        TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=quiet)
     run = RunDirectory(run_path)
-    trained = run.read_config()
+    run_config = run.read_config()
     file = {"final": run.model, "best": run.best_model}[which]
     if not file.exists():
         raise ConfigError(
-            f"{run_path} has no {file.name}: its training did not end; go on with it by "
+            f"{run_path} has no {file.name}: its training did not finish; continue it with "
             "`python -m trainer train --resume`"
         )
     strategy = create_strategy(parse_devices(devices))
-    global_batch = batch_size or int(trained["options"]["batch_size"])
+    global_batch = batch_size or int(run_config["options"]["batch_size"])
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     recorded = run.read_task()
     task = task_from_json(recorded)
     dataset = open_data(data, schema, recorded_features(recorded, task.features))
-    check_same_records(task, dataset.features, _settings(trained["options"]))
+    check_same_records(task, dataset.features, _settings(run_config["options"]))
     default = "test" if "test" in dataset.splits else None
-    chosen = dataset.split(split or default).name
+    split_name = dataset.split(split or default).name
     with strategy.scope():
-        model = models.load(file, trained["options"]["model_fn"])
-    batches = evaluation_batches(task, dataset, chosen, batch_size=global_batch)
-    num_records = dataset.num_records(chosen)
-    progress.say(f"evaluating {file} on the {num_records} records of {chosen!r}")
+        model = models.load(file, run_config["options"]["model_fn"])
+    batches = evaluation_batches(task, dataset, split_name, batch_size=global_batch)
+    num_records = dataset.num_records(split_name)
+    progress.say(f"evaluating {file} on the {num_records} records of {split_name!r}")
     result = evaluator(task, model, strategy, batches, global_batch, num_records)()
     return {**result, "num_records": num_records}
 
 
 @contextlib.contextmanager
 def readable_errors() -> Iterator[None]:
-    """Turns what TensorFlow raises while it reads or trains into this package's errors."""
+    """Turns TensorFlow's errors while reading or training into this package's errors."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
@@ -192,7 +192,7 @@ def readable_errors() -> Iterator[None]:
             f"out of memory: {error.message.splitlines()[0]}; lower --batch-size or --image-size"
         ) from error
     except tf.errors.OpError as error:
-        raise explained(error) from error
+        raise explain(error) from error
 
 
 def _set_up_tensorflow(config: TrainConfig) -> None:
@@ -218,14 +218,14 @@ def _validation_split(dataset: Dataset, name: str | None, progress: Progress) ->
         if usual in dataset.splits:
             return usual
     progress.say(
-        f"no validation: there is no split called {', '.join(_VALIDATION_NAMES)} among "
-        f"{', '.join(dataset.splits)}; name one by --validation-split"
+        f"no validation: none of the splits {', '.join(dataset.splits)} is named "
+        f"{', '.join(_VALIDATION_NAMES)}; name one by --validation-split"
     )
     return None
 
 
 def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
-    """The task, and the options with the size of its images."""
+    """The task, and the options completed with the size of its images."""
     size = config.image_size or _declared_size(dataset.features.values())
     task, reason = choose_task(
         config.task,
@@ -238,7 +238,7 @@ def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[
     progress.say(f"task {task.name}: {reason}")
     has_images = any(each.group == "image" for each in task.inputs.values())
     if config.image_size is not None and not has_images:
-        raise ConfigError("--image-size is for images, and none is an input; leave it out")
+        raise ConfigError("--image-size needs an image among the inputs; leave it out")
     if has_images and size is None:
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size[1]}x{size[0]} (--image-size)")
@@ -246,7 +246,7 @@ def _choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[
 
 
 def _settings(options: Mapping[str, Any]) -> Settings:
-    """What config.json's options, or those of the command, ask of inputs."""
+    """The settings of inputs in the options of the command or of config.json."""
     height, width = options["image_size"] or Settings().image_size
     return Settings(
         image_size=(height, width),
@@ -265,7 +265,7 @@ def _declared_size(features: Iterable[Feature]) -> tuple[int, int] | None:
 
 
 def _describe_data(dataset: Dataset, train_split: str) -> dict[str, Any]:
-    """What must not change between the parts of a resumed run."""
+    """What must not change when a run is resumed."""
     return {
         "fingerprint": dataset.fingerprint,
         "train split": train_split,
@@ -275,11 +275,13 @@ def _describe_data(dataset: Dataset, train_split: str) -> dict[str, Any]:
 
 def _steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
     if num_records == 0:
-        raise ConfigError(f"the train split of {config.data} has no records; build it again")
+        raise ConfigError(
+            f"the train split of {config.data} has no records; build the dataset again"
+        )
     if num_records < config.batch_size:
         progress.say(
-            f"a batch of {config.batch_size} is more than the {num_records} training records; "
-            "some come twice in a batch"
+            f"a batch of {config.batch_size} is larger than the {num_records} training records; "
+            "some occur twice in a batch"
         )
     return config.steps_per_epoch or max(1, num_records // config.batch_size)
 

@@ -22,7 +22,7 @@ LOOPS = ("custom", "fit")
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 PRECISIONS = ("float32", "mixed_bfloat16")
 
-# What a resumed run may change; all else decides what is trained.
+# Options that a resumed run may change; all others decide what is trained.
 _FREE_ON_RESUME = frozenset(
     {
         "output",
@@ -35,7 +35,7 @@ _FREE_ON_RESUME = frozenset(
         "overwrite",
         "quiet",
         "data",
-        "schema",  # without it a resumed run keeps its features
+        "schema",  # without it a resumed run uses its own features
     }
 )
 
@@ -47,35 +47,35 @@ class TrainConfig:
     Attributes:
         data: What `trainer.open` opens.
         output: RUN, a local directory.
-        schema: A file that declares what bare files hold; None infers it.
+        schema: A file that declares the features of bare files; None infers them.
         task: A task's name, or "auto".
-        target: The feature to learn; None where there is one.
-        inputs: The features to learn from; None for what the task takes.
-        sample_weight: The number that weighs each record's loss in training, or None.
-        pad: By input, the length that records are padded to or cut after; others are padded
-            to the longest of their batch.
+        target: The feature to predict; None for the default.
+        inputs: The features to learn from; None for the default.
+        sample_weight: The number that weights each record's loss in training, or None.
+        pad: By input, the length to which records are padded or cut; other inputs are padded
+            to the longest record in the batch.
         model: "small", or a name of `keras.applications` for images.
         model_fn: `package.module:function` that makes the model instead, or None.
         weights: A file of weights for the model, or None.
-        epochs: In all, those of a resumed run included.
+        epochs: In total, including those before a resume.
         batch_size: Of the global batch, over all replicas.
-        image_size: Of images, (height, width) in pixels; None takes the dataset's, else
+        image_size: (height, width) in pixels; None for the dataset's size, else
             128 x 128.
         devices: As `strategy.parse_devices` reads them.
         loop: One of LOOPS.
         steps_per_call: Steps in one call of the custom loop's `tf.function`.
-        steps_per_epoch: None for the records divided by the batch size.
+        steps_per_epoch: None for the number of records divided by the batch size.
         optimizer: One of OPTIMIZER_NAMES.
         learning_rate: Constant.
-        clip_norm: The most that the gradients' global norm may be; None for no limit.
-        seed: Of weights and order; None draws one, which config.json then states.
-        deterministic: Makes two runs of one seed equal bit for bit, at some cost in time.
+        clip_norm: The largest global norm of the gradients; None for no limit.
+        seed: Of weights and order; None for a random one, saved in config.json.
+        deterministic: Makes two runs with the same seed equal bit for bit, at some cost in time.
         precision: One of PRECISIONS.
         train_split: A split's name; None for "train", or the only one.
         validation_split: A split's name, or "none"; None takes validation, val or valid.
-        resume: Go on with the run in `output`; begin one where there is none.
+        resume: Continue the run in `output`; start one if there is none.
         overwrite: Replace the run in `output`.
-        quiet: Say nothing on stderr but errors.
+        quiet: Print nothing but errors on stderr.
     """
 
     data: str
@@ -116,9 +116,11 @@ class TrainConfig:
         for name in ("learning_rate", "clip_norm"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
-                raise ConfigError(f"{option(name)} {value} is not a positive number; give one")
+                raise ConfigError(f"{option(name)} {value} is not positive; give a positive number")
         if self.seed is not None and not 0 <= self.seed < 2**32:
-            raise ConfigError(f"--seed {self.seed} is not in 0 … {2**32 - 1}; give such a number")
+            raise ConfigError(
+                f"--seed {self.seed} is not in the range 0 to {2**32 - 1}; give a number in it"
+            )
         choices = (("loop", LOOPS), ("optimizer", OPTIMIZER_NAMES), ("precision", PRECISIONS))
         for name, allowed in choices:
             if getattr(self, name) not in allowed:
@@ -127,11 +129,9 @@ class TrainConfig:
             if length < 1:
                 raise ConfigError(f"--pad {name}={length} is less than 1; give a positive length")
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
-            raise ConfigError(
-                "--model-fn makes the model, and --model (or --weights) names another; choose one"
-            )
+            raise ConfigError("--model-fn cannot be combined with --model or --weights; choose one")
         if self.resume and self.overwrite:
-            raise ConfigError("--resume keeps a run and --overwrite replaces it; choose one")
+            raise ConfigError("--resume continues a run, but --overwrite replaces it; choose one")
 
     def to_json(self) -> dict[str, Any]:
         """The options by name, as JSON has them: tuples as lists."""
@@ -141,19 +141,19 @@ class TrainConfig:
         }
 
     def with_seed(self) -> "TrainConfig":
-        """This, with a seed drawn where there was none."""
+        """The same options, with a random seed if there is none."""
         return (
             self if self.seed is not None else dataclasses.replace(self, seed=secrets.randbits(32))
         )
 
 
 def option(name: str) -> str:
-    """`batch_size` as it is typed: `--batch-size`."""
+    """The option of a field: `--batch-size` for `batch_size`."""
     return "--" + name.replace("_", "-")
 
 
 def parse_image_size(text: str) -> tuple[int, int]:
-    """(height, width) in pixels from `64` or, width first as `build` has it, `640x480`.
+    """(height, width) in pixels from `64`, or from `640x480` with the width first.
 
     Raises:
         ConfigError: It is neither.
@@ -175,7 +175,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise ConfigError(f"--inputs {text!r} has an empty name; give names with commas: a,b")
+        raise ConfigError(f"--inputs {text!r} has an empty name; separate names with commas: a,b")
     return names
 
 
@@ -194,15 +194,15 @@ def parse_lengths(text: str) -> dict[str, int]:
     return lengths
 
 
-def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
-    """`config`, with the seed and the image size of the run that it resumes.
+def resume_config(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
+    """`config` with the seed and the image size of the run that it resumes.
 
     Args:
-        config: The options now.
+        config: The options of the command.
         previous: config.json's `options`.
 
     Raises:
-        RunExistsError: An option differs that decides what is trained.
+        RunExistsError: An option that decides what is trained differs.
     """
     size = previous["image_size"] and tuple(previous["image_size"])
     config = dataclasses.replace(
@@ -214,17 +214,17 @@ def resumed(config: TrainConfig, previous: Mapping[str, Any]) -> TrainConfig:
         before = previous.get(name)
         if name not in _FREE_ON_RESUME and value != before:
             raise RunExistsError(
-                f"{option(name)} is {value}, and the run in {config.output} has {before}; "
-                "resume with the same, or replace the run by --overwrite"
+                f"{option(name)} is {value}, but the run in {config.output} has {before}; "
+                "resume with the same value, or replace the run with --overwrite"
             )
     return config
 
 
 def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
-    """Raises RunExistsError when a run was trained on other data than it is resumed on."""
+    """Raises RunExistsError if a run is resumed on data other than its training data."""
     for name, value in now.items():
         if before.get(name) != value:
             raise RunExistsError(
-                f"the {name} of the data is {value}, and that of the run in {run} was "
-                f"{before.get(name)}; resume on the same data, or replace the run by --overwrite"
+                f"the {name} of the data is {value}, but the run in {run} has "
+                f"{before.get(name)}; resume on the same data, or replace the run with --overwrite"
             )

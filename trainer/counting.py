@@ -1,4 +1,4 @@
-"""How many records and classes bare TFRecord files hold, which no metadata says."""
+"""Counts the records and classes of bare TFRecord files, which have no metadata."""
 
 import gzip
 import os
@@ -11,31 +11,31 @@ import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError
 
-# Around the payload: its length and that number's checksum before it, its checksum behind.
-_BEFORE_BYTES, _BEHIND_BYTES = 12, 4
+# Around the payload: its length and the length's checksum before it, its checksum after it.
+_BEFORE_BYTES, _AFTER_BYTES = 12, 4
 
 
 def count_records(files: Sequence[str], compression: str) -> int:
     """The records of TFRecord files.
 
-    Uncompressed local files are gone through from frame to frame, some microseconds a
-    record; others are read whole.
+    In uncompressed local files only the frames' headers are read, which takes microseconds per
+    record; other files are read completely.
 
     Raises:
-        DatasetDamagedError: A file ends within a record, or gzip before its end, which
-            TensorFlow takes for the end of the file.
+        DatasetDamagedError: A file ends within a record; or gzip ends too early, which
+            TensorFlow accepts as the end of the file.
     """
     if compression:
         return sum(map(_count_unpacked, files))
     if all(map(os.path.isfile, files)):
         return sum(map(_count_frames, files))
     dataset = tf.data.TFRecordDataset(list(files), compression, buffer_size=1 << 20)
-    counted = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
-    return int(counted.numpy())
+    count = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
+    return int(count.numpy())
 
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:
-    """1 + the largest of the int64 numbers `name` in `batches`; 0 where none is above -1."""
+    """1 + the largest of the int64 numbers `name` in `batches`; 0 if none is above -1."""
 
     def larger(largest: Any, batch: Any) -> Any:
         numbers = tf.reshape(batch[name], [-1])
@@ -73,14 +73,14 @@ def _count_unpacked(path: str) -> int:
 
 
 def _num_bytes(header: bytes) -> int:
-    """Bytes of a record with all that is around it; 0 where not even its length is there."""
+    """Bytes of a record including its frame; 0 if the header is incomplete."""
     if len(header) < _BEFORE_BYTES:
         return 0
     length: int = struct.unpack("<Q", header[:8])[0]
-    return _BEFORE_BYTES + length + _BEHIND_BYTES
+    return _BEFORE_BYTES + length + _AFTER_BYTES
 
 
 def _cut_off(path: str, count: int) -> DatasetDamagedError:
     return DatasetDamagedError(
-        f"{path} ends within its record {count}: it is cut off, or no TFRecord file"
+        f"{path} ends within its record {count}: it is truncated, or not a TFRecord file"
     )

@@ -1,4 +1,4 @@
-"""A dataset as the trainer sees it: splits, features, batches."""
+"""A dataset in the trainer: splits, features, batches."""
 
 import dataclasses
 import secrets
@@ -12,10 +12,10 @@ from trainer.arguments import ImageSize
 from trainer.counting import count_classes, count_records
 from trainer.elements import arranger
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.explaining import explained
 from trainer.features import Feature, class_names
+from trainer.tensorflow_errors import explain
 
-_USUAL_BATCH_SIZE = 32
+_DEFAULT_BATCH_SIZE = 32
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +23,11 @@ class Split:
     """One split's shards.
 
     Attributes:
-        name: As the layout names it: "train", "val", ….
+        name: "train", "val", ….
         files: Paths of the shards, in order.
         compression: "" or "GZIP".
-        num_records: None where no metadata says it; `Dataset.num_records` counts then.
-        num_bytes: Bytes of all shards, None where no metadata says it.
+        num_records: None without metadata; then `Dataset.num_records` counts.
+        num_bytes: Bytes of all shards, None without metadata.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Dataset:
     """TFRecord shards with a schema. Made by `trainer.open`.
 
     Attributes:
-        path: Where it is, for messages.
+        path: For messages.
         features: Feature by name.
         splits: Split by name: `"train" in dataset.splits`, `list(dataset.splits)`.
-        fingerprint: What the builder says identifies the content; empty without metadata.
-        notes: What was guessed about the records of bare files, to be read by people.
+        fingerprint: Identifies the content, from metadata.json; empty without metadata.
+        notes: Guesses about the records of bare files, as messages.
         remedy: What to do when a record does not fit the features.
     """
 
@@ -56,22 +56,24 @@ class Dataset:
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     remedy: str = "run `python -m beam_pipeline verify` on it"
-    _counted: dict[str, int] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    _record_counts: dict[str, int] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
     _num_classes: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
     @property
     def classes(self) -> list[str]:
-        """Class names by number: the class label's where there is one, else the boxes'."""
+        """Class names by number: those of the class label, else those of the boxes."""
         return class_names(self.features.values())
 
     def split(self, name: str | None = None) -> Split:
-        """The split called `name`, or the only one.
+        """The split named `name`, or the only one.
 
         Raises:
             UnknownNameError: No such split.
-            ConfigError: No name is given and there are several.
+            ConfigError: There are several splits, and `name` is None.
         """
         if name is None:
             if len(self.splits) > 1:
@@ -84,32 +86,32 @@ class Dataset:
         return self.splits[name]
 
     def num_records(self, split: str | None = None) -> int:
-        """The number of records of a split; files without metadata are gone through once."""
+        """The number of records of a split; for files without metadata they are counted once."""
         chosen = self.split(split)
         if chosen.num_records is not None:
             return chosen.num_records
-        if chosen.name not in self._counted:
-            self._counted[chosen.name] = count_records(chosen.files, chosen.compression)
-        return self._counted[chosen.name]
+        if chosen.name not in self._record_counts:
+            self._record_counts[chosen.name] = count_records(chosen.files, chosen.compression)
+        return self._record_counts[chosen.name]
 
     def num_classes(self, name: str, split: str | None = None) -> int:
-        """How many classes a feature has: those that it states, else as many as a split needs.
+        """The number of classes of a feature: those that it declares, else those in a split.
 
-        Without stated classes that is 1 + the largest number in the split, by one pass that
-        reads this key alone, once. A record without a label (-1) does not count, nor does
-        one of several labels that has none: 0 where no record has any.
+        Without declared classes it is 1 + the largest number in the split, from one pass that
+        reads only this key; the result is cached. Records without a label (-1, or an empty
+        list) do not count: 0 if no record has one.
 
         Raises:
             UnknownNameError: No such feature or split.
-            ConfigError: The feature holds no class numbers.
+            ConfigError: The feature does not hold class numbers.
         """
         (feature,) = self._select(name)
         if feature.classes:
             return len(feature.classes)
         if feature.dtype != "int64":
             raise ConfigError(
-                f"feature {name!r} is {feature.kind} of {feature.dtype}, not a number of a class; "
-                "declare it as class_label, or choose another"
+                f"feature {name!r} is a {feature.kind} of {feature.dtype}, not a class number; "
+                "declare it as class_label, or choose another feature"
             )
         chosen = self.split(split).name
         if (name, chosen) not in self._num_classes:
@@ -121,7 +123,7 @@ class Dataset:
         self,
         split: str | None = None,
         *,
-        batch_size: int | None = _USUAL_BATCH_SIZE,
+        batch_size: int | None = _DEFAULT_BATCH_SIZE,
         features: str | Sequence[str] | None = None,
         target: str | Sequence[str] | None = None,
         sample_weight: str | None = None,
@@ -146,58 +148,57 @@ class Dataset:
     ) -> tf.data.Dataset:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
 
-        Names and shapes (b = batch; n = the longest record of the batch, others filled up):
+        Names and shapes (b: records per batch; n: longest record in the batch, others are padded):
             an image: float32 in 0..1, or uint8, [b, height, width, channels];
-            audio: float32 in -1..1 [b, n, channels], filled up with 0.0;
-            a class label: int64 [b], from 0; of several labels a record [b, n], with -1;
-            a tensor: [b, …] as its dtype and shape say;
-            a sequence: int64, float32 or `tf.string` [b, n, …], with 0, 0.0 or "";
+            audio: float32 in -1..1 [b, n, channels], padded with 0.0;
+            a class label: int64 [b], from 0; with several labels per record [b, n], padded with -1;
+            a tensor: [b, …], with its dtype and shape;
+            a sequence: int64, float32 or `tf.string` [b, n, …], padded with 0, 0.0 or "";
             `boxes`: float32 [b, n, 4], xmin, ymin, xmax, ymax in 0..1, with `box_labels`
-            int64 [b, n] from 0 and `box_<attribute>` [b, n], with -1 (with "" where an
-            attribute is bytes);
-            every other column [b] under its own name, text and bytes as `tf.string`.
+            int64 [b, n] from 0 and `box_<attribute>` [b, n], padded with -1 ("" for an
+            attribute of bytes);
+            every other column: [b] under its own name; text and bytes are `tf.string`.
 
         Args:
-            split: May be left out where there is one split.
-            batch_size: Records a batch; None gives single records, without the axis b.
-            features: The features to read, or the only one; all of them by default.
-            target: An output's name: elements become (inputs, target). Inputs are the bare
-                tensor where one is left, a dict where several are. Several names make the
-                target a dict.
-            sample_weight: A number's name: elements become (inputs, target, weight), the
-                weight float32 [b], and no input.
-            image_size: A side, or (height, width), in pixels, that images are resized to
-                without regard to aspect. Without it, only images of a declared size batch.
-            image_dtype: "uint8" keeps 0..255.
-            audio_mono: Average channels, to [b, n, 1]; else mono beside stereo is filled up, too.
-            pad: The length n by output: `{"sequence": 128}`; of boxes also their labels' and
-                attributes'. A longer record is an error.
-            truncate: Cut records that are longer than `pad` or `max_boxes` says instead.
-            padding_value: What fills up: one value for all outputs of its type, or by output.
-            ragged: True leaves what varies in length as ragged tensors; or names of outputs.
-            boxes: "ragged" does so for boxes and what belongs to them.
-            max_boxes: As `pad` for all boxes.
-            buckets: `[(50, 64), (100, 32), (None, 16)]` batches records of up to 50 by 64,
-                of up to 100 by 32, longer ones by 16; leave batch_size out. The number of
-                batches is not known beforehand: `fit` wants repeat and steps_per_epoch. Not
-                for several replicas, among which such batches cannot be shared out.
-            bucket_by: The output whose length decides, where several vary.
-            shuffle: A new order each pass of `repeat` (iterating anew starts at the first):
-                shards permuted, sixteen read at once, then each `shuffle_buffer` serialized
-                records permuted.
-            seed: Makes the order the same in each run; a fresh one is drawn without it.
-            repeat: True for no end, or the number of passes. Batches run on over the end of
-                a pass.
-            first_record: How many records, counted over all passes, to leave out.
+            split: May be left out if there is only one split.
+            batch_size: Records per batch; None yields single records, without the axis b.
+            features: The names of the features to read, or one name; all by default.
+            target: An output's name: elements become (inputs, target). A single input is a
+                tensor, several are a dict. Several names make the target a dict.
+            sample_weight: A number's name: elements become (inputs, target, weight) with the
+                weight as float32 [b]; it is not an input.
+            image_size: One side or (height, width), in pixels, to which images are stretched.
+                Without it, only images of a declared size can be batched.
+            image_dtype: "float32" in 0..1, or "uint8" in 0..255.
+            audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
+            pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
+                labels and attributes. A longer record is an error.
+            truncate: Cut records that are longer than `pad` or `max_boxes` instead.
+            padding_value: One value for all outputs of its type, or values by output.
+            ragged: True makes outputs of varying length ragged tensors; or their names.
+            boxes: "ragged" does so for boxes with their labels and attributes.
+            max_boxes: Like `pad`, for all boxes.
+            buckets: `[(50, 64), (100, 32), (None, 16)]` instead of batch_size: batches of 64
+                for records of length up to 50, of 32 for up to 100, of 16 for longer ones. The
+                number of batches is not known in advance: `fit` needs repeat and
+                steps_per_epoch. Several replicas cannot share such batches.
+            bucket_by: The output whose length counts, if several vary.
+            shuffle: A new order in each pass of `repeat` (iterating again starts with the first
+                pass): shards permuted, sixteen read at once, then each `shuffle_buffer`
+                serialized records permuted.
+            seed: Makes the order the same in each run; random by default.
+            repeat: True for endless, or the number of passes. Batches continue across the end
+                of a pass.
+            first_record: Records to skip, counted over all passes.
             drop_remainder: Leave out a last batch that is not full (of each bucket).
-            deterministic: False lets records overtake each other when the reads stall.
+            deterministic: False lets records overtake each other when reading stalls.
 
         Raises:
             UnknownNameError: No such split, feature or output.
-            ConfigError: Arguments that do not go together, or are not what is said above.
+            ConfigError: Arguments that cannot be combined, or with wrong values.
 
-        The dataset itself raises `tf.errors.InvalidArgumentError` at a record that does not fit
-        the features; the message names the key and the remedy. `numpy` raises this package's.
+        The dataset itself raises `tf.errors.InvalidArgumentError` for a record that does not fit
+        the features; its message names the key and the remedy. `numpy` raises DatasetDamagedError.
         """
         chosen = self.split(split)
         selected = self._select(features)
@@ -209,8 +210,10 @@ class Dataset:
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
         seed = arguments.seed_number(seed)
         passes, size = arguments.passes(repeat), arguments.height_and_width(image_size)
-        if buckets and batch_size != _USUAL_BATCH_SIZE:
-            raise ConfigError(f"buckets state their batch sizes; leave out batch_size={batch_size}")
+        if buckets and batch_size != _DEFAULT_BATCH_SIZE:
+            raise ConfigError(
+                f"buckets have their own batch sizes; leave out batch_size={batch_size}"
+            )
         if batch_size is not None and size is None:
             _check_equal_sizes(selected)
         if seed is None:
@@ -236,11 +239,11 @@ class Dataset:
             batching.Batching(
                 size=batch_size,
                 drop_remainder=drop_remainder,
-                lengths=batching.stated_lengths(pad, max_boxes, outputs),
+                lengths=batching.pad_lengths(pad, max_boxes, outputs),
                 truncate=truncate,
                 padding=batching.padding(padding_value, outputs),
                 ragged=batching.ragged_names(ragged, boxes, outputs),
-                buckets=batching.stated_buckets(buckets, bucket_by, outputs),
+                buckets=batching.make_buckets(buckets, bucket_by, outputs),
             ),
             arranger(outputs, target, sample_weight),
             f"one that does not fit: {self.remedy}",
@@ -256,10 +259,10 @@ class Dataset:
         shuffle: bool = False,
         seed: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The records of a split one by one, as NumPy arrays by name; text comes as bytes.
+        """The records of a split one by one, as NumPy arrays by name; text is bytes.
 
-        Arguments, names and errors are those of `batches`, shapes those without the axis b.
-        Images keep their own size without `image_size`; nothing is padded: boxes are [n, 4].
+        Arguments, names and errors are those of `batches`; shapes have no axis b.
+        Without `image_size` images keep their own size; nothing is padded: boxes are [n, 4].
 
         Raises:
             DatasetDamagedError: A record does not fit the features, or a shard is damaged.
@@ -279,7 +282,7 @@ class Dataset:
         try:
             yield from dataset.as_numpy_iterator()
         except tf.errors.OpError as error:
-            raise explained(error, self.remedy) from error
+            raise explain(error, self.remedy) from error
 
     def _select(self, names: str | Sequence[str] | None) -> list[Feature]:
         if names is None:
@@ -291,7 +294,7 @@ class Dataset:
                     raise UnknownNameError(f"feature in {self.path}", name, self.features)
             selected = [self.features[name] for name in chosen]
         if not selected:
-            raise ConfigError(f"no feature of {self.path} is chosen; name one in features=[…]")
+            raise ConfigError(f"features=[] selects nothing of {self.path}; name a feature")
         parsing.check_readable(selected)
         return selected
 

@@ -1,4 +1,4 @@
-"""Features that a caller declares for bare files: metadata.json's form, or `tf.io` specs."""
+"""Features that a caller declares for bare files: as in metadata.json, or by `tf.io` specs."""
 
 import dataclasses
 import json
@@ -12,16 +12,16 @@ import tensorflow as tf
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature, features_from_json, with_keys_of
 from trainer.inference import bytes_feature, number_feature, one_kind
-from trainer.observation import Observed, Sample
+from trainer.observation import KeyStatistics, Sample
 from trainer.parsing import parse_spec
 
-# By name: as metadata.json has it, as `tf.io.parse_example` takes it, or of another dataset;
-# or a list of the first of these.
+# By name: as in metadata.json, a spec of `tf.io.parse_example`, or a Feature of another dataset;
+# or a list as in metadata.json.
 Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature | Any]
 
 _KINDS = {tf.int64: "int64", tf.float32: "float32", tf.string: "bytes"}
 _DTYPES = {tf.int64: "int64", tf.float32: "float32", tf.string: "string"}
-_SCHEMA_FORM = '{"label": {"kind": "class_label"}, …}, in the form of metadata.json\'s features'
+_SCHEMA_FORM = '{"label": {"kind": "class_label"}, …}, like the features of metadata.json'
 _SPECS = (
     "tf.io.FixedLenFeature, VarLenFeature, RaggedFeature without partitions, and "
     "FixedLenSequenceFeature with allow_missing=True"
@@ -37,7 +37,7 @@ def read_schema(path: str) -> Mapping[str, Feature]:
             metadata.json.
 
     Raises:
-        ConfigError: It cannot be read, is no JSON, or declares no features.
+        ConfigError: It cannot be read, is not JSON, or declares no features.
     """
     try:
         with tf.io.gfile.GFile(path) as handle:
@@ -45,10 +45,10 @@ def read_schema(path: str) -> Mapping[str, Feature]:
     except (tf.errors.OpError, ValueError) as error:
         reason = error.message if isinstance(error, tf.errors.OpError) else error
         raise ConfigError(
-            f"--schema {path} cannot be read as JSON: {reason}; give a file of {_SCHEMA_FORM}"
+            f"--schema {path} cannot be read as JSON: {reason}; give a file with {_SCHEMA_FORM}"
         ) from error
     inner = declared.get("features") if isinstance(declared, Mapping) else None
-    # A feature may be called features, too.
+    # A feature may also be named "features".
     if isinstance(inner, list | Mapping) and not (
         isinstance(inner, Mapping) and isinstance(inner.get("kind"), str)
     ):
@@ -62,13 +62,13 @@ def read_schema(path: str) -> Mapping[str, Feature]:
 
 
 def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
-    """The features that `declared` states, by name and in its order.
+    """The features of `declared`, by name and in its order.
 
-    What it leaves open, the records in `sample` tell: the key of a kind's usual writers, whether
-    a tensor is stored as bytes, and what the strings of a `tf.io` spec hold.
+    What they leave open follows from the records in `sample`: a standard key of the kind, whether
+    a tensor is stored as bytes, and what the strings of a `tf.io` spec contain.
 
     Raises:
-        ConfigError: A declaration is wrong, or not what the records hold.
+        ConfigError: A declaration is wrong, or contradicts the records.
         UnknownNameError: A kind that does not exist, or a key that no record has.
     """
     if isinstance(declared, Mapping):
@@ -77,7 +77,7 @@ def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Fea
         features = dict(features_from_json(declared))
     features = {
         name: _with_encoding_of(feature, sample)
-        for name, feature in with_keys_of(features, sample.observed).items()
+        for name, feature in with_keys_of(features, sample.keys).items()
     }
     if sample.num_records:
         for feature in features.values():
@@ -86,7 +86,7 @@ def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Fea
 
 
 def names_of_specs(declared: Declaration) -> list[str]:
-    """The names that are declared by `tf.io` specs, which leave open what a string holds."""
+    """The names declared by `tf.io` specs, which leave open what a string contains."""
     if not isinstance(declared, Mapping):
         return []
     return [name for name, each in declared.items() if not isinstance(each, Mapping | Feature)]
@@ -101,7 +101,7 @@ def _declared_feature(name: str, declared: Any, sample: Sample) -> Feature:
 
 
 def _feature_of_spec(name: str, spec: Any, sample: Sample) -> Feature:
-    """The feature of a `tf.io` spec: a string is what the records' strings are."""
+    """The feature of a `tf.io` spec; the kind of strings follows from the records."""
     shape: tuple[int | None, ...]
     key, default = name, None
     match spec:
@@ -115,25 +115,25 @@ def _feature_of_spec(name: str, spec: Any, sample: Sample) -> Feature:
             shape, default = (None, *_fixed(name, spec.shape)), spec.default_value
         case _:
             raise ConfigError(
-                f"feature {name!r} is declared as {spec!r}, which cannot be read; declare it as "
+                f"feature {name!r} is declared as {spec!r}, which cannot be used; declare it as "
                 f'{{"kind": …}}, or use one of {_SPECS}'
             )
     dtype = tf.as_dtype(spec.dtype)
     if dtype not in _DTYPES:
         raise ConfigError(
-            f"feature {name!r} is declared with dtype {dtype.name}, which no Example stores; "
+            f"feature {name!r} is declared with dtype {dtype.name}, which Examples cannot store; "
             "declare tf.int64, tf.float32 or tf.string"
         )
-    seen = sample.observed.get(key, Observed())
+    statistics = sample.keys.get(key, KeyStatistics())
     if shape:
         kind = "sequence" if None in shape else "tensor"
         feature = Feature(
             name=name, kind=kind, dtype=_DTYPES[dtype], shape=shape, key=key, bare=True
         )
     elif dtype == tf.string:
-        feature = bytes_feature(key, seen)
+        feature = bytes_feature(key, statistics)
     else:
-        feature = number_feature(key, _DTYPES[dtype], seen)
+        feature = number_feature(key, _DTYPES[dtype], statistics)
     return dataclasses.replace(feature, name=name, default=default)
 
 
@@ -148,60 +148,65 @@ def _fixed(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
-    """A tensor of numbers whose key holds bytes is stored raw."""
-    seen = sample.observed.get(feature.key)
-    if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or seen is None:
+    """A tensor of numbers whose key holds bytes is stored as raw bytes."""
+    statistics = sample.keys.get(feature.key)
+    if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or statistics is None:
         return feature
-    return dataclasses.replace(feature, encoding="bytes") if "bytes" in seen.where else feature
+    return (
+        dataclasses.replace(feature, encoding="bytes") if "bytes" in statistics.where else feature
+    )
 
 
 def _check(feature: Feature, sample: Sample) -> None:
-    """Holds a declared feature against the records.
+    """Checks a declared feature against the records.
 
     Raises:
-        UnknownNameError: None of them has its key.
-        ConfigError: They hold another type, or another number of values.
+        UnknownNameError: No record has its key.
+        ConfigError: The records hold another type, or another number of values.
     """
     needed = parse_spec(feature)
     for number, (key, spec) in enumerate(needed.items()):
-        seen = sample.observed.get(key)
-        if seen is None:
+        statistics = sample.keys.get(key)
+        if statistics is None:
             if number == 0 and getattr(spec, "default_value", None) is None:
                 raise UnknownNameError(
-                    f"key (of feature {feature.name!r}) in the first records", key, sample.observed
+                    f"key (of feature {feature.name!r}) in the first records", key, sample.keys
                 )
             continue
-        kind, expected = one_kind(key, seen), _KINDS[spec.dtype]
+        kind, expected = one_kind(key, statistics), _KINDS[spec.dtype]
         if kind and kind != expected:
             raise ConfigError(
                 f"feature {feature.name!r} is declared as {feature.kind} of {feature.dtype}, which "
-                f"takes a list of {expected}, but key {key!r} holds {kind} in {seen.where[kind]}; "
-                "declare it as what it is"
+                f"takes a list of {expected}, but key {key!r} holds {kind} in "
+                f"{statistics.where[kind]}; declare that type"
             )
         if isinstance(spec, tf.io.FixedLenFeature):
-            _check_lengths(feature, spec, seen, sample.num_records)
+            _check_lengths(feature, spec, statistics, sample.num_records)
 
 
-def _check_lengths(feature: Feature, spec: Any, seen: Observed, num_records: int) -> None:
-    if seen.num_records < num_records and spec.default_value is None:
+def _check_lengths(
+    feature: Feature, spec: Any, statistics: KeyStatistics, num_records: int
+) -> None:
+    if statistics.num_records < num_records and spec.default_value is None:
         raise ConfigError(
             f"key {feature.key!r} of feature {feature.name!r} is missing in "
-            f"{num_records - seen.num_records} of the first {num_records} records; declare it as "
-            'a "sequence", or as tf.io.FixedLenFeature with a default_value'
+            f"{num_records - statistics.num_records} of the first {num_records} records; declare "
+            'it as a "sequence", or as tf.io.FixedLenFeature with a default_value'
         )
     expected = math.prod(spec.shape)
-    if (seen.shortest, seen.longest) != (expected, expected):
+    if (statistics.shortest, statistics.longest) != (expected, expected):
         raise ConfigError(
-            f"feature {feature.name!r} is declared with {expected} value(s) a record, but key "
-            f"{feature.key!r} holds {seen.shortest} to {seen.longest}; declare it as a "
-            '"sequence" if their number varies'
+            f"feature {feature.name!r} is declared with {expected} value(s) per record, but key "
+            f"{feature.key!r} holds {statistics.shortest} to {statistics.longest}; declare it as a "
+            '"sequence" if the number varies'
         )
     if feature.encoding == "bytes":
         expected = math.prod(size or 0 for size in feature.shape)
         expected *= tf.as_dtype(feature.dtype).size
-        if seen.num_bytes - {expected}:
+        if statistics.num_bytes - {expected}:
             raise ConfigError(
                 f"feature {feature.name!r} is declared as {feature.dtype} {list(feature.shape)}, "
                 f"which takes {expected} bytes, but key {feature.key!r} holds "
-                f"{', '.join(map(str, sorted(seen.num_bytes)[:5]))}; declare another dtype or shape"
+                f"{', '.join(map(str, sorted(statistics.num_bytes)[:5]))}; declare another dtype "
+                "or shape"
             )

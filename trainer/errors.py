@@ -4,10 +4,10 @@
     ├── ConfigError              exit 2  wrong usage; nothing was written
     │   ├── UnknownNameError             a split, feature, task … that does not exist
     │   ├── NotADatasetError             no finished dataset at the path
-    │   └── RunExistsError               the output holds a run already
+    │   └── RunExistsError               the output already holds a run
     ├── DatasetDamagedError      exit 3  a dataset is not what its metadata says
     ├── CheckpointError                  a checkpoint does not hold this model
-    └── TrainingDivergedError            the loss is not a number any more
+    └── TrainingDivergedError            the loss is no longer finite
 
 Every message names the value, where it came from, and the remedy.
 """
@@ -29,12 +29,12 @@ class ConfigError(TrainerError):
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; the message offers the near one and lists them all.
+    """A name that does not exist; the message suggests the nearest one and lists them all.
 
     Args:
-        what: What was looked for, such as "split" or "feature".
+        what: What the name stands for, such as "split" or "feature".
         name: The name that does not exist.
-        choices: The names that do.
+        choices: The existing names.
     """
 
     def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
@@ -50,7 +50,7 @@ class NotADatasetError(ConfigError):
 
 
 class RunExistsError(ConfigError):
-    """The output directory holds a training run already."""
+    """The output directory already holds a training run."""
 
 
 class DatasetDamagedError(TrainerError):
@@ -68,6 +68,6 @@ class TrainingDivergedError(TrainerError):
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """` (did you mean 'train'?)` for the nearest choice, or nothing where none is near."""
+    """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
     near = difflib.get_close_matches(str(name), list(choices), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

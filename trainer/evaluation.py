@@ -22,20 +22,20 @@ def evaluator(
 ) -> Callable[[], dict[str, float]]:
     """A function that evaluates `model`, as it is when called, on `batches`.
 
-    The last batch is filled up and masked, so that each replica has work on it; `Model.fit`
-    and `Model.evaluate` fail there, or weigh what fills it up.
+    The last batch is padded and masked, so that each replica gets a part of it; `Model.fit`
+    and `Model.evaluate` fail there, or count the padding.
 
     Args:
         task: Loss and metrics.
         model: Made in the strategy's scope.
         strategy: The replicas.
         batches: One pass of (inputs, target).
-        batch_size: Examples a global batch; a multiple of the number of replicas.
-        num_records: What `batches` must hold.
+        batch_size: Examples per global batch; a multiple of the number of replicas.
+        num_records: The number of records in `batches`.
 
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
-        raises DatasetDamagedError when it did not see `num_records` of them.
+        raises DatasetDamagedError if there are not `num_records` of them.
     """
     distributed = strategy.experimental_distribute_dataset(with_mask(batches, batch_size))
     names = metric_names(task)
@@ -45,7 +45,7 @@ def evaluator(
         sums = example_sums(task, task.loss(target, outputs), target, outputs, mask)
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0)
 
-    # Of the iterator, not of a batch: that would be traced anew for each length of sequences.
+    # Takes the iterator, not a batch: a batch would be traced again for each length of sequences.
     @tf.function
     def evaluate_step(iterator: Any) -> Any:
         by_replica = strategy.run(replica_step, args=next(iterator))
@@ -63,7 +63,7 @@ def evaluator(
         *sums, count = totals
         if count != num_records:
             raise DatasetDamagedError(
-                f"evaluation saw {count:.0f} records, and the split has {num_records}; run "
+                f"evaluation read {count:.0f} records, but the split has {num_records}; run "
                 "`python -m beam_pipeline verify` on the dataset"
             )
         return {name: value / count for name, value in zip(names, sums, strict=True)}

@@ -1,4 +1,4 @@
-"""What a record holds: the features of metadata.json, or declared by the caller."""
+"""The features of a record: from metadata.json, or declared by the caller."""
 
 import dataclasses
 import numbers
@@ -37,7 +37,7 @@ _DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
 _ENCODINGS = {"tensor": ("", "bytes"), "boxes": ("", "flat")}
 # The ids of a label map, which boxes refer to, start at 1.
 _DEFAULT_LABEL_OFFSETS = {"boxes": 1}
-# Where the usual writers (this project's, TF Object Detection API, Model Garden) put these kinds.
+# Keys that this project, the TF Object Detection API and Model Garden use for these kinds.
 _STANDARD_KEYS = {
     "image": ("{name}/encoded", "image/encoded"),
     "audio": ("{name}/encoded", "audio/encoded"),
@@ -60,7 +60,7 @@ def _fits(value: Any, dtype: str) -> bool:
     return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
 
 
-# What JSON can get wrong: whether a field's value fits, and what is wanted.
+# Fields of JSON whose type has to be checked: the check, and the expected value for messages.
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
     **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (is_whole, "a whole number")),
@@ -82,21 +82,21 @@ class Feature:
         kind: One of `KINDS`.
         dtype: "uint8", "int64", "float32", "string" or "bytes"; of a tensor with encoding
             "bytes" any of NumPy's numbers.
-        shape: Sizes by axis, None where they vary from record to record.
+        shape: Sizes by axis, None where they vary between records.
         key: The key in `tf.train.Example`; for boxes the prefix of the keys.
-        classes: Class names by number, empty where the feature has none, or nobody said which.
+        classes: Class names by number; empty if the feature has none, or if they are not declared.
         format: Of an image: "jpeg", "png" or "mixed"; of audio: "wav", "flac", "ogg" or
-            "mixed"; empty when not stated.
-        encoding: Of a tensor: "bytes" where it is one raw value, little-endian, in C order;
-            empty for a list of values. Of boxes: "flat" where `key` is one list of four
-            numbers a box; empty for a list a side.
-        bare: Stored under `key` alone, as others write records.
-        sample_rate: Of audio: samples a second, 0 where records differ or nobody said.
-        default: What a record without the key has; None makes that an error. Of a sequence:
-            what pads it.
-        label_offset: What the stored class numbers start at; the trainer's start at 0.
-        attributes: Of boxes: further facts of each box, dtype by name.
-        keypoints: Of boxes: points a box, 0 for none.
+            "mixed"; empty if not stated.
+        encoding: Of a tensor: "bytes" if it is one raw value, little-endian, in C order;
+            empty for a list of values. Of boxes: "flat" if `key` is one list with four
+            numbers per box; empty for one list per side.
+        bare: Stored under `key` alone, as in bare files.
+        sample_rate: Of audio: samples per second; 0 if records differ or it is unknown.
+        default: The value of a record without the key; None makes that an error. Of a sequence:
+            its padding value.
+        label_offset: The first stored class number; the trainer's start at 0.
+        attributes: Of boxes: the dtypes of further values per box, by name.
+        keypoints: Of boxes: points per box, 0 for none.
     """
 
     name: str
@@ -118,15 +118,15 @@ class Feature:
 def features_from_json(
     declared: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
 ) -> Mapping[str, Feature]:
-    """The features that `declared` states, by name and in its order.
+    """The features of `declared`, by name and in its order.
 
     Args:
         declared: metadata.json's `features`: a list of `{"name", "kind", …}`; or the same
-            as a mapping from name to `{"kind", …}`. Without `key` the key is the name;
-            without `dtype` and `shape` they are the kind's usual ones.
+            as a mapping from name to `{"kind", …}`. `key` defaults to the name,
+            `dtype` and `shape` to those of the kind.
 
     Raises:
-        ConfigError: A declaration lacks something, or two have one name.
+        ConfigError: A declaration is incomplete, or two have the same name.
         UnknownNameError: A kind that does not exist.
     """
     entries: list[Mapping[str, Any]]
@@ -141,9 +141,7 @@ def features_from_json(
     for entry in entries:
         feature = _feature(entry)
         if feature.name in features:
-            raise ConfigError(
-                f"two features have the name {feature.name!r}; give each its own name"
-            )
+            raise ConfigError(f"two features have the name {feature.name!r}; rename one of them")
         features[feature.name] = feature
     return MappingProxyType(features)
 
@@ -151,18 +149,18 @@ def features_from_json(
 def _feature(entry: Any) -> Feature:
     if not isinstance(entry, Mapping):
         raise ConfigError(
-            f'{entry!r} declares no feature; give {{"name": …, "kind": …}}, or a mapping from '
+            f'{entry!r} is not a declaration; give {{"name": …, "kind": …}}, or a mapping from '
             "name to declaration"
         )
     name, kind = entry.get("name"), entry.get("kind")
-    if name is None or not kind:  # other people's key may be ""
+    if name is None or not kind:  # a key of bare files may be ""
         raise ConfigError(
             f"feature {dict(entry)!r} has no {'name' if name is None else 'kind'}; "
             'declare it as {"name": "label", "kind": "class_label", …}'
         )
-    for field, (fits, wanted) in _JSON_TYPES.items():
+    for field, (fits, expected) in _JSON_TYPES.items():
         if entry.get(field) is not None and not fits(entry[field]):
-            raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {wanted}")
+            raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {expected}")
     if kind not in KINDS:
         raise UnknownNameError(f"feature kind (of {name!r})", kind, KINDS)
     dtype = entry.get("dtype") or _DEFAULT_DTYPES.get(kind)
@@ -174,7 +172,7 @@ def _feature(entry: Any) -> Feature:
     default = entry.get("default")
     if not _is_list(default) and default is not None and not _fits(default, dtype):
         raise ConfigError(
-            f"feature {name!r} of {dtype} has default {default!r}; give one of {dtype}"
+            f"feature {name!r} of {dtype} has the default {default!r}; give a value of {dtype}"
         )
     encoding = entry.get("encoding") or ""
     known = _ENCODINGS.get(kind, ("",))
@@ -204,25 +202,25 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
     shape = None if stated is None else tuple(stated)
     match kind, shape:
         case "tensor", None:
-            wanted = "its sizes by axis: [5], or [64, 64, 3]"
+            expected = "its sizes by axis: [5], or [64, 64, 3]"
         case "tensor", tuple(sizes) if None in sizes:
-            wanted = "sizes that are fixed; one whose length varies is a sequence"
+            expected = "fixed sizes, or declare a sequence if its length varies"
         case "image", tuple(sizes) if len(sizes) != 3:
-            wanted = "[height, width, channels], null where a size varies"
+            expected = "[height, width, channels], null where a size varies"
         case "audio", tuple(sizes) if len(sizes) != 2:
-            wanted = "[samples, channels], null where a size varies"
+            expected = "[samples, channels], null where a size varies"
         case "sequence", tuple(sizes) if sizes[:1] != (None,) or not all(sizes[1:]):
-            wanted = "[null], or [null, 4] for rows of 4 numbers"
+            expected = "[null], or [null, 4] for rows of 4 numbers"
         case "class_label", tuple(sizes) if sizes not in ((), (None,)):
-            wanted = "[], or [null] for any number of labels a record"
+            expected = "[], or [null] for any number of labels per record"
         case _:
             return _DEFAULT_SHAPES.get(kind, ()) if shape is None else shape
-    said = "no shape" if stated is None else f"shape {list(stated)}"
-    raise ConfigError(f"{kind} feature {name!r} has {said}; state {wanted}")
+    actual = "no shape" if stated is None else f"the shape {list(stated)}"
+    raise ConfigError(f"{kind} feature {name!r} has {actual}; give {expected}")
 
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
-    """What `features_from_json` makes `feature` of; fields that are empty are left out."""
+    """The declaration from which `features_from_json` makes `feature`, without empty fields."""
     values = {each.name: getattr(feature, each.name) for each in dataclasses.fields(feature)}
     values |= {
         "shape": list(feature.shape),
@@ -238,11 +236,11 @@ def feature_to_json(feature: Feature) -> dict[str, Any]:
 def with_keys_of(
     features: Mapping[str, Feature], record_keys: Collection[str]
 ) -> Mapping[str, Feature]:
-    """`features` of files without metadata, with the keys that a record really has.
+    """`features` of bare files, with the keys that the records actually have.
 
-    A feature whose key the record lacks takes a standard key of its kind (image/encoded,
-    image/class/label, image/object/…) where the record has that one. Boxes whose key the
-    record has as it stands are flat.
+    A feature whose key the records lack gets a standard key of its kind (image/encoded,
+    image/class/label, image/object/…) if they have that one. Boxes are flat if the records
+    have their key itself.
     """
     return MappingProxyType(
         {name: _with_key_of(feature, record_keys) for name, feature in features.items()}
@@ -261,7 +259,7 @@ def _with_key_of(feature: Feature, record_keys: Collection[str]) -> Feature:
 
 
 def class_names(features: Iterable[Feature]) -> list[str]:
-    """The classes of the class label where there is one, else those of the boxes."""
+    """The classes of the class label if there is one, else those of the boxes."""
     listed = list(features)
     for kind in ("class_label", "boxes"):
         for feature in listed:

@@ -1,4 +1,4 @@
-"""Bare TFRecord files: which there are, of which split, and a look at their first records."""
+"""Bare TFRecord files: their paths, splits, compression and first records."""
 
 import itertools
 import os
@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from trainer.dataset import Split
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from trainer.explaining import brief
+from trainer.tensorflow_errors import brief
 
-# The names that say a split, as `beam_pipeline` understands them (docs/tfrecords.md).
+# Names that state a split, as in `beam_pipeline` (docs/tfrecords.md).
 _TFDS_NAME = re.compile(r"[a-zA-Z]\w*-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
 _SPLIT_NAME = re.compile(
     r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
@@ -23,14 +23,14 @@ _YEAR_OR_NUMBER = re.compile(r"\d+$")
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 
-# Of so many files, evenly spread over all, the first records, so many over all.
+# The sample: the first records of some files that are evenly spread over all.
 _SAMPLE_FILES = 16
 _SAMPLE_RECORDS = 256
 _SAMPLE_BYTES = 64 << 20
 
 
 def matching_files(patterns: Iterable[str]) -> list[str]:
-    """The files that paths and globs name, each once.
+    """The files that match paths and globs, without duplicates.
 
     Raises:
         NotADatasetError: One of them matches nothing.
@@ -46,7 +46,7 @@ def _matching(pattern: str) -> list[str]:
 
 
 def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """What of the paths `files` is below the folder in which all of `patterns` start."""
+    """The paths of `files` relative to the folder that `patterns` have in common."""
     starts = [re.split(r"[*?[{]", pattern, maxsplit=1)[0] for pattern in patterns]
     folders = [path.split("/")[:-1] for path in (*starts, *files)]
     levels = zip(*folders, strict=False)
@@ -55,7 +55,7 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
 
 
 def stated_splits(names: Sequence[str]) -> list[str | None]:
-    """The split of each file, where all state one: as TFDS names files, else by folder or name."""
+    """The split of each file, if all state one: as TFDS names files, else by folder or name."""
     for find in (_split_of_tfds, _split_of_folder, _split_in_name):
         splits = [find(name) for name in names]
         if all(splits):
@@ -64,8 +64,8 @@ def stated_splits(names: Sequence[str]) -> list[str | None]:
 
 
 def _split_of_tfds(path: str) -> str | None:
-    found = _TFDS_NAME.fullmatch(os.path.basename(path))
-    return found["split"] if found else None
+    match = _TFDS_NAME.fullmatch(os.path.basename(path))
+    return match["split"] if match else None
 
 
 def _split_of_folder(path: str) -> str | None:
@@ -73,16 +73,16 @@ def _split_of_folder(path: str) -> str | None:
 
 
 def _split_in_name(path: str) -> str | None:
-    """The first word of the file's name that is a split's name, without year or number."""
+    """The first word of the file name that names a split, without year or number."""
     words = re.split(r"[_\-.]", os.path.basename(path))
     return next(filter(_SPLIT_NAME.fullmatch, (_YEAR_OR_NUMBER.sub("", w) for w in words)), None)
 
 
 def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Split]:
-    """The splits by name, where all files' `names` state theirs; else one called train.
+    """The splits by name, if all of `names` state one; else a single split "train".
 
     Raises:
-        ConfigError: A split has plain files and gzip.
+        ConfigError: A split has both plain and gzip files.
     """
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, stated_splits(names), strict=True):
@@ -93,38 +93,39 @@ def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Spl
     }
 
 
-def mixed_up(names: Sequence[str]) -> list[str]:
-    """A sentence where some files' `names` state a split, which counts for nothing then."""
-    told = {bool(stated_splits([name])[0]): name for name in reversed(names)}
-    if len(told) < 2 or all(stated_splits(names)):
+def describe_mixed_names(names: Sequence[str]) -> list[str]:
+    """A note if only some of `names` state a split, which is then ignored."""
+    example = {bool(stated_splits([name])[0]): name for name in reversed(names)}
+    if len(example) < 2 or all(stated_splits(names)):
         return []
     return [
-        f"{told[True]} is called after a split and {told[False]} is not, so all {len(names)} files "
-        "are one split, train; open the files of each split by themselves, or rename them"
+        f"{example[True]} is named after a split, but {example[False]} is not, so all {len(names)} "
+        "files are one split, train; open the files of each split separately, or rename them"
     ]
 
 
 def _one_compression(files: Sequence[str]) -> str:
-    """That of a split's files, of which some called .gz and some others are opened, not all."""
-    found: dict[str, str] = {}
+    """The compression of a split's files; of many files only a few are opened."""
+    files_by_compression: dict[str, str] = {}
     for packed in (False, True):
         named = (file for file in files if file.endswith(".gz") is packed)
-        found |= dict(itertools.islice(_compressions(named), 1))
-    if len(found) > 1:
+        files_by_compression |= dict(itertools.islice(_compressions(named), 1))
+    if len(files_by_compression) > 1:
         raise ConfigError(
-            f"{found['GZIP']} is gzip and {found['']} is not, in one split; open them one by one, "
+            f"{files_by_compression['GZIP']} is gzip, but "
+            f"{files_by_compression['']} of the same split is not; open them one by one, "
             "or make them alike"
         )
-    return next(iter(found), "")
+    return next(iter(files_by_compression), "")
 
 
 def compression_of(files: Iterable[str]) -> str:
-    """What the first file that is not empty says; a split's shards are all alike."""
+    """The compression of the first file that is not empty; all shards of a split have the same."""
     return next((compression for compression, _ in _compressions(files)), "")
 
 
 def _compressions(files: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(compression, file) of those that are not empty."""
+    """(compression, file) of the files that are not empty."""
     for file in files:
         with tf.io.gfile.GFile(file, "rb") as handle:
             head = handle.read(_PEEKED_BYTES)
@@ -135,8 +136,8 @@ def _compressions(files: Iterable[str]) -> Iterator[tuple[str, str]]:
 def is_gzip(head: bytes) -> bool:
     """Whether a file that starts with `head` is gzip.
 
-    A plain TFRecord file starts with a length, which may look like gzip's magic bytes;
-    what follows them then does not unpack.
+    A plain TFRecord file starts with a length that may look like gzip's magic bytes;
+    then the bytes after it cannot be decompressed.
     """
     if not head.startswith(_GZIP_MAGIC):
         return False
@@ -150,11 +151,11 @@ def is_gzip(head: bytes) -> bool:
 def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """(where, serialized record) of some records, spread over the files.
 
-    The first 256 / n of each of n files, 16 at most, evenly spread over all; fewer where
-    these are more than 64 MiB / n.
+    The first 256 / n of each of n files, up to 16, evenly spread over all; fewer if
+    they exceed 64 MiB / n.
 
     Raises:
-        DatasetDamagedError: A file is damaged, or no TFRecord file.
+        DatasetDamagedError: A file is damaged, or not a TFRecord file.
     """
     count = min(len(files), _SAMPLE_FILES)
     for number in range(count):
@@ -170,16 +171,16 @@ def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                     break
         except tf.errors.DataLossError as error:
             raise DatasetDamagedError(
-                f"{file} is {_by_zlib(file) or 'damaged, or no TFRecord file'}: {brief(error)}"
+                f"{file} is {_by_zlib(file) or 'damaged, or not a TFRecord file'}: {brief(error)}"
             ) from error
 
 
 def _by_zlib(file: str) -> str:
-    """What to say of a file that TensorFlow compressed in its third way; "" of any other."""
+    """A message for a file with TensorFlow's third compression; "" for any other file."""
     with tf.io.gfile.GFile(file, "rb") as handle:
         head = handle.read(_PEEKED_BYTES)
     try:
         zlib.decompressobj().decompress(head)
     except zlib.error:
         return ""
-    return "compressed as ZLIB, which is not read; write it plain or as GZIP"
+    return "compressed as ZLIB, which is not supported; write it plain or as GZIP"

@@ -1,4 +1,4 @@
-"""The features of other people's Examples: every key is one, under its own name.
+"""Infers the features of bare files: every key is a feature of the same name.
 
 `beam_pipeline` infers the schema of such files by the same rules.
 """
@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 from trainer.errors import ConfigError
 from trainer.features import Feature
-from trainer.observation import AUDIO_FORMS, IMAGE_FORMS, Observed, Sample, square_side
+from trainer.observation import AUDIO_FORMS, IMAGE_FORMS, KeyStatistics, Sample, square_side
 
 _LABELS = frozenset(
     {"label", "labels", "class", "class_id", "class_label", "category", "category_id"}
     | {"target", "y"}
 )
-# How people declare what bare files hold.
+# How users declare the features of bare files.
 DECLARE = "features= (of a command: --schema FILE)"
 # A larger number is an id, not a class.
 _LARGEST_CLASS = 9_999
@@ -29,63 +29,65 @@ def infer(sample: Sample) -> Mapping[str, Feature]:
     """
     return MappingProxyType(
         {
-            key: inferred_feature(key, sample.observed[key], sample.num_records)
-            for key in sorted(sample.observed)
+            key: infer_feature(key, sample.keys[key], sample.num_records)
+            for key in sorted(sample.keys)
         }
     )
 
 
-def inferred_feature(key: str, seen: Observed, num_records: int) -> Feature:
-    """The feature of a key that was `seen` in some of `num_records` records.
+def infer_feature(key: str, statistics: KeyStatistics, num_records: int) -> Feature:
+    """The feature of a key with these statistics, in a sample of `num_records` records.
 
     A record without the key counts as an empty list, but a class label may be missing.
 
     Raises:
-        ConfigError: It holds lists of two kinds.
+        ConfigError: The key holds lists of two kinds.
     """
-    kind = one_kind(key, seen) or "bytes"  # an empty list, as far as anybody knows
-    shortest = seen.shortest if seen.num_records == num_records else 0
-    if kind == "float32" and "box" in _last_part(key) and seen.fours:
+    kind = one_kind(key, statistics) or "bytes"  # only empty lists
+    shortest = statistics.shortest if statistics.num_records == num_records else 0
+    if kind == "float32" and "box" in _last_part(key) and statistics.fours:
         return _bare(key, "sequence", "float32", (None, 4))
     dtype = "string" if kind == "bytes" else kind
-    if kind == "int64" and seen.shortest == seen.longest == 1:
-        feature = number_feature(key, kind, seen)
+    if kind == "int64" and statistics.shortest == statistics.longest == 1:
+        feature = number_feature(key, kind, statistics)
         if feature.kind == "class_label":
             return dataclasses.replace(feature, default=None if shortest else -1)
-    if shortest != seen.longest or not seen.longest:
+    if shortest != statistics.longest or not statistics.longest:
         return _bare(key, "sequence", dtype, (None,))
-    if seen.longest > 1:
-        return _bare(key, "tensor", dtype, (seen.longest,))
-    return bytes_feature(key, seen) if kind == "bytes" else number_feature(key, kind, seen)
+    if statistics.longest > 1:
+        return _bare(key, "tensor", dtype, (statistics.longest,))
+    return (
+        bytes_feature(key, statistics) if kind == "bytes" else number_feature(key, kind, statistics)
+    )
 
 
-def one_kind(key: str, seen: Observed) -> str:
-    """ "int64", "float32" or "bytes"; "" where no record has any value.
+def one_kind(key: str, statistics: KeyStatistics) -> str:
+    """ "int64", "float32" or "bytes"; "" if no record has any value.
 
     Raises:
-        ConfigError: There are two.
+        ConfigError: There are two kinds.
     """
-    if len(seen.where) > 1:
-        found = ", ".join(f"{kind} in {where}" for kind, where in sorted(seen.where.items()))
+    if len(statistics.where) > 1:
+        kinds = ", ".join(f"{kind} in {where}" for kind, where in sorted(statistics.where.items()))
         raise ConfigError(
-            f"key {key!r} must hold lists of one kind but holds {found}; leave it out by "
+            f"key {key!r} must hold lists of one kind, but holds {kinds}; leave it out by "
             f"{DECLARE}, or write the records again"
         )
-    return next(iter(seen.where), "")
+    return next(iter(statistics.where), "")
 
 
-def number_feature(key: str, dtype: str, seen: Observed) -> Feature:
-    """A class label where a key's name and numbers look like one, else a scalar."""
-    if dtype == "int64" and _is_label(key) and seen.smallest is not None:
-        assert seen.largest is not None
-        if seen.smallest >= -1 and seen.largest <= _LARGEST_CLASS:
+def number_feature(key: str, dtype: str, statistics: KeyStatistics) -> Feature:
+    """A class label if the key's name and numbers look like one, else a scalar."""
+    if dtype == "int64" and _is_label(key) and statistics.smallest is not None:
+        assert statistics.largest is not None
+        if statistics.smallest >= -1 and statistics.largest <= _LARGEST_CLASS:
             return _bare(key, "class_label", dtype, ())
     return _bare(key, "scalar", dtype, ())
 
 
-def bytes_feature(key: str, seen: Observed) -> Feature:
-    """What the single values of a key are: an empty one may be anything but raw numbers."""
-    forms = seen.forms - {""}
+def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
+    """The feature of a key with single values; an empty value may be anything but raw numbers."""
+    forms = statistics.forms - {""}
     if forms and forms <= IMAGE_FORMS:
         image_format = (
             next(iter(forms)) if len(forms) == 1 and forms <= {"jpeg", "png"} else "mixed"
@@ -96,9 +98,9 @@ def bytes_feature(key: str, seen: Observed) -> Feature:
         return _bare(key, "audio", "float32", (None, None), format=audio_format)
     if forms <= {"text"}:
         return _bare(key, "text", "string", ())
-    if "" not in seen.forms and len(seen.num_bytes) == 1 and seen.layouts:
-        dtype, channels = seen.layouts[0]
-        side = square_side(max(seen.num_bytes), dtype, channels)
+    if "" not in statistics.forms and len(statistics.num_bytes) == 1 and statistics.layouts:
+        dtype, channels = statistics.layouts[0]
+        side = square_side(max(statistics.num_bytes), dtype, channels)
         shape = (side, side) if channels == 1 else (side, side, channels)
         return _bare(key, "tensor", dtype, shape, encoding="bytes")
     return _bare(key, "bytes", "string", ())
@@ -126,10 +128,10 @@ def _bare(
 
 
 def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
-    """What inferred features were taken for without proof, a sentence each."""
+    """The types of inferred features that are guesses, one message each."""
     return [
-        f"{feature.key}: {max(sample.observed[feature.key].num_bytes):,} raw bytes a record are "
-        f"taken for {feature.dtype} {list(feature.shape)}; if they are not, declare by {DECLARE} "
+        f"{feature.key}: {max(sample.keys[feature.key].num_bytes):,} raw bytes per record "
+        f"are assumed to be {feature.dtype} {list(feature.shape)}; otherwise declare by {DECLARE} "
         f'{{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
         for name, feature in features.items()
         if feature.encoding == "bytes"

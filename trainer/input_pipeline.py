@@ -1,8 +1,8 @@
-"""Shards to batches: the whole chain from files to the step's input, in one place.
+"""The whole input pipeline, from shards to batches.
 
-The order of the records is a pure function of (seed, pass over the data), so a training
-run that knows how many records it has used can go on at the next one, with no shuffle
-buffer to be stored. TensorFlow's global seed has no part in it.
+The order of the records is a pure function of (seed, pass over the data). So a training
+run that knows how many records it has used can continue with the next one, without a stored
+shuffle buffer. TensorFlow's global seed does not matter.
 """
 
 import dataclasses
@@ -17,8 +17,8 @@ from trainer.errors import ConfigError
 from trainer.features import Feature
 
 # Sixteen shards at once, sixteen records at a time: with a buffer of 2,048 a pair of records
-# meets again in a later pass 2.8x as often as by chance; small records come 2x as fast
-# as with block 1.
+# meets again in a later pass 2.8x as often as by chance, and small records are read 2x as fast
+# as with block length 1.
 _CYCLE_LENGTH = 16
 _BLOCK_LENGTH = 16
 _READ_BUFFER_BYTES = 1 << 20
@@ -32,7 +32,7 @@ class Shards:
     Attributes:
         files: Paths.
         compression: "" or "GZIP".
-        num_records: Over all files; None when nobody has counted them.
+        num_records: Over all files; None if they have not been counted.
     """
 
     files: tuple[str, ...]
@@ -42,16 +42,16 @@ class Shards:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Which records come, and in which order.
+    """Which records are read, and in which order.
 
     Attributes:
-        shuffle: Another order each pass; otherwise the order in which they were written.
+        shuffle: Another order in each pass; otherwise the order in the files.
         seed: Decides the order.
         buffer_size: Records in the shuffle buffer, which is filled, emptied in random order,
             and filled again.
-        passes: Passes over the data; None for no end.
+        passes: Passes over the data; None for endless.
         first_record: Records already used, counted over all passes; needs `num_records`.
-        deterministic: False lets records overtake each other when the reads stall.
+        deterministic: False lets records overtake each other when reading stalls.
     """
 
     shuffle: bool = False
@@ -64,10 +64,10 @@ class Order:
     def __post_init__(self) -> None:
         if self.passes is not None and self.passes < 1:
             raise ConfigError(
-                f"repeat={self.passes} is no number of passes; repeat=True goes on without end"
+                f"repeat={self.passes} is not a number of passes; repeat=True is endless"
             )
         if self.first_record < 0:
-            raise ConfigError(f"first_record={self.first_record} is negative; give a number from 0")
+            raise ConfigError(f"first_record={self.first_record} is negative; give 0 or more")
 
 
 def batches(
@@ -79,22 +79,22 @@ def batches(
     arrange: Callable[[parsing.Tensors], Any],
     misfit: str,
 ) -> tf.data.Dataset:
-    """The dataset of what `arrange` makes of each batch's tensors by name.
+    """The dataset of batches, each arranged by `arrange`.
 
     Args:
         shards: Where the records are.
-        features: What is read of them.
-        order: Which come, and when.
-        decoding: How images come out.
+        features: The features to read.
+        order: Which records are read, and in which order.
+        decoding: How images and audio are decoded.
         batching: How records become batches.
-        arrange: From tensors by name to an element of the dataset.
-        misfit: What TensorFlow's error shall say of a record that does not fit `features`.
+        arrange: Makes an element of the dataset from tensors by name.
+        misfit: The text of TensorFlow's error for a record that does not fit `features`.
     """
     parse = parsing.parser(features, decoding, misfit)
     records = serialized_records(shards, order)  # bytes
 
     def single(record: Any) -> parsing.Tensors:
-        return padding.fitted(parse(record), batching)
+        return padding.fit(parse(record), batching)
 
     if batching.size is None:
         elements = records.map(
@@ -103,16 +103,16 @@ def batches(
     elif parsing.reads_batches(features) and batching.buckets is None:
         serialized = records.batch(batching.size, drop_remainder=batching.drop_remainder)
         elements = serialized.map(
-            lambda batch: arrange(padding.dense(parse(batch), batching)),
+            lambda batch: arrange(padding.to_dense(parse(batch), batching)),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
     else:
         decoded = records.map(  # ({name: […]}, {ragged name: length})
-            lambda record: padding.measured(single(record), batching),
+            lambda record: padding.measure(single(record), batching),
             num_parallel_calls=tf.data.AUTOTUNE,
         )
-        elements = padding.batched(decoded, batching).map(
-            lambda columns, lengths: arrange(padding.ragged(columns, lengths))
+        elements = padding.batch(decoded, batching).map(
+            lambda columns, lengths: arrange(padding.to_ragged(columns, lengths))
         )
     options = tf.data.Options()
     options.deterministic = order.deterministic
@@ -120,7 +120,7 @@ def batches(
 
 
 def serialized_records(shards: Shards, order: Order) -> tf.data.Dataset:
-    """The records, pass after pass, from the one that `order` starts at."""
+    """The serialized records, pass after pass, from the first record of `order`."""
     first_pass, skipped = 0, 0
     if order.first_record:
         assert shards.num_records, "a position needs the number of records"
@@ -128,7 +128,7 @@ def serialized_records(shards: Shards, order: Order) -> tf.data.Dataset:
         if order.passes is not None and order.first_record > shards.num_records * order.passes:
             raise ConfigError(
                 f"first_record={order.first_record} is beyond {order.passes} pass(es) over "
-                f"{shards.num_records} records; give a smaller one, or more passes by repeat"
+                f"{shards.num_records} records; give a smaller number, or more passes by repeat"
             )
     end = _FOREVER if order.passes is None else order.passes
     records = tf.data.Dataset.range(first_pass, end).flat_map(
@@ -170,17 +170,17 @@ def _one_pass(shards: Shards, order: Order, pass_number: Any) -> tf.data.Dataset
     ).unbatch()
 
 
-def with_mask(batched: tf.data.Dataset, size: int) -> tf.data.Dataset:
-    """Adds to each batch a float32 [size] of ones, and fills a short batch up to `size`.
+def with_mask(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
+    """Adds a mask, float32 [size], to each batch, and pads a short batch to `size`.
 
-    What fills it up is zeros with mask 0, so that every replica has work on the last batch
-    and each record still counts exactly once.
+    The mask is 1 for records and 0 for padding, so that every replica gets a part of the last
+    batch and each record still counts exactly once.
     """
 
     def fill(*batch: Any) -> tuple[Any, ...]:
         length = tf.shape(tf.nest.flatten(batch)[0])[0]
 
-        def filled(tensor: Any) -> Any:
+        def pad(tensor: Any) -> Any:
             missing = [[0, size - length]] + [[0, 0]] * (len(tensor.shape) - 1)
             if tensor.dtype == tf.string:
                 padded = tf.pad(tensor, missing, constant_values="")
@@ -189,6 +189,6 @@ def with_mask(batched: tf.data.Dataset, size: int) -> tf.data.Dataset:
             return tf.ensure_shape(padded, [size, *tensor.shape[1:]])
 
         mask = tf.cast(tf.range(size) < length, tf.float32)
-        return (*tf.nest.map_structure(filled, batch), mask)
+        return (*tf.nest.map_structure(pad, batch), mask)
 
-    return batched.map(fill)
+    return batches.map(fill)

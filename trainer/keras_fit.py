@@ -1,15 +1,15 @@
-"""`Model.fit` under a strategy, with its silent faults guarded against.
+"""`Model.fit` under a strategy, protected against its silent faults.
 
-What goes wrong in Keras 3 under MirroredStrategy, and what is done about it here:
+The faults of Keras 3 under MirroredStrategy, and the remedies here:
 
-| fault | cure |
+| fault | remedy |
 |---|---|
-| a finite dataset of unknown size runs some steps too many | endless data, `steps_per_epoch` |
-| `clipnorm` and its like clip each replica's part | refused; `SumThenClip` |
+| a finite dataset of unknown size runs too many steps | endless data, `steps_per_epoch` |
+| `clipnorm` and similar options clip each replica's part | refused; `SumThenClip` |
 | `LossScaleOptimizer` looks at the first replica only | refused; bfloat16 needs no scaling |
-| plain BatchNormalization differs by replica | made synchronised |
+| plain BatchNormalization differs by replica | synchronised |
 | a last batch that splits unevenly weighs its examples wrongly | all batches are full |
-| a replica without work fails, or makes NaN | all batches are full; `evaluation.py` |
+| a replica without examples fails, or gives NaN | all batches are full; `evaluation.py` |
 | `steps_per_execution`, `jit_compile` fail | off |
 | gradient accumulation, overwriting by an average (EMA) fail | refused |
 """
@@ -22,14 +22,14 @@ from trainer.errors import ConfigError
 from trainer.progress import Progress
 from trainer.strategy import check_global_batch
 from trainer.tasks.image_models import synchronize_batch_normalization
-from trainer.training import EpochEnded, Plan, metric_names
+from trainer.training import Plan, RecordEpoch, metric_names
 
 
-def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Progress) -> None:
-    """Trains for `epochs`, numbered from 0, by `Model.fit`; as `training.run_epochs` does.
+def run_epochs(plan: Plan, epochs: range, record_epoch: RecordEpoch, progress: Progress) -> None:
+    """Trains for `epochs`, numbered from 0, with `Model.fit`, like `training.run_epochs`.
 
     Raises:
-        ConfigError: The optimizer or the batch is one that `fit` gets wrong.
+        ConfigError: `fit` does not work with the optimizer or the batch size.
     """
     check_optimizer(plan.optimizer)
     check_global_batch(plan.batch_size, plan.strategy.num_replicas_in_sync)
@@ -45,7 +45,9 @@ def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Pro
             jit_compile=False,
             steps_per_execution=1,
         )
-    batches = plan.batches_from(epochs.start)  # endless: (inputs, target), a weight in some
+    batches = plan.batches_from(
+        epochs.start
+    )  # endless: (inputs, target) or (inputs, target, weight)
     plan.model.fit(
         batches.map(lambda inputs, *others: (plan.task.prepare(inputs), *others)),
         initial_epoch=epochs.start,
@@ -53,12 +55,12 @@ def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Pro
         steps_per_epoch=plan.steps_per_epoch,
         shuffle=False,  # the dataset shuffles
         verbose=0,
-        callbacks=[_Reporter(plan, epochs.stop, epoch_ended, progress)],
+        callbacks=[_Reporter(plan, epochs.stop, record_epoch, progress)],
     )
 
 
 def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
-    """Raises ConfigError for the settings that `fit` gets wrong on several replicas."""
+    """Raises ConfigError for optimizer settings that fail on several replicas."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         raise ConfigError(
             "LossScaleOptimizer looks for overflow on the first replica only; use "
@@ -79,15 +81,15 @@ def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
 
 
 class _Reporter(keras.callbacks.Callback):
-    """Passes on what `fit` says of steps and epochs."""
+    """Reports the steps and epochs of `fit`."""
 
     def __init__(
-        self, plan: Plan, num_epochs: int, epoch_ended: EpochEnded, progress: Progress
+        self, plan: Plan, num_epochs: int, record_epoch: RecordEpoch, progress: Progress
     ) -> None:
         super().__init__()
         self._plan = plan
         self._num_epochs = num_epochs
-        self._epoch_ended = epoch_ended
+        self._record_epoch = record_epoch
         self._progress = progress
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -99,4 +101,4 @@ class _Reporter(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self._progress.finish()
         means = {name: float(logs[name]) for name in metric_names(self._plan.task)}
-        self._epoch_ended(epoch, means)
+        self._record_epoch(epoch, means)

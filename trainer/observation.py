@@ -1,4 +1,4 @@
-"""What the keys of Examples hold, over the records that were looked at."""
+"""Statistics of the keys of Examples, over a sample of records."""
 
 import dataclasses
 import math
@@ -12,34 +12,34 @@ from google.protobuf.message import DecodeError
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
-# What a square of raw numbers may be, in the order of trust: bytes a number, numbers a pixel.
+# Possible (dtype, channels) of a square of raw numbers, the most likely first.
 RAW_LAYOUTS = tuple(
     (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
 )
-# The control characters of ASCII, but those that texts are laid out with: \t \n \v \f \r.
+# The control characters of ASCII other than white space (\t \n \v \f \r).
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
-# Floats that somebody computed are in between; other bytes read as floats seldom are.
+# Real data is usually in between; other bytes read as floats rarely are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
-# The one NaN, but for its sign, that NumPy and processors write, by bytes a value.
+# The only NaN, except for its sign, that NumPy and processors write, by bytes per value.
 _NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 _KINDS = {"int64_list": "int64", "float_list": "float32", "bytes_list": "bytes"}
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Observed:
-    """What one key holds.
+class KeyStatistics:
+    """Statistics of one key.
 
     Attributes:
-        where: A record by the kind of its list: "int64", "float32", "bytes".
+        where: By the kind of list ("int64", "float32", "bytes") a record that has it.
         num_records: Records that have the key.
-        shortest, longest: Values a record, among these.
+        shortest, longest: Values per record, among these.
         fours: Whether all lengths are multiples of 4.
         smallest, largest: Of int64 values; None where there are none.
         forms: Of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text", "raw",
             or "" for an empty one.
         num_bytes: Lengths of single bytes values that are not empty.
-        layouts: As what of `RAW_LAYOUTS` all of these make sense.
+        layouts: Those of `RAW_LAYOUTS` that fit all of these.
     """
 
     where: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -86,41 +86,43 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """What some records of a dataset hold.
+    """Statistics of some records of a dataset.
 
     Attributes:
-        num_records: How many they are.
-        observed: By key.
+        num_records: The number of records.
+        keys: Statistics by key.
     """
 
     num_records: int
-    observed: Mapping[str, Observed]
+    keys: Mapping[str, KeyStatistics]
 
 
 def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
-    """What the keys of (where, serialized Example) pairs hold.
+    """The statistics of (where, serialized Example) pairs.
 
     Raises:
-        google.protobuf.message.DecodeError: A record is no Example.
+        google.protobuf.message.DecodeError: A record is not an Example.
     """
-    observed: dict[str, Observed] = {}
+    keys: dict[str, KeyStatistics] = {}
     num_records = 0
     for where, serialized in records:
         num_records += 1
         for key, feature in _example(serialized).features.feature.items():
-            observed.setdefault(key, Observed()).add(feature, where)
-    return Sample(num_records, observed)
+            keys.setdefault(key, KeyStatistics()).add(feature, where)
+    return Sample(num_records, keys)
 
 
 def _example(serialized: bytes) -> Any:
     example = tf.train.Example.FromString(serialized)
     if len(unknown_fields.UnknownFieldSet(example)):
-        raise DecodeError("a field that no Example has, perhaps of a tf.train.SequenceExample")
+        raise DecodeError(
+            "it has a field that Examples do not have; it may be a tf.train.SequenceExample"
+        )
     return example
 
 
 def form_of(value: bytes) -> str:
-    """What a value is by its first bytes; see `Observed.forms`."""
+    """The form of a value, by its first bytes; see `KeyStatistics.forms`."""
     match value[:4]:
         case b"":
             return ""
@@ -136,13 +138,13 @@ def form_of(value: bytes) -> str:
             return "ogg"
     if value[:3] == b"\xff\xd8\xff":
         return "jpeg"
-    if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
         return "bmp"
     return "text" if _is_text(value) else "raw"
 
 
 def _is_text(value: bytes) -> bool:
-    """Whether it is UTF-8 without control characters, as raw numbers seldom are."""
+    """Whether it is UTF-8 without control characters, which raw numbers rarely are."""
     try:
         value.decode()
     except UnicodeDecodeError:
@@ -165,5 +167,5 @@ def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
 
 
 def square_side(num_bytes: int, dtype: str, channels: int) -> int:
-    """The side in pixels of the largest square that so many bytes hold."""
+    """The side, in pixels, of the largest square that fits into so many bytes."""
     return math.isqrt(num_bytes // (np.dtype(dtype).itemsize * channels))

@@ -1,4 +1,4 @@
-"""Finds a dataset: a directory with metadata.json, its parents, or bare TFRecord files."""
+"""Opens a dataset: a directory with metadata.json, a parent of one, or bare TFRecord files."""
 
 import functools
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.bare_files import declared, inferred, known, open_files
+from trainer.bare_files import declared_schema, inferred_schema, open_files, training_schema
 from trainer.dataset import Dataset, Split
 from trainer.declaration import Declaration, read_schema
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
@@ -29,25 +29,25 @@ def open(
     """Opens a dataset.
 
     Args:
-        path: A dataset directory (…/name/version); or its parent, of which the newest
-            finished version is taken, or that one's parent where it holds one name; or a
+        path: A dataset directory (…/name/version); or its parent, for the newest
+            finished version; or the parent of that, if it holds only one dataset; or a
             glob, a file, or a list of them, of TFRecord files, plain or gzip. Local or gs://.
-        features: What bare files hold: metadata.json's `features`, as a list of
+        features: Of bare files: as in metadata.json's `features`, a list of
             `{"name", "kind", …}`; or a mapping from name to such a declaration, to a `tf.io`
-            spec as `tf.io.parse_example` takes it, or to a Feature of another dataset.
-            Without it every key is a feature, of the kind that up to 256 records show, the
-            first of up to 16 files; what was guessed is in `Dataset.notes`, and logged as a
-            warning of the logger "trainer".
+            spec as for `tf.io.parse_example`, or to a Feature of another dataset.
+            Without it every key is a feature, whose kind is inferred from up to 256 records,
+            the first of up to 16 files; guesses are in `Dataset.notes`, and logged as
+            warnings of the logger "trainer".
 
-    Bare files have the splits that all their names state: as TFDS's do
-    (`cells-train.tfrecord-00000-of-00008`), else by a folder below the first wildcard
-    (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Else they are
-    one split `train`.
+    If the names of all bare files state a split, these are the splits: as in TFDS
+    (`cells-train.tfrecord-00000-of-00008`), else by a folder after the first wildcard
+    (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Otherwise the
+    files are one split `train`.
 
     Raises:
         NotADatasetError: A directory without a finished dataset, no such file, or files
-            that hold no Examples.
-        ConfigError: A declaration is wrong, or not what the first records hold.
+            without Examples.
+        ConfigError: A declaration is wrong, or contradicts the first records.
         DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
             or a file is damaged.
     """
@@ -59,45 +59,44 @@ def open(
             return _open_directory(patterns[0])
     else:
         patterns = [os.fspath(item) for item in path]
-    named = ", ".join(patterns)
+    names = ", ".join(patterns)
     if features is None:
-        schema_of = functools.partial(inferred, named)
+        schema_of = functools.partial(inferred_schema, names)
     else:
-        schema_of = functools.partial(declared, features)
-    return open_files(named, patterns, schema_of)
+        schema_of = functools.partial(declared_schema, features)
+    return open_files(names, patterns, schema_of)
 
 
 def open_data(
-    data: str, schema: str | None = None, trained_on: Mapping[str, Feature] | None = None
+    data: str, schema: str | None = None, training_features: Mapping[str, Feature] | None = None
 ) -> Dataset:
-    """Opens what a command's --data names.
+    """Opens the dataset of a command's --data.
 
     Args:
-        data: A directory, as `open` takes it, with metadata of its own; or a path or glob of
-            bare files.
-        schema: The file of --schema, which declares what bare files hold.
-        trained_on: Features of a run's training data, by which bare files are read without
-            `schema`; without either they are inferred.
+        data: A directory with metadata, as for `open`; or a path or glob of bare files.
+        schema: The file of --schema, which declares the features of bare files.
+        training_features: Of a run's training data, for bare files without
+            `schema`; without either, features are inferred.
 
     Raises:
-        TrainerError: As `open` does; or bare files do not hold `trained_on`.
+        TrainerError: As for `open`; or bare files do not fit `training_features`.
     """
     if tf.io.gfile.isdir(data):
         if schema is not None:
             raise _of_bare_files("--schema", data)
         return _open_directory(data)
     if schema is not None:
-        schema_of = functools.partial(declared, read_schema(schema))
-    elif trained_on:
-        schema_of = functools.partial(known, trained_on)
+        schema_of = functools.partial(declared_schema, read_schema(schema))
+    elif training_features:
+        schema_of = functools.partial(training_schema, training_features)
     else:
-        schema_of = functools.partial(inferred, data)
+        schema_of = functools.partial(inferred_schema, data)
     return open_files(data, [data], schema_of)
 
 
 def _of_bare_files(argument: str, path: str) -> ConfigError:
     return ConfigError(
-        f"{argument} is for bare TFRecord files, and {path} is a directory; leave it out, "
+        f"{argument} is for bare TFRecord files, but {path} is a directory; leave it out, "
         f"or open the files: {os.path.join(path, '*.tfrecord*')}"
     )
 
@@ -117,8 +116,8 @@ def _open_directory(path: str) -> Dataset:
         ) from error
     if int(str(version).split(".")[0]) > _FORMAT_VERSION:
         raise ConfigError(
-            f"{file} has format version {version}, and this trainer reads up to "
-            f"{_FORMAT_VERSION}; install a newer one"
+            f"{file} has format version {version}, but this trainer reads up to "
+            f"{_FORMAT_VERSION}; install a newer trainer"
         )
     return Dataset(
         path=directory,
@@ -153,7 +152,7 @@ def _splits_of_metadata(directory: str, listed: Mapping[str, Any]) -> dict[str, 
 
 
 def _files_beside(directory: str, files: Iterable[str]) -> set[str]:
-    """The paths below `directory` of what is in the folders of `files`; each is listed once."""
+    """The paths, relative to `directory`, of everything in the folders of `files`."""
     return {
         os.path.join(folder, name.rstrip("/"))
         for folder in {os.path.dirname(file) for file in files}
@@ -166,8 +165,8 @@ def find_dataset(path: str) -> str:
     """The dataset directory at or below `path`.
 
     Raises:
-        NotADatasetError: There is none that is finished.
-        ConfigError: There are datasets of several names.
+        NotADatasetError: There is no finished dataset.
+        ConfigError: There are several datasets.
     """
     if _is_finished(path):
         return path
@@ -188,7 +187,7 @@ def find_dataset(path: str) -> str:
         return next(iter(names.values()))
     raise NotADatasetError(
         f"{path} is not a finished dataset: there is no {_METADATA} in it, nor in a version "
-        "(1.0.0) below it. Its build was interrupted, or never was one: run "
+        "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
         "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
         f"{os.path.join(path, '*.tfrecord*')}"
     )

@@ -1,4 +1,4 @@
-"""Keras's optimizers, clipping where data parallelism needs it: after the sum over replicas."""
+"""Keras's optimizers, with clipping after the sum over replicas, as data parallelism needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ OPTIMIZERS: Mapping[str, type[keras.optimizers.Optimizer]] = {
 
 
 class SumThenClip:
-    """Mixed into an optimizer: sums gradients over the replicas, then clips their global norm.
+    """A mixin for optimizers: sums gradients over the replicas, then clips their global norm.
 
-    Keras's own `clipnorm` and `global_clipnorm` clip each replica's part before the sum,
-    without a word, and training then depends on the number of replicas (weights off by 1e-2).
+    Keras's own `clipnorm` and `global_clipnorm` silently clip each replica's part before the
+    sum, so training depends on the number of replicas (weights differ by 1e-2).
     """
 
     max_norm: float
@@ -34,12 +34,12 @@ class SumThenClip:
 def create_optimizer(
     name: str, learning_rate: float, clip_norm: float | None = None
 ) -> keras.optimizers.Optimizer:
-    """The optimizer called `name`: adam, adamw or sgd (with momentum 0.9).
+    """The optimizer `name`: adam, adamw or sgd (with momentum 0.9).
 
     Args:
         name: A key of `OPTIMIZERS`.
         learning_rate: Constant.
-        clip_norm: The most that the global norm of the summed gradients may be.
+        clip_norm: The largest global norm of the summed gradients; None for no limit.
 
     Raises:
         UnknownNameError: No such optimizer.

@@ -1,4 +1,4 @@
-"""Records of varying length to tensors of one shape, or ragged ones."""
+"""Makes tensors of one shape, or ragged ones, of records with varying length."""
 
 from typing import Any
 
@@ -8,35 +8,35 @@ from trainer.batching import Batching
 from trainer.parsing import Tensors
 
 
-def fitted(record: Tensors, batching: Batching) -> Tensors:
-    """One record, with the outputs that have a stated length brought to it."""
-    return {name: _fitted(name, value, batching) for name, value in record.items()}
+def fit(record: Tensors, batching: Batching) -> Tensors:
+    """One record, with outputs padded or cut to the length in `batching`."""
+    return {name: _fit(name, value, batching) for name, value in record.items()}
 
 
-def _fitted(name: str, value: Any, batching: Batching) -> Any:
+def _fit(name: str, value: Any, batching: Batching) -> Any:
     length = batching.lengths.get(name)
     if length is None:
         return value
     with tf.control_dependencies(_checks(name, tf.shape(value)[0], batching)):
         cut = value[:length]
     missing = length - tf.shape(cut)[0]
-    filled = tf.pad(
+    padded = tf.pad(
         cut,
         [[0, missing]] + [[0, 0]] * (len(value.shape) - 1),
         constant_values=batching.padding[name],
     )
-    return tf.ensure_shape(filled, (length, *value.shape[1:]))
+    return tf.ensure_shape(padded, (length, *value.shape[1:]))
 
 
-def measured(record: Tensors, batching: Batching) -> tuple[Tensors, Tensors]:
-    """A record, and the lengths of the outputs that are to be ragged."""
+def measure(record: Tensors, batching: Batching) -> tuple[Tensors, Tensors]:
+    """A record, and the lengths of the outputs that become ragged."""
     return record, {
         name: tf.shape(record[name], out_type=tf.int64)[0] for name in sorted(batching.ragged)
     }
 
 
-def batched(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
-    """Batches of what `measured` gives: outputs [b, …], padded, and lengths [b]."""
+def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
+    """Batches of the elements of `measure`: padded outputs [b, …], and lengths [b]."""
     outputs, lengths = records.element_spec
     fill = (
         {
@@ -59,29 +59,29 @@ def batched(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
     )
 
 
-def ragged(columns: Tensors, lengths: Tensors) -> Tensors:
-    """Outputs of which those that have `lengths` are ragged tensors again."""
+def to_ragged(columns: Tensors, lengths: Tensors) -> Tensors:
+    """The outputs; those that have `lengths` as ragged tensors."""
     return columns | {
         name: tf.RaggedTensor.from_tensor(columns[name], length) for name, length in lengths.items()
     }
 
 
-def dense(columns: Tensors, batching: Batching) -> Tensors:
-    """A batch that was parsed as a whole, its ragged tensors padded but for those to be ragged."""
+def to_dense(columns: Tensors, batching: Batching) -> Tensors:
+    """A batch that was parsed as a whole, with ragged tensors padded unless they stay ragged."""
     return {
-        name: value if name in batching.ragged else _dense(name, value, batching)
+        name: value if name in batching.ragged else _pad_ragged(name, value, batching)
         for name, value in columns.items()
     }
 
 
-def _dense(name: str, value: Any, batching: Batching) -> Any:
+def _pad_ragged(name: str, value: Any, batching: Batching) -> Any:
     if not isinstance(value, tf.RaggedTensor):
         return value
     length = batching.lengths.get(name)
     with tf.control_dependencies(_checks(name, tf.reduce_max(value.row_lengths()), batching)):
         shape = [None, length, *value.shape[2:]]
-        filled = value.to_tensor(batching.padding[name], shape=shape)
-    return tf.ensure_shape(filled, (value.shape[0], length, *value.shape[2:]))
+        padded = value.to_tensor(batching.padding[name], shape=shape)
+    return tf.ensure_shape(padded, (value.shape[0], length, *value.shape[2:]))
 
 
 def _checks(name: str, longest: Any, batching: Batching) -> list[Any]:
@@ -89,8 +89,8 @@ def _checks(name: str, longest: Any, batching: Batching) -> list[Any]:
     if length is None or batching.truncate:
         return []
     message = (
-        f"{name} of a record is longer than the {length} that pad (or max_boxes) states; raise "
-        "it, or pass truncate=True to cut what is longer. Its length:"
+        f"{name} of a record is longer than {length}, the limit of pad (or max_boxes); raise "
+        "it, or pass truncate=True to cut longer records. Its length:"
     )
     fits = tf.debugging.Assert(longest <= length, [message, longest])
     return [fits]

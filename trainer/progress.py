@@ -1,4 +1,4 @@
-"""What a person sees while a command works, all of it on stderr."""
+"""Progress and messages of the commands, on stderr."""
 
 import sys
 import time
@@ -21,19 +21,19 @@ class Progress:
         self._bar: tqdm.tqdm | None = None
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Prints one line."""
         if not self._quiet:
             tqdm.tqdm.write(text, file=sys.stderr)
 
     def start(self, label: str, total: int) -> None:
-        """Begins to count up to `total` steps."""
+        """Starts to count up to `total` steps."""
         self._label, self._done, self._total = label, 0, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
             self._bar = tqdm.tqdm(total=total, desc=label, unit="step", leave=False)
 
     def advance(self, steps: int, values: Mapping[str, float]) -> None:
-        """Counts `steps` more, and shows the values so far."""
+        """Counts `steps` more, and shows the current values."""
         self._done += steps
         if self._bar is not None:
             self._bar.set_postfix_str(as_text(values), refresh=False)
@@ -43,7 +43,7 @@ class Progress:
             self.say(f"{self._label}: step {self._done}/{self._total}, {as_text(values)}")
 
     def finish(self) -> None:
-        """Ends the count."""
+        """Stops counting."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

@@ -1,4 +1,4 @@
-"""What is done when an epoch ends: validate, write the history, save."""
+"""The work at the end of each epoch: validate, write the history, save."""
 
 import math
 import os
@@ -14,10 +14,10 @@ from trainer.run_directory import Row, RunDirectory
 
 
 class Recorder:
-    """Keeps the record of a run, epoch by epoch.
+    """Records a run, epoch by epoch.
 
-    The history is written before the checkpoint: after a kill between the two, resuming
-    drops the row too many.
+    The history is written before the checkpoint: if the run is killed between the two, resuming
+    drops the extra row.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class Recorder:
             for name in ("train", *(["validation"] if validate else []))
         }
 
-    def epoch_ended(self, epoch: int, metrics: dict[str, float]) -> None:
-        """Records that `epoch`, counted from 0, ended with `metrics`.
+    def record_epoch(self, epoch: int, metrics: dict[str, float]) -> None:
+        """Validates, and saves the results of `epoch`, which counts from 0.
 
         Raises:
-            TrainingDivergedError: The loss is not a number; nothing of the epoch is kept.
+            TrainingDivergedError: The loss is not finite; nothing of the epoch is saved.
         """
         if not math.isfinite(metrics["loss"]):
             raise TrainingDivergedError(
@@ -59,7 +59,7 @@ class Recorder:
             self._log("validation", epoch, validation)
         self.history.append(row)
         self._run.write_history(self.history)
-        if row is min(self.history, key=_watched):
+        if row is min(self.history, key=_selection_loss):
             self._run.save_model(self._model, self._run.best_model)
         self._checkpoints.save(epoch + 1)
         values = {name: value for name, value in row.items() if name != "epoch"}
@@ -72,7 +72,7 @@ class Recorder:
         self._writers[writer].flush()
 
 
-def _watched(row: Row) -> float:
-    """The best epoch has the least of this; a loss that is no number is never the least."""
+def _selection_loss(row: Row) -> float:
+    """The best epoch has the lowest; a loss that is not finite is never the best."""
     loss = row.get("val_loss", row["loss"])
     return loss if math.isfinite(loss) else math.inf

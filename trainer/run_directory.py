@@ -1,4 +1,4 @@
-"""The directory of a training run: what is in it, and that a kill leaves it whole."""
+"""The directory of a training run: its files, which stay consistent when a run is killed."""
 
 import csv
 import json
@@ -15,14 +15,14 @@ Row = dict[str, float]
 
 
 class RunDirectory:
-    """The paths in RUN, and how they are written: each file is whole, or not there.
+    """The paths in RUN, and their reading and writing; each file is complete or missing.
 
-    config.json    every option, and what identifies the data
-    task.json      the task, what was learned of the train split before training, the features
-    history.csv    a row an epoch: epoch (from 1), loss, the metrics, val_…
+    config.json    every option, and the identity of the data
+    task.json      the task, its statistics of the train split, and its features
+    history.csv    one row per epoch: epoch (from 1), loss, the metrics, val_…
     checkpoints/   the last few, to resume from
-    logs/          TensorBoard's
-    best.keras     the model of the epoch with the least val_loss (loss without validation)
+    logs/          for TensorBoard
+    best.keras     the model of the epoch with the lowest val_loss (loss without validation)
     model.keras    the model at the end
     """
 
@@ -37,21 +37,21 @@ class RunDirectory:
         self.model = self.path / "model.keras"
 
     def holds_run(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether a run was started here."""
         return self.config_file.exists()
 
     def check_free(self, *, resume: bool, overwrite: bool) -> None:
-        """Raises RunExistsError when a run is here and neither option says what to do with it."""
+        """Raises RunExistsError if there is a run here, but neither option is set."""
         if self.path.exists() and not self.path.is_dir():
             raise ConfigError(f"--output {self.path} is a file; name a directory")
         if self.holds_run() and not (resume or overwrite):
             raise RunExistsError(
-                f"{self.path} holds a run already; go on with it by --resume, replace it by "
+                f"{self.path} already holds a run; continue it with --resume, replace it with "
                 "--overwrite, or name another --output"
             )
 
     def clear(self) -> None:
-        """Removes what a run leaves, and nothing else."""
+        """Removes the files of a run, and nothing else."""
         files = (self.config_file, self.task_file, self.history_file, self.best_model, self.model)
         for file in files:
             file.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ class RunDirectory:
             shutil.rmtree(directory, ignore_errors=True)
 
     def write_config(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Writes task.json, then config.json: from now on this directory holds a run."""
+        """Writes task.json, then config.json, which makes this directory a run."""
         self.path.mkdir(parents=True, exist_ok=True)
         _write_whole(self.task_file, json.dumps(task, ensure_ascii=False) + "\n")
         _write_whole(self.config_file, json.dumps(config, indent=2) + "\n")
@@ -82,7 +82,9 @@ class RunDirectory:
 
     def _read(self, file: Path) -> dict[str, Any]:
         if not file.exists():
-            raise ConfigError(f"{self.path} holds no run: it has no {file.name}; check --run")
+            raise ConfigError(
+                f"{self.path} does not hold a run: it has no {file.name}; check --run"
+            )
         record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return record
 
@@ -97,7 +99,7 @@ class RunDirectory:
         partial.replace(self.history_file)
 
     def read_history(self, epochs_done: int) -> list[Row]:
-        """The rows of the first `epochs_done` epochs; none where there is no history."""
+        """The rows of the first `epochs_done` epochs; none without a history."""
         if not self.history_file.exists():
             return []
         with self.history_file.open(newline="") as handle:
@@ -112,12 +114,12 @@ class RunDirectory:
         return rows[:epochs_done]
 
     def save_model(self, model: keras.Model, file: Path) -> None:
-        """Saves the model without what only training needs, also one that `fit` has compiled.
+        """Saves the model without its optimizer and loss, which only training needs.
 
         The optimizer is in the checkpoints, and the loss is code of this package, which
-        `keras.models.load_model` would ask for.
+        `keras.models.load_model` would need.
         """
-        partial = file.with_name(f"partial-{file.name}")  # Keras goes by the suffix
+        partial = file.with_name(f"partial-{file.name}")  # Keras decides by the suffix
         compiled, optimizer = model.compiled, getattr(model, "optimizer", None)
         model.compiled, model.optimizer = False, None
         try:

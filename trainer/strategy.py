@@ -1,4 +1,4 @@
-"""Devices by name to a `tf.distribute` strategy."""
+"""Makes a `tf.distribute` strategy of devices by name."""
 
 import dataclasses
 import re
@@ -12,12 +12,12 @@ _REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by n
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """What `--devices` asks for.
+    """The devices that `--devices` selects.
 
     Attributes:
         kind: "auto", "cpu" or "gpu".
-        num_cpus: Logical CPU devices, each with a replica, when `kind` is "cpu".
-        gpus: GPU numbers when `kind` is "gpu"; none means all.
+        num_cpus: Logical CPU devices, one per replica, if `kind` is "cpu".
+        gpus: GPU numbers if `kind` is "gpu"; empty for all.
     """
 
     kind: str
@@ -51,11 +51,11 @@ def create_strategy(devices: Devices) -> tf.distribute.MirroredStrategy:
     """A MirroredStrategy with a replica on each of `devices`.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.
-    Call it before anything else of TensorFlow: several logical CPUs can only be made
-    before TensorFlow looks at its devices.
+    Call it before using anything else of TensorFlow: several logical CPUs can only be created
+    before TensorFlow initialises its devices.
 
     Raises:
-        ConfigError: A GPU that is not there, or TensorFlow has started with too few CPUs.
+        ConfigError: A GPU does not exist, or TensorFlow has started with too few CPUs.
     """
     gpus = tf.config.list_physical_devices("GPU")
     if devices.kind == "gpu" or (devices.kind == "auto" and gpus):
@@ -67,22 +67,22 @@ def create_strategy(devices: Devices) -> tf.distribute.MirroredStrategy:
     )
 
 
-def _gpu_strategy(present: list[str], devices: Devices) -> tf.distribute.MirroredStrategy:
-    wanted = devices.gpus or tuple(range(len(present)))
-    if not present or max(wanted) >= len(present):
-        there = ", ".join(map(str, range(len(present)))) or "none"
+def _gpu_strategy(names: list[str], devices: Devices) -> tf.distribute.MirroredStrategy:
+    numbers = devices.gpus or tuple(range(len(names)))
+    if not names or max(numbers) >= len(names):
+        available = ", ".join(map(str, range(len(names)))) or "none"
         raise ConfigError(
-            f"devices ask for GPU {', '.join(map(str, wanted)) or '(any)'}, and TensorFlow sees "
-            f"{there}; name others, use cpu:N, or install tensorflow[and-cuda]"
+            f"devices ask for GPU {', '.join(map(str, numbers)) or '(any)'}, but TensorFlow has "
+            f"{available}; name others, use cpu:N, or install tensorflow[and-cuda]"
         )
     for gpu in tf.config.list_physical_devices("GPU"):
         try:
             tf.config.experimental.set_memory_growth(gpu, True)
         except RuntimeError:
-            break  # TensorFlow has started: what it took is taken
-    operations = tf.distribute.NcclAllReduce() if len(wanted) > 1 else None
+            break  # TensorFlow has started, and has already allocated memory
+    operations = tf.distribute.NcclAllReduce() if len(numbers) > 1 else None
     return tf.distribute.MirroredStrategy(
-        [f"/gpu:{number}" for number in wanted], cross_device_ops=operations
+        [f"/gpu:{number}" for number in numbers], cross_device_ops=operations
     )
 
 
@@ -97,17 +97,17 @@ def _make_logical_cpus(count: int) -> None:
         )
     except RuntimeError as error:
         raise ConfigError(
-            f"TensorFlow has started with {len(configured)} CPU device(s), and cpu:{count} needs "
+            f"TensorFlow has started with {len(configured)} CPU device(s), but cpu:{count} needs "
             f"{count}; create the strategy before any other use of TensorFlow in this process"
         ) from error
 
 
 def check_global_batch(batch_size: int, num_replicas: int) -> None:
-    """Raises ConfigError unless every replica gets the same part of the global batch."""
+    """Raises ConfigError unless all replicas get equal parts of the global batch."""
     if batch_size < 1 or batch_size % num_replicas:
         below = batch_size - batch_size % num_replicas
         nearest = [str(size) for size in (below, below + num_replicas) if size > 0]
         raise ConfigError(
-            f"--batch-size {batch_size} is the global batch, and {num_replicas} replicas cannot "
+            f"--batch-size {batch_size} is the global batch, but {num_replicas} replicas cannot "
             f"share it evenly; use a multiple of {num_replicas}, such as {' or '.join(nearest)}"
         )

@@ -1,4 +1,4 @@
-"""The trainer's own loop: GradientTape under `strategy.run`, K steps a `tf.function`."""
+"""The trainer's own loop: GradientTape under `strategy.run`, several steps per `tf.function`."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,24 +11,24 @@ from trainer.progress import Progress
 from trainer.tasks.task import Task
 
 # Called after each epoch with its number, from 0, and its metrics by name.
-EpochEnded = Callable[[int, dict[str, float]], None]
+RecordEpoch = Callable[[int, dict[str, float]], None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a loop trains, and on what.
+    """Everything that a training loop needs.
 
     Attributes:
-        task: Loss, metrics, and what is done to inputs on the device.
+        task: Loss, metrics, and the preparation of inputs on the device.
         model: Made in the strategy's scope.
         optimizer: Made and built in the strategy's scope.
         strategy: The replicas.
-        batches: From the number of records used so far to the endless dataset of
-            (inputs, target), or (inputs, target, weight), that follow, in global batches.
-        batch_size: Examples a step, over all replicas.
+        batches: Takes the number of records used so far, and returns the endless dataset of
+            global batches after them: (inputs, target), or (inputs, target, weight).
+        batch_size: Examples per step, over all replicas.
         steps_per_epoch: Steps.
-        steps_per_call: Steps in one call of a `tf.function`; what is between calls (Python,
-            progress) costs that much less.
+        steps_per_call: Steps per call of a `tf.function`; more of them reduce the cost of the
+            work between calls (Python, progress).
     """
 
     task: Task
@@ -41,12 +41,12 @@ class Plan:
     steps_per_call: int = 8
 
     def batches_from(self, epoch: int) -> tf.data.Dataset:
-        """The batches that come when `epoch` epochs are done."""
+        """The batches after `epoch` epochs."""
         return self.batches(epoch * self.steps_per_epoch * self.batch_size)
 
 
-def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Progress) -> None:
-    """Trains for `epochs`, numbered from 0; those before them are taken as done."""
+def run_epochs(plan: Plan, epochs: range, record_epoch: RecordEpoch, progress: Progress) -> None:
+    """Trains for `epochs`, numbered from 0; earlier ones are finished."""
     train_steps = train_function(plan)
     batches = iter(plan.strategy.experimental_distribute_dataset(plan.batches_from(epochs.start)))
     for epoch in epochs:
@@ -61,11 +61,11 @@ def run_epochs(plan: Plan, epochs: range, epoch_ended: EpochEnded, progress: Pro
             means = {name: value / (done * plan.batch_size) for name, value in sums.items()}
             progress.advance(steps, means)
         progress.finish()
-        epoch_ended(epoch, means)
+        record_epoch(epoch, means)
 
 
 def metric_names(task: Task) -> list[str]:
-    """The order of the sums that steps return."""
+    """The names of the sums that steps return, in order."""
     return ["loss", *task.metrics]
 
 
@@ -73,7 +73,7 @@ def train_function(plan: Plan) -> Callable[[Any, Any], Any]:
     """The function (iterator of distributed batches, number of steps) that trains.
 
     It returns the sums over all examples of those steps, float32 [1 + metrics], in the
-    order of `metric_names`. Weights have a part in the loss alone.
+    order of `metric_names`. Weights only affect the loss.
     """
     strategy, model, optimizer = plan.strategy, plan.model, plan.optimizer
 
@@ -81,7 +81,7 @@ def train_function(plan: Plan) -> Callable[[Any, Any], Any]:
         with tf.GradientTape() as tape:
             outputs = model(plan.task.prepare(inputs), training=True)
             losses = plan.task.loss(target, outputs) * weight
-            # Divided by the global batch, whatever the weights, as `Model.fit` does: the sum
+            # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
             # over replicas is then the global mean.
             loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
             if model.losses:
@@ -106,6 +106,6 @@ def example_sums(task: Task, losses: Any, target: Any, outputs: Any, mask: Any =
     """Sums over the examples where `mask` is 1, float32 [1 + metrics], as `metric_names`."""
     columns = [losses, *(metric(target, outputs) for metric in task.metrics.values())]
     values = tf.stack([tf.cast(column, tf.float32) for column in columns])  # [1 + metrics, b]
-    if mask is not None:  # not a product: what fills up a batch may be NaN
+    if mask is not None:  # not a product: the padding of a batch may give NaN
         values = tf.where(mask > 0, values, 0.0)
     return tf.reduce_sum(values, axis=1)

@@ -31,7 +31,7 @@ def test_passes(repeat, expected):
 @pytest.mark.parametrize(
     ("argument", "value", "wanted"),
     [
-        ("repeat", 0, "a number of passes, 1 or more, or True for no end"),
+        ("repeat", 0, "a number of passes, 1 or more, or True for endless"),
         ("repeat", 1.5, "a number of passes"),
         ("repeat", "2", "a number of passes"),
         ("repeat", None, "a number of passes"),
@@ -43,8 +43,8 @@ def test_passes(repeat, expected):
         ("max_boxes", "3", "a whole number, 1 or more"),
         ("shuffle_buffer", 2.5, "a whole number, 1 or more"),
         ("first_record", 2.5, "a whole number, 0 or more"),
-        ("seed", "0", "a whole number that 64 bits hold"),
-        ("seed", 2**70, "a whole number that 64 bits hold"),
+        ("seed", "0", "a whole number that fits into 64 bits"),
+        ("seed", 2**70, "a whole number that fits into 64 bits"),
     ],
 )
 def test_what_is_refused(dataset, argument, value, wanted):

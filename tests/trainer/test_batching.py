@@ -43,23 +43,23 @@ def of(*names):
     ],
 )
 def test_stated_lengths(pad, max_boxes, expected):
-    assert batching.stated_lengths(pad, max_boxes, of()) == expected
+    assert batching.pad_lengths(pad, max_boxes, of()) == expected
 
 
 @pytest.mark.parametrize(
     ("pad", "error", "message"),
     [
         pytest.param({"token": 9}, UnknownNameError, "did you mean 'tokens'", id="no such output"),
-        pytest.param({"age": 9}, ConfigError, r"pad names 'age'.*\[\] is not padded", id="scalar"),
-        pytest.param({"image": 9}, ConfigError, "not padded; leave it out", id="image"),
-        pytest.param({"tokens": 0}, ConfigError, "'tokens': 0. is no length", id="no length"),
-        pytest.param({"tokens": "128"}, ConfigError, "'128'. is no length", id="a string"),
+        pytest.param({"age": 9}, ConfigError, r"pad names 'age'.*\[\] is fixed", id="scalar"),
+        pytest.param({"image": 9}, ConfigError, "is fixed; leave it out", id="image"),
+        pytest.param({"tokens": 0}, ConfigError, "'tokens': 0. is not a length", id="no length"),
+        pytest.param({"tokens": "128"}, ConfigError, "'128'. is not a length", id="a string"),
         pytest.param(128, ConfigError, 'pad={"sequence": 128}', id="no output"),
     ],
 )
 def test_wrong_lengths(pad, error, message):
     with pytest.raises(error, match=message):
-        batching.stated_lengths(pad, None, of())
+        batching.pad_lengths(pad, None, of())
 
 
 USUAL = {
@@ -97,8 +97,8 @@ def test_padding(value, changed):
         pytest.param({"tokens": 0.5}, ConfigError, "0.5 does not fit 'tokens'.*int64", id="float"),
         pytest.param({"words": 1}, ConfigError, "1 does not fit 'words'.*string", id="number"),
         pytest.param({"tokens": "x"}, ConfigError, "'x' does not fit 'tokens'", id="string"),
-        pytest.param(2**70, ConfigError, "fit 'tokens', which holds int64", id="beyond int64"),
-        pytest.param({"audio": 10**400}, ConfigError, "holds float32", id="beyond float32"),
+        pytest.param(2**70, ConfigError, "fit 'tokens' of type int64", id="beyond int64"),
+        pytest.param({"audio": 10**400}, ConfigError, "of type float32", id="beyond float32"),
         pytest.param({"tokens": float("nan")}, ConfigError, "nan does not fit", id="NaN"),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_is_fixed_cannot_be_ragged():
     ],
 )
 def test_stated_buckets(buckets, by, names, expected):
-    assert batching.stated_buckets(buckets, by, of(*names)) == expected
+    assert batching.make_buckets(buckets, by, of(*names)) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_stated_buckets(buckets, by, names, expected):
         pytest.param([(5, "4"), (None, 4)], None, ["tokens"], ConfigError, "whole", id="text"),
         pytest.param(5, None, ["tokens"], ConfigError, "buckets=5 must be pairs", id="a number"),
         pytest.param(
-            [(50, 4), (20, 4), (None, 4)], None, ["tokens"], ConfigError, "rising", id="falling"
+            [(50, 4), (20, 4), (None, 4)], None, ["tokens"], ConfigError, "increasing", id="falling"
         ),
         pytest.param(
-            [(None, 4), (None, 4)], None, ["tokens"], ConfigError, "rising", id="two ends"
+            [(None, 4), (None, 4)], None, ["tokens"], ConfigError, "increasing", id="two ends"
         ),
         pytest.param(
             [(5, 0), (None, 1)], None, ["tokens"], ConfigError, "below 1", id="no records"
@@ -192,7 +192,7 @@ def test_stated_buckets(buckets, by, names, expected):
 )
 def test_wrong_buckets(buckets, by, names, error, message):
     with pytest.raises(error, match=message):
-        batching.stated_buckets(buckets, by, of(*names))
+        batching.make_buckets(buckets, by, of(*names))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_wrong_buckets(buckets, by, names, error, message):
     [
         pytest.param(
             {"lengths": {"tokens": 3}, "ragged": frozenset({"tokens"})},
-            "'tokens' is to be padded .* and ragged; leave one out",
+            "'tokens' cannot be both padded .* and ragged; leave one out",
             id="padded and ragged",
         ),
         pytest.param({"truncate": True}, "add pad=", id="cut to no length"),

@@ -10,7 +10,7 @@ from trainer.config import (
     parse_image_size,
     parse_lengths,
     parse_names,
-    resumed,
+    resume_config,
 )
 from trainer.errors import ConfigError, RunExistsError, UnknownNameError
 
@@ -107,18 +107,18 @@ def test_what_a_resumed_run_may_change(change, message):
     previous = json.loads(json.dumps(config(seed=1, **options).to_json()))
     now = config(**{**options, "resume": True, **change})
     if message is None:
-        assert resumed(now, previous).seed == 1
+        assert resume_config(now, previous).seed == 1
     else:
         with pytest.raises(RunExistsError, match=message):
-            resumed(now, previous)
+            resume_config(now, previous)
 
 
 def test_a_size_that_was_chosen_for_the_run_is_kept():
     previous = {**config(seed=1).to_json(), "image_size": [128, 128]}
 
-    assert resumed(config(resume=True), previous).image_size == (128, 128)
+    assert resume_config(config(resume=True), previous).image_size == (128, 128)
 
 
 def test_other_data_is_refused():
-    with pytest.raises(RunExistsError, match=r"fingerprint of the data is b.* was a"):
+    with pytest.raises(RunExistsError, match=r"fingerprint of the data is b, but .* has a"):
         check_same_data({"fingerprint": "b"}, {"fingerprint": "a"}, "R")

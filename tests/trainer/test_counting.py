@@ -47,8 +47,8 @@ def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
 
 def test_what_is_no_tfrecord_file_is_named(tmp_path):
     path = tmp_path / "text"
-    path.write_text("this is no TFRecord file")
-    with pytest.raises(DatasetDamagedError, match="no TFRecord file"):
+    path.write_text("this is not a TFRecord file")
+    with pytest.raises(DatasetDamagedError, match="not a TFRecord file"):
         count_records([str(path)], "")
 
 

@@ -117,7 +117,7 @@ def test_keras_fits_a_plain_image_model(dataset):
             r"did you mean 'label'\?",
             id="feature",
         ),
-        pytest.param({"split": "train", "features": []}, trainer.ConfigError, "no feature"),
+        pytest.param({"split": "train", "features": []}, trainer.ConfigError, "selects nothing"),
         pytest.param(
             {"split": "train", "image_size": 8, "target": "lebel"},
             trainer.UnknownNameError,

@@ -112,5 +112,5 @@ def test_classes_that_are_not_one_for_each_box_are_an_error(
         tmp_path / "1.0.0", [boxes], {"train": [record | {"image/object/class/label": labels}]}
     )
 
-    with pytest.raises(DatasetDamagedError, match=f"for each box; has: {len(labels)}"):
+    with pytest.raises(DatasetDamagedError, match=f"one class per box, but: {len(labels)}"):
         list(trainer.open(directory).numpy())

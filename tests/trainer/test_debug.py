@@ -15,7 +15,7 @@ from trainer.__main__ import main
         ),
         pytest.param(
             ["evaluate", "--data", "d", "--run", "nowhere"],
-            "trainer.errors.ConfigError: nowhere holds no run",
+            "trainer.errors.ConfigError: nowhere does not hold a run",
             id="a command",
         ),
     ],

@@ -201,7 +201,7 @@ def test_flat_boxes(file):
         pytest.param(
             {"ints": tf.io.FixedLenFeature([2], tf.int64)},
             trainer.ConfigError,
-            r"2 value\(s\) a record, but key 'ints' holds 3 to 3",
+            r"2 value\(s\) per record, but key 'ints' holds 3 to 3",
             id="another length",
         ),
         pytest.param(
@@ -213,7 +213,7 @@ def test_flat_boxes(file):
         pytest.param(
             {"ints": tf.io.SparseFeature("a", "b", tf.int64, 3)},
             trainer.ConfigError,
-            r"SparseFeature.*cannot be read.*use one of tf\.io\.FixedLenFeature, VarLenFeature",
+            r"SparseFeature.*cannot be used.*use one of tf\.io\.FixedLenFeature, VarLenFeature",
             id="sparse",
         ),
         pytest.param(
@@ -241,14 +241,14 @@ def test_flat_boxes(file):
         pytest.param(
             {"n": tf.io.FixedLenFeature([], tf.int32)},
             trainer.ConfigError,
-            "dtype int32, which no Example stores",
+            "dtype int32, which Examples cannot store",
             id="no dtype of an Example",
         ),
-        pytest.param({"n": tf.int64}, trainer.ConfigError, "cannot be read", id="no spec"),
+        pytest.param({"n": tf.int64}, trainer.ConfigError, "cannot be used", id="no spec"),
         pytest.param(
             {"n": {"kind": "scalar", "dtype": "int32"}},
             trainer.ConfigError,
-            "dtype 'int32', which no Example stores",
+            "dtype 'int32', which Examples cannot store",
             id="no dtype of an Example, in JSON",
         ),
         pytest.param(
@@ -278,7 +278,7 @@ def test_one_key_is_not_read_in_two_ways(file):
     }
     dataset = trainer.open(file, features=declared)
 
-    with pytest.raises(trainer.ConfigError, match="'open' reads key 'ints' otherwise"):
+    with pytest.raises(trainer.ConfigError, match="'open' reads key 'ints' differently"):
         dataset.batches()
     (batch,) = dataset.batches(features=["open"])
     assert batch["open"].shape == (2, 3)

@@ -58,7 +58,7 @@ def test_a_float_is_a_target_as_good(dataset):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        pytest.param({"sample_weight": "weight"}, trainer.ConfigError, "name that by target"),
+        pytest.param({"sample_weight": "weight"}, trainer.ConfigError, "needs a target to weigh"),
         pytest.param(
             {"target": "label", "sample_weight": "weigth"},
             trainer.UnknownNameError,

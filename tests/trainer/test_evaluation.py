@@ -76,7 +76,7 @@ def test_two_replicas_see_every_record_once(
 def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
     evaluate = evaluator(task, model, two_replicas, validation(dataset, task, 8), 8, 14)
 
-    with pytest.raises(DatasetDamagedError, match="saw 13 records, and the split has 14"):
+    with pytest.raises(DatasetDamagedError, match="read 13 records, but the split has 14"):
         evaluate()
 
 

@@ -80,9 +80,9 @@ def test_dtypes_and_shapes(declared, dtype, shape):
     ("declared", "error", "message"),
     [
         pytest.param([{"kind": "image"}], ConfigError, "has no name", id="no name"),
-        pytest.param([("x", "int64")], ConfigError, "declares no feature", id="no mapping"),
+        pytest.param([("x", "int64")], ConfigError, "is not a declaration", id="no mapping"),
         pytest.param({"image": {}}, ConfigError, "has no kind", id="no kind"),
-        pytest.param({"x": 5}, ConfigError, "5 declares no feature", id="a number"),
+        pytest.param({"x": 5}, ConfigError, "5 is not a declaration", id="a number"),
         pytest.param({"x": {"kind": ["text"]}}, ConfigError, "give a string", id="kinds"),
         pytest.param(
             {"x": {"kind": "image", "shape": 5}}, ConfigError, "shape 5; give a list", id="no list"
@@ -96,7 +96,7 @@ def test_dtypes_and_shapes(declared, dtype, shape):
         pytest.param(
             {"x": {"kind": "scalar", "dtype": "int64", "default": 0.5}},
             ConfigError,
-            "default 0.5; give one of int64",
+            "default 0.5; give a value of int64",
             id="default",
         ),
         pytest.param(
@@ -115,13 +115,13 @@ def test_dtypes_and_shapes(declared, dtype, shape):
         pytest.param(
             {"x": {"kind": "tensor", "dtype": "float32"}},
             ConfigError,
-            r"tensor feature 'x' has no shape; state its sizes",
+            r"tensor feature 'x' has no shape; give its sizes",
             id="a tensor without a shape",
         ),
         pytest.param(
             {"x": {"kind": "tensor", "dtype": "float32", "shape": [None, 3]}},
             ConfigError,
-            r"shape \[None, 3\]; state sizes that are fixed",
+            r"shape \[None, 3\]; give fixed sizes",
             id="a tensor of an open shape",
         ),
         pytest.param(

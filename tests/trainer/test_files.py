@@ -87,14 +87,16 @@ def test_splits_that_only_some_names_state_are_told(tmp_path, write_records):
 
     assert list(dataset.splits) == ["train"]
     (note,) = dataset.notes
-    assert "train00.tfrecord is called after a split and validate00.tfrecord is not" in note
+    assert "train00.tfrecord is named after a split, but validate00.tfrecord is not" in note
 
 
 def test_a_split_is_gzip_or_not(tmp_path, write_records):
     write_records(tmp_path / "a.tfrecord", [{"n": 1}])
     write_records(tmp_path / "b.tfrecord.gz", [{"n": 1}], "GZIP")
 
-    with pytest.raises(ConfigError, match=r"b\.tfrecord\.gz is gzip and .*a\.tfrecord is not"):
+    with pytest.raises(
+        ConfigError, match=r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
+    ):
         trainer.open(f"{tmp_path}/*")
 
 
@@ -142,15 +144,15 @@ def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_byt
     assert len(looked_at) == expected
     assert looked_at[0] == (f"record 0 of {files[0]}", b"\0")
     assert len({where for where, _ in looked_at}) == expected
-    seen = {where.rpartition(" ")[2] for where, _ in looked_at}
-    assert seen <= set(files)
-    assert len(seen) == min(num_files, 16)
+    statistics = {where.rpartition(" ")[2] for where, _ in looked_at}
+    assert statistics <= set(files)
+    assert len(statistics) == min(num_files, 16)
 
 
 def test_what_is_no_tfrecord_file_is_named(tmp_path):
     (tmp_path / "notes.txt").write_text("no TFRecord file, but long enough to look like one")
 
-    with pytest.raises(DatasetDamagedError, match=r"notes\.txt is damaged, or no TFRecord file"):
+    with pytest.raises(DatasetDamagedError, match=r"notes\.txt is damaged, or not a TFRecord file"):
         trainer.open(tmp_path / "notes.txt")
 
 

@@ -161,20 +161,22 @@ def test_what_was_guessed_is_said():
 
     (note,) = guesses(infer(sample), sample)
 
-    assert note.startswith("s: 64 raw bytes a record are taken for float32 [4, 4]; ")
+    assert note.startswith("s: 64 raw bytes per record are assumed to be float32 [4, 4]; ")
     assert 'declare by features= (of a command: --schema FILE) {"s": {"kind": "tensor"' in note
 
 
-def test_files_without_any_value_cannot_be_told(tmp_path):
+def test_files_without_any_value(tmp_path):
     (tmp_path / "empty.tfrecord").touch()
 
-    with pytest.raises(trainer.NotADatasetError, match="cannot be told; declare by features="):
+    with pytest.raises(
+        trainer.NotADatasetError, match="cannot be inferred; declare them by features="
+    ):
         trainer.open(tmp_path / "empty.tfrecord")
 
 
-def test_records_that_are_no_examples_are_said_to_be(tmp_path):
+def test_records_that_are_not_examples(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
         writer.write(b"\xff\xff\xff")
 
-    with pytest.raises(trainer.NotADatasetError, match=r"no tf\.train\.Example"):
+    with pytest.raises(trainer.NotADatasetError, match=r"not tf\.train\.Examples"):
         trainer.open(tmp_path / "a.tfrecord")

@@ -212,7 +212,10 @@ def test_a_damaged_image_is_exit_3(colored_records, write_records, tmp_path, cap
     assert main(options(files, tmp_path / "run", "--loop", loop)) == 3
 
     message = capsys.readouterr().err
-    assert "error: 'image' of a record is no image that TensorFlow reads: Invalid PNG" in message
+    assert (
+        "error: 'image' of a record is not an image that TensorFlow can read: Invalid PNG"
+        in message
+    )
 
 
 def test_other_classes_are_refused_in_evaluation(finished, colors, tmp_path, capsys):
@@ -223,7 +226,7 @@ def test_other_classes_are_refused_in_evaluation(finished, colors, tmp_path, cap
 
     assert main(["evaluate", "--data", str(data), "--run", str(finished[0])]) == 2
 
-    assert "data of the same classes" in capsys.readouterr().err
+    assert "data with the same classes" in capsys.readouterr().err
 
 
 def test_an_unfinished_run_is_not_evaluated(finished, colors, tmp_path, capsys):

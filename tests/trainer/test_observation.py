@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.observation import Observed, form_of, is_plausible, observe
+from trainer.observation import KeyStatistics, form_of, is_plausible, observe
 
 
 def example(**features):
@@ -35,7 +35,7 @@ def test_lists_are_summed_up_by_key():
     )
 
     assert sample.num_records == 3
-    n, x, s = (sample.observed[key] for key in ("n", "x", "s"))
+    n, x, s = (sample.keys[key] for key in ("n", "x", "s"))
     assert n.where == {"int64": "first", "float32": "third"}
     assert (n.smallest, n.largest) == (-1, 3)
     assert (x.where, x.num_records, x.shortest, x.longest) == ({"float32": "first"}, 3, 0, 8)
@@ -104,10 +104,10 @@ def test_is_plausible(value, dtype, channels, expected):
 
 
 def test_layouts_are_those_that_all_values_allow():
-    seen = Observed()
+    statistics = KeyStatistics()
     array = np.ones((4, 4), "<f4")
 
-    seen.add(strings(array.tobytes()), "first")
-    assert seen.layouts[0] == ("float32", 1)
-    seen.add(strings(np.full((4, 4), 1e20, "<f4").tobytes()), "second")
-    assert seen.layouts == (("uint8", 1),)
+    statistics.add(strings(array.tobytes()), "first")
+    assert statistics.layouts[0] == ("float32", 1)
+    statistics.add(strings(np.full((4, 4), 1e20, "<f4").tobytes()), "second")
+    assert statistics.layouts == (("uint8", 1),)

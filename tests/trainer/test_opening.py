@@ -62,7 +62,7 @@ def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
         pytest.param(
             '{"format_version": 2, "features": [], "splits": {}}',
             trainer.ConfigError,
-            "newer one",
+            "install a newer trainer",
             id="from the future",
         ),
     ],

@@ -99,7 +99,8 @@ def test_stated_lengths(dataset, pad, truncate, batch_size):
 @pytest.mark.parametrize("batch_size", [4, None])
 def test_a_longer_record_is_an_error(dataset, batch_size):
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"words of a record is longer than the 7.*\[8\]"
+        tf.errors.InvalidArgumentError,
+        match=r"words of a record is longer than 7, the limit.*\[8\]",
     ):
         list(dataset.batches(batch_size=batch_size, pad={"words": 7, "tokens": 8}))
 

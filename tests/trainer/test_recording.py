@@ -31,7 +31,7 @@ def record(tmp_path):
         )
         for epoch in range(len(val_losses)):
             model.set_weights([np.full((1, 1), epoch)])
-            recorder.epoch_ended(epoch, {"loss": 1.0})
+            recorder.record_epoch(epoch, {"loss": 1.0})
         return run, recorder
 
     return make
@@ -57,6 +57,6 @@ def test_a_loss_that_is_no_number_ends_the_run(record):
     run, recorder = record([])
 
     with pytest.raises(TrainingDivergedError, match=r"epoch 1 is nan; lower --learning-rate"):
-        recorder.epoch_ended(0, {"loss": float("nan")})
+        recorder.record_epoch(0, {"loss": float("nan")})
     assert not run.history_file.exists()
     assert not run.best_model.exists()

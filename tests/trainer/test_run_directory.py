@@ -68,7 +68,7 @@ def test_a_directory_without_a_run(tmp_path):
     run = RunDirectory(str(tmp_path))
 
     for read in (run.read_config, run.read_task):
-        with pytest.raises(ConfigError, match="holds no run"):
+        with pytest.raises(ConfigError, match="does not hold a run"):
             read()
 
 

@@ -36,13 +36,13 @@ def test_two_logical_cpus_are_two_replicas(two_replicas):
 
 
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="a GPU is there")
-def test_a_gpu_that_is_not_there():
-    with pytest.raises(ConfigError, match=r"GPU 0, 1, and TensorFlow sees none"):
+def test_a_missing_gpu():
+    with pytest.raises(ConfigError, match=r"GPU 0, 1, but TensorFlow has none"):
         create_strategy(parse_devices("gpu:0,1"))
 
 
-def test_too_late_for_more_cpus_is_said(two_replicas):
-    message = r"started with 2 CPU device\(s\), and cpu:3 needs 3; .* before any other use"
+def test_too_late_for_more_cpus(two_replicas):
+    message = r"started with 2 CPU device\(s\), but cpu:3 needs 3; .* before any other use"
     with pytest.raises(ConfigError, match=message):
         create_strategy(parse_devices("cpu:3"))
 

@@ -93,9 +93,9 @@ def test_a_run_goes_on_at_an_epoch_as_if_it_had_not_stopped(trained, make_plan, 
     plan = make_plan(one_replica)
 
     run(plan, loop, range(1))
-    resumed, rest = run(plan, loop, range(1, 2))
+    resume_config, rest = run(plan, loop, range(1, 2))
 
-    np.testing.assert_allclose(resumed, whole, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(resume_config, whole, rtol=0, atol=1e-6)
     assert rest[0][0] == 1
     assert rest[0][1] == pytest.approx(history[1][1], abs=1e-6)
 

@@ -1,4 +1,4 @@
-"""Encoded sound."""
+"""Encoded audio."""
 
 import functools
 import io
@@ -11,17 +11,17 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
 
-# RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes a second, bytes of a frame and
-# bits of a sample, data, data size: four bytes each, little-endian.
+# RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and
+# bits per sample, data, data size: four bytes each, little-endian.
 _HEADER_BYTES = 44
 _CONSTANT_WORDS = np.frombuffer(b"RIFFWAVEfmt \x10\0\0\0data", "<i4")
 
 
 class Audio:
-    """A sound (WAV, FLAC, OGG, and what else libsndfile reads), decoded.
+    """Audio (WAV, FLAC, OGG, and other formats of libsndfile), decoded.
 
-    Output: float32 [samples, channels] in -1..1, at the sample rate that it was stored with;
-    one channel, the mean of all, where that is asked for.
+    Output: float32 [samples, channels] in -1..1, at the stored sample rate; on demand
+    one channel, the mean of all.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -55,10 +55,10 @@ class Audio:
 
 
 def is_plain_wav(encoded: Any) -> Any:
-    """Whether bytes are 16-bit PCM behind the usual header of 44 bytes and nothing else: bool.
+    """Whether bytes are 16-bit PCM after a plain header of 44 bytes, and nothing else: bool.
 
-    TensorFlow's decoder fails on WAVE_FORMAT_EXTENSIBLE, chunks of an odd length, what lies
-    behind the samples, and the lengths that programs state which write to a pipe.
+    TensorFlow's decoder fails on WAVE_FORMAT_EXTENSIBLE, chunks of an odd length, bytes
+    after the samples, and the lengths in files that were written to a pipe.
     """
     header = tf.strings.substr(encoded, 0, _HEADER_BYTES)
     words = tf.io.decode_raw(header, tf.int32, fixed_length=_HEADER_BYTES)
@@ -68,7 +68,7 @@ def is_plain_wav(encoded: Any) -> Any:
     facts = [
         tf.reduce_all(tf.gather(words, [0, 2, 3, 4, 9]) == _CONSTANT_WORDS),
         (coding == 1) & (bits == 16) & (channels > 0) & (frame_bytes == 2 * channels),
-        words[7] == words[6] * frame_bytes,  # bytes a second, samples a second
+        words[7] == words[6] * frame_bytes,  # bytes per second, samples per second
         num_bytes == tf.strings.length(encoded) - _HEADER_BYTES,
         num_bytes % tf.maximum(frame_bytes, 1) == 0,
     ]
@@ -76,13 +76,13 @@ def is_plain_wav(encoded: Any) -> Any:
 
 
 def _decode_by_library(name: str, encoded: bytes) -> Any:
-    import soundfile  # on first need: most datasets hold no sound
+    import soundfile  # here, since most datasets have no audio
 
     try:
         samples, _ = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
         raise ValueError(
-            f"{name!r} of a record is no sound that libsndfile reads: {error.error_string}; it "
+            f"{name!r} of a record is not audio that libsndfile can read: {error.error_string}; it "
             f"starts with {encoded[:12]!r}"
         ) from error
     return samples

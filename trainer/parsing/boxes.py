@@ -1,4 +1,4 @@
-"""Bounding boxes as detection datasets store them: a list a side, with what belongs to them."""
+"""Bounding boxes as detection datasets store them: one list per side, and further lists."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -19,12 +19,12 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Boxes:
-    """The boxes of an image, with their classes and attributes where there are any.
+    """The boxes of an image, with their classes and attributes, if any.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
     `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `box_keypoints`, float32
-    [n, points, 3] (x, y in 0..1, visibility 0, 1 or 2; -1 where a box has fewer). A feature
-    of another name has outputs `<name>`, `<name>_labels` and so on.
+    [n, points, 3] (x, y in 0..1, visibility 0, 1 or 2; -1 if a box has fewer). A feature
+    with another name has outputs `<name>`, `<name>_labels` and so on.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -77,11 +77,11 @@ class Boxes:
         sides = [parsed[f"{feature.key}/bbox/{side}"] for side in _SIDES]
         outputs = {feature.name: tf.stack(sides, axis=-1)}
         if feature.classes:
-            stored = parsed[f"{feature.key}/class/label"]
-            message = f"{feature.key}/class/label of a record has not one class for each box; has:"
-            one_each = tf.size(stored) == tf.size(sides[0])
-            with tf.control_dependencies([check_lengths(tf.size(stored), one_each, message)]):
-                outputs[f"{prefix}_labels"] = stored - feature.label_offset
+            values = parsed[f"{feature.key}/class/label"]
+            message = f"{feature.key}/class/label of a record does not have one class per box, but:"
+            one_each = tf.size(values) == tf.size(sides[0])
+            with tf.control_dependencies([check_lengths(tf.size(values), one_each, message)]):
+                outputs[f"{prefix}_labels"] = values - feature.label_offset
         for attribute in feature.attributes:
             outputs[f"{prefix}_{attribute}"] = parsed[f"{feature.key}/{attribute}"]
         if feature.keypoints:

@@ -1,4 +1,4 @@
-"""Kinds that need no decoding of their own for each record: a whole batch is read at once."""
+"""Kinds that need no decoding for each record: a whole batch is read at once."""
 
 import dataclasses
 import math
@@ -23,12 +23,12 @@ _RAW_DTYPES = (
     *("uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64"),
 )
-# `decode_raw` has no unsigned integers of this size.
+# `decode_raw` does not support these unsigned integers.
 _DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 
 
 class Fixed:
-    """As many values as the shape says, stored as a list: scalars, text, bytes, small tensors."""
+    """A list with as many values as the shape has: scalars, text, bytes, small tensors."""
 
     reads_batches: ClassVar[bool] = True
 
@@ -50,7 +50,7 @@ class Fixed:
 
 
 class Raw:
-    """A tensor of a fixed shape, stored as one value: its bytes, little-endian, in C order."""
+    """A tensor of a fixed shape, stored as one value: raw bytes, little-endian, in C order."""
 
     reads_batches: ClassVar[bool] = True
 
@@ -64,23 +64,21 @@ class Raw:
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         del decoding
-        stored = parsed[feature.key]
+        raw = parsed[feature.key]
         dtype = raw_dtype(feature)
         expected = math.prod(size or 0 for size in feature.shape) * dtype.size
-        lengths = tf.strings.length(stored)
+        lengths = tf.strings.length(raw)
         message = (
-            f"key {feature.key} must hold {expected} bytes, for {feature.dtype} "
+            f"key {feature.key} must hold {expected} bytes for {feature.dtype} "
             f"{list(feature.shape)}; declare its dtype and shape. Bytes in a record:"
         )
         with tf.control_dependencies([check_lengths(lengths, lengths == expected, message)]):
-            values = tf.io.decode_raw(stored, _DECODED_AS.get(dtype, dtype))
+            values = tf.io.decode_raw(raw, _DECODED_AS.get(dtype, dtype))
         if dtype in _DECODED_AS:
             values = tf.bitcast(values, dtype)
-        shape = tf.concat([tf.shape(stored), tf.constant(feature.shape, tf.int32)], axis=0)
+        shape = tf.concat([tf.shape(raw), tf.constant(feature.shape, tf.int32)], axis=0)
         return {
-            feature.name: tf.ensure_shape(
-                tf.reshape(values, shape), (*stored.shape, *feature.shape)
-            )
+            feature.name: tf.ensure_shape(tf.reshape(values, shape), (*raw.shape, *feature.shape))
         }
 
 
@@ -88,11 +86,11 @@ def raw_dtype(feature: Feature) -> tf.DType:
     """The dtype of a tensor that is stored as bytes.
 
     Raises:
-        ConfigError: NumPy has no such numbers.
+        ConfigError: NumPy has no such dtype.
     """
     if feature.dtype not in _RAW_DTYPES:
         raise ConfigError(
-            f"tensor {feature.name!r} is stored as bytes and has dtype {feature.dtype!r}; "
+            f"tensor {feature.name!r} is stored as bytes with dtype {feature.dtype!r}; "
             f"declare one of {', '.join(_RAW_DTYPES)}"
         )
     return tf.as_dtype(feature.dtype)
@@ -103,7 +101,7 @@ class Rows:
     """A list of any length, of values or of rows of a fixed shape: sequences, flat boxes.
 
     Attributes:
-        padding: What fills up shorter records where they are numbers.
+        padding: The padding value for numbers.
     """
 
     reads_batches: ClassVar[bool] = True
@@ -141,7 +139,7 @@ def _in_rows(feature: Feature, values: Any) -> Any:
     lengths = values.row_lengths() if is_batch else tf.shape(values)
     message = (
         f"key {feature.key} holds rows of {list(row_shape)}, so its length must be a "
-        f"multiple of {row_size}; mend the record, or declare another shape. Length in a record:"
+        f"multiple of {row_size}; fix the record, or declare another shape. Length in a record:"
     )
     with tf.control_dependencies([check_lengths(lengths, lengths % row_size == 0, message)]):
         rows = tf.reshape(values.flat_values if is_batch else values, [-1, *row_shape])
@@ -151,7 +149,7 @@ def _in_rows(feature: Feature, values: Any) -> Any:
 
 
 class ClassLabel:
-    """A class by number, int64, -1 where a record has none; or any number of them, [n]."""
+    """A class by number, int64, -1 if a record has none; or any number of them, [n]."""
 
     reads_batches: ClassVar[bool] = True
 
@@ -166,13 +164,13 @@ class ClassLabel:
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         del decoding
-        stored = parsed[feature.key]
+        values = parsed[feature.key]
         if not feature.label_offset:
-            return {feature.name: stored}
-        if isinstance(stored, tf.RaggedTensor):
-            return {feature.name: stored.with_flat_values(_from_0(feature, stored.flat_values))}
-        return {feature.name: _from_0(feature, stored)}
+            return {feature.name: values}
+        if isinstance(values, tf.RaggedTensor):
+            return {feature.name: values.with_flat_values(_from_0(feature, values.flat_values))}
+        return {feature.name: _from_0(feature, values)}
 
 
-def _from_0(feature: Feature, stored: Any) -> Any:
-    return tf.where(stored < 0, stored, stored - feature.label_offset)
+def _from_0(feature: Feature, values: Any) -> Any:
+    return tf.where(values < 0, values, values - feature.label_offset)

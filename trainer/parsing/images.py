@@ -9,7 +9,7 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
 
-# The operations are called after their feature, which TensorFlow's errors then name.
+# The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 
@@ -18,7 +18,7 @@ class Image:
     """An encoded image (JPEG, PNG, BMP, or the first frame of a GIF), decoded.
 
     Output: uint8 or float32 [height, width, channels]; three channels unless the shape
-    declares others.
+    declares another number.
     """
 
     reads_batches: ClassVar[bool] = False

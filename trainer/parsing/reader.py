@@ -1,4 +1,4 @@
-"""What the readers of all kinds of features have in common."""
+"""The common interface of the readers of all kinds of features."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ STORED_DTYPES: Mapping[str, tf.DType] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How images and sounds come out.
+    """How images and audio are decoded.
 
     Attributes:
-        image_size: (height, width) in pixels that images are resized to (bilinear, no
-            regard to aspect); None keeps their own.
+        image_size: (height, width) in pixels to which images are stretched (bilinear);
+            None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
-        audio_mono: Whether the channels of sounds are averaged.
+        audio_mono: Whether the channels of audio are averaged.
     """
 
     image_size: tuple[int, int] | None = None
@@ -37,15 +37,15 @@ class Decoding:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One tensor that a feature gives.
+    """One tensor of a feature.
 
     Attributes:
         name: In the trainer's batches.
-        feature: Whose it is.
+        feature: The feature that it belongs to.
         dtype: Of its values.
         shape: In one record; None where a size varies.
-        padding: What fills up shorter records; None where none is filled up: images, and
-            what has a fixed shape.
+        padding: The value that pads shorter records; None for images and outputs of fixed
+            shape, which are not padded.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Output:
 
     @property
     def varies(self) -> bool:
-        """Whether records differ in length, and can be padded to one."""
+        """Whether records differ in length, and can be padded."""
         return self.padding is not None and self.shape[0] is None
 
 
@@ -64,8 +64,8 @@ class Reader(Protocol):
     """Reads the features of one kind.
 
     Attributes:
-        reads_batches: Whether `decode` takes what a whole batch was parsed to as it takes
-            what one record was: lists of varying length are ragged there.
+        reads_batches: Whether `decode` takes a whole parsed batch as well as one parsed
+            record; lists of varying length are ragged in a batch.
     """
 
     reads_batches: ClassVar[bool]
@@ -74,29 +74,29 @@ class Reader(Protocol):
         """The `tf.io` parse specs by key."""
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        """What `decode` gives."""
+        """The outputs of `decode`."""
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        """The outputs by name, from what was parsed."""
+        """The outputs by name, from the parsed tensors."""
 
 
 def stored_dtype(feature: Feature) -> tf.DType:
     """The dtype of the list that holds the feature.
 
     Raises:
-        ConfigError: No Example stores it.
+        ConfigError: Examples cannot store it.
     """
     dtype = STORED_DTYPES.get(feature.dtype)
     if dtype is None:
         raise ConfigError(
-            f"feature {feature.name!r} has dtype {feature.dtype!r}, which no Example stores; "
+            f"feature {feature.name!r} has dtype {feature.dtype!r}, which Examples cannot store; "
             f"declare one of {', '.join(STORED_DTYPES)}"
         )
     return dtype
 
 
 def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
-    """Fails with `message` and the lengths that do not fit, of one record or of a batch."""
+    """Fails with `message` and the lengths that do not fit, in one record or a batch."""
     wrong = tf.boolean_mask(tf.reshape(lengths, [-1]), tf.reshape(~fits, [-1]))
     return tf.debugging.Assert(tf.reduce_all(fits), [message, wrong])
 

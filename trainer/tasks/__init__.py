@@ -1,4 +1,4 @@
-"""Tasks: what is learned from what, by which model."""
+"""Tasks: inputs, target, and model."""
 
 from trainer.tasks.choice import AUTO, TASKS, choose_task
 from trainer.tasks.inputs import Settings

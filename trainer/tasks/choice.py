@@ -1,4 +1,4 @@
-"""The task on a dataset: by its schema, or as the user says."""
+"""Chooses the task: by the dataset's schema, or as the user says."""
 
 import json
 import re
@@ -10,18 +10,18 @@ from trainer.tasks import image_models
 from trainer.tasks.input_choice import TABLE, inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
-from trainer.tasks.target_choice import choose_target, described, shortened
-from trainer.tasks.targets import Numbers, Target
+from trainer.tasks.target_choice import choose_target, describe, shorten
+from trainer.tasks.targets import NumberTarget, Target
 from trainer.tasks.task import Task
 
 AUTO = "auto"
-_PICTURES = "classification"
-_PICTURES_AND_MORE = "image_metadata"
+_IMAGES = "classification"
+_IMAGES_AND_NUMBERS = "image_metadata"
 _REGRESSION = "regression"
-# What leads, by task; None where anything may.
+# The leading kind of input, by task; None for any.
 _LEADERS = {
-    _PICTURES: "image",
-    _PICTURES_AND_MORE: "image",
+    _IMAGES: "image",
+    _IMAGES_AND_NUMBERS: "image",
     "audio_classification": "audio",
     "sequence_classification": "sequence",
     "text_classification": "text",
@@ -30,7 +30,7 @@ _LEADERS = {
     _REGRESSION: None,
 }
 TASKS = tuple(_LEADERS)
-# What Keras does not take in a layer's name.
+# Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 
@@ -43,17 +43,17 @@ def choose_task(
     sample_weight: str | None = None,
     settings: Settings | None = None,
 ) -> tuple[Task, str]:
-    """The task called `name` on `features`, and why it is this one, in a line.
+    """The task `name` on `features`, and the reason for the choice, in one line.
 
     Args:
         name: One of `TASKS`, or "auto" to go by the kinds of the features.
         features: The dataset's.
-        target: The feature to learn; None for the class label, or what is called label,
+        target: The feature to predict; None for the class label, or the feature named label,
             target or y.
-        inputs: The features to learn from; None for the image, sound, sequence, text or
-            array with the vectors of numbers beside it, else all numbers.
-        sample_weight: The number that weighs each record's loss in training.
-        settings: What else the user asks of inputs.
+        inputs: The features to learn from; None for the image, audio, sequence, text or
+            array, with the vectors of numbers; else all numbers.
+        sample_weight: The number that weights each record's loss in training.
+        settings: Of inputs.
 
     Raises:
         UnknownNameError: No such task or feature.
@@ -65,13 +65,13 @@ def choose_task(
     goal = choose_target(features, target, {AUTO: None, _REGRESSION: True}.get(name, False))
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)
-    taken = (goal.name, sample_weight)
+    not_inputs = (goal.name, sample_weight)
     leader = _LEADERS.get(name)
     if inputs is not None:
-        chosen = named_inputs(features, inputs, settings, taken)
+        chosen = named_inputs(features, inputs, settings, not_inputs)
     else:
-        chosen = inputs_by_schema(features, leader, settings, taken)
-        chosen = chosen[:1] if name == _PICTURES else chosen
+        chosen = inputs_by_schema(features, leader, settings, not_inputs)
+        chosen = chosen[:1] if name == _IMAGES else chosen
     _check_suited(name, leader, chosen)
     _check_settings(settings, chosen)
     task = Task(
@@ -84,12 +84,12 @@ def choose_task(
 
 
 def _name(inputs: Sequence[Input], goal: Target) -> str:
-    """The task that the schema is of."""
-    if isinstance(goal, Numbers):
+    """The task for these inputs and this target."""
+    if isinstance(goal, NumberTarget):
         return _REGRESSION
     groups = [each.group for each in inputs]
     if "image" in groups:
-        return _PICTURES if len(groups) == 1 else _PICTURES_AND_MORE
+        return _IMAGES if len(groups) == 1 else _IMAGES_AND_NUMBERS
     return next(
         (task for task, leader in _LEADERS.items() if leader in groups), "tabular_classification"
     )
@@ -100,18 +100,18 @@ def _check_suited(name: str, leader: str | None, inputs: Sequence[Input]) -> Non
     names = ", ".join(each.name for each in inputs)
     if leader is not None and leader not in groups:
         raise ConfigError(
-            f"--task {name} learns from a feature of kind {leader!r}, and there is none among "
+            f"--task {name} needs a feature of kind {leader!r}, but there is none among "
             f"the inputs {names}; name one, or another task"
         )
-    if name == _PICTURES and len(groups) > 1:
+    if name == _IMAGES and len(groups) > 1:
         raise ConfigError(
-            f"--task {name} learns from an image alone, and the inputs are {names}; use --task "
-            f"{_PICTURES_AND_MORE}"
+            f"--task {name} learns only from an image, but the inputs are {names}; use --task "
+            f"{_IMAGES_AND_NUMBERS}"
         )
-    if name == _PICTURES_AND_MORE and len(groups) == 1:
+    if name == _IMAGES_AND_NUMBERS and len(groups) == 1:
         raise ConfigError(
-            f"--task {name} learns from an image and more, and there is only {names}; name more "
-            f"by --inputs, or use --task {_PICTURES}"
+            f"--task {name} needs an image and more, but there is only {names}; name more inputs "
+            f"by --inputs, or use --task {_IMAGES}"
         )
 
 
@@ -119,7 +119,7 @@ def _check_settings(settings: Settings, inputs: Sequence[Input]) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
     if not is_default and "image" not in [each.group for each in inputs]:
         raise ConfigError(
-            f"--model {settings.image_model} (or --weights) is for images, and there is none "
+            f"--model {settings.image_model} (or --weights) needs an image, but there is none "
             f"among the inputs {', '.join(each.name for each in inputs)}; leave it out"
         )
     varying = [each.name for each in inputs if each.varies]
@@ -135,18 +135,18 @@ def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> N
         if each.name != goal.name and _why_no_weight(each) is None
     ]
     if name not in features:
-        raise UnknownNameError("number a record, for --sample-weight,", name, weights)
+        raise UnknownNameError("number per record, for --sample-weight,", name, weights)
     if name not in weights:
         reason = "it is the target" if name == goal.name else _why_no_weight(features[name])
-        others = f", or name another: {shortened(weights)}" if weights else ""
+        others = f", or name another: {shorten(weights)}" if weights else ""
         raise ConfigError(
-            f"--sample-weight {name}: {described(features[name])} is not one number a record, as "
+            f"--sample-weight {name}: {describe(features[name])} is not one number per record: "
             f"{reason}{others}"
         )
 
 
 def _why_no_weight(feature: Feature) -> str | None:
-    """Why a feature is no weight, and what to do about it; None where it is one."""
+    """Why a feature cannot be a weight, and what to do about it; None if it can."""
     if feature.dtype in ("string", "bytes"):
         return "it holds strings; leave it out"
     match feature.kind:
@@ -157,27 +157,27 @@ def _why_no_weight(feature: Feature) -> str | None:
             declaration = json.dumps({feature.name: scalar}, ensure_ascii=False)
             declare = f", or declare the features by --schema, this one as {declaration}"
             return (
-                "it is a sequence: missing in some records, or of other lengths; write one number "
-                f"in each{declare if feature.bare else ''}"
+                "it is a sequence, missing in some records, or of other lengths; write one number "
+                f"per record{declare if feature.bare else ''}"
             )
         case "tensor":
-            return f"it has shape {list(feature.shape)}; write one number a record"
+            return f"it has shape {list(feature.shape)}; write one number per record"
         case "class_label":
             return "its numbers are classes; declare it a scalar"
-    return "it is no number; leave it out"
+    return "it is not a number; leave it out"
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
-    named: dict[str, Input] = {}
+    by_name: dict[str, Input] = {}
     for each in inputs:
         name = _ODD.sub("_", each.name)
-        if name in named:
+        if name in by_name:
             raise ConfigError(
-                f"the inputs {named[name].name!r} and {each.name!r} are both {name!r} to Keras; "
-                "leave one out by --inputs"
+                f"the inputs {by_name[name].name!r} and {each.name!r} are both named {name!r} in "
+                "Keras; leave one out by --inputs"
             )
-        named[name] = each
-    return named
+        by_name[name] = each
+    return by_name
 
 
 def _reason(name: str, task: Task, features: Mapping[str, Feature]) -> str:
@@ -187,18 +187,18 @@ def _reason(name: str, task: Task, features: Mapping[str, Feature]) -> str:
     num_classes = len(task.classes)
     classes = f" of {num_classes} class{'es' * (num_classes > 1)}" if num_classes else ""
     parts = [
-        f"from {_listed(inputs)} to {described(features[task.target])}{classes}, "
+        f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}, "
         f"{'by the schema' if name == AUTO else 'as --task says'}"
     ]
     if left_out:
-        parts.append(f"left out: {_listed(left_out)}")
+        parts.append(f"left out: {_list_features(left_out)}")
     parts += [
-        f"{each.name} states no sample rate: {DEFAULT_SAMPLE_RATE} Hz is assumed"
+        f"{each.name} has no stated sample rate: {DEFAULT_SAMPLE_RATE} Hz is assumed"
         for each in inputs
         if each.kind == "audio" and not each.sample_rate
     ]
     return "; ".join(parts)
 
 
-def _listed(features: Sequence[Feature]) -> str:
-    return shortened([described(each) for each in features])
+def _list_features(features: Sequence[Feature]) -> str:
+    return shorten([describe(each) for each in features])

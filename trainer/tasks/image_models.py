@@ -18,24 +18,24 @@ _GROUPS = 8
 
 
 def encode(name: str, image: Any, weights: str | None) -> Any:
-    """A vector an image, from a Keras tensor of float32 images in 0..1.
+    """One vector per image, from a Keras tensor of float32 images in 0..1.
 
     Args:
         name: "small", or a model of `keras.applications` such as "MobileNetV2". Their
-            batch normalisation is made to run over the whole global batch, and the
+            batch normalisation is changed to run over the global batch, and the
             preprocessing that their weights expect is part of the model.
         image: [b, height, width, channels].
-        weights: A file of weights for the part of a `keras.applications` model below its
-            head (`…_notop.h5`, or `.weights.h5`); None starts from random ones.
+        weights: A file of weights for a `keras.applications` model without its
+            head (`…_notop.h5`, or `.weights.h5`); None for random weights.
 
     Raises:
-        ConfigError: No such model, a size that it cannot take, or weights that do not cover it.
+        ConfigError: No such model, an unsuitable size, or incomplete weights.
     """
     if name != SMALL:
         return _application(name, image, weights)
     if weights is not None:
         raise ConfigError(
-            "--weights is for the models of keras.applications; leave it out, or name one "
+            "--weights is for models of keras.applications; leave it out, or name such a model "
             "by --model"
         )
     return convolutions(keras.layers.Rescaling(2.0, offset=-1.0)(image))
@@ -44,9 +44,9 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
 def convolutions(x: Any) -> Any:
     """The small model: four strided convolutions with group normalisation; 0.4 M parameters.
 
-    Meant for 32 to 128 pixels, about 0 and with a variance of about 1. Group normalisation
-    looks at one image at a time, so the number of replicas changes nothing and small
-    batches do no harm.
+    Meant for 32 to 128 pixels with a mean of about 0 and a variance of about 1. Group
+    normalisation works on single images, so neither the number of replicas nor small
+    batches change results.
     """
     for width in _WIDTHS:
         x = keras.layers.Conv2D(width, 3, strides=2, padding="same", use_bias=False)(x)
@@ -92,8 +92,8 @@ def _constructor(name: str) -> Any:
 def synchronize_batch_normalization(model: keras.Model) -> None:
     """Makes every BatchNormalization of `model` use the statistics of the global batch.
 
-    Plain ones normalise by each replica's own part, and their moving statistics then
-    differ by replica.
+    By default each replica normalises its own part, and the moving statistics differ
+    between replicas.
     """
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.BatchNormalization):
@@ -101,12 +101,12 @@ def synchronize_batch_normalization(model: keras.Model) -> None:
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:
-    """Loads `path`, and fails unless every variable came from it."""
+    """Loads `path`, and fails unless it covers every variable."""
     for variable in backbone.weights:
         if variable.dtype.startswith("float"):
             variable.assign(np.full(variable.shape, math.nan, dtype="float32"))
     try:
-        with warnings.catch_warnings():  # of variables left as they were, which are errors below
+        with warnings.catch_warnings():  # about missing variables, which are errors below
             warnings.simplefilter("ignore")
             backbone.load_weights(path)
     except (OSError, ValueError) as error:
@@ -118,6 +118,6 @@ def _load_all(backbone: keras.Model, path: str) -> None:
     if missing:
         raise ConfigError(
             f"--weights {path} covers {len(backbone.weights) - len(missing)} of "
-            f"{len(backbone.weights)} variables of {backbone.name}, and not {missing[0]}; give "
+            f"{len(backbone.weights)} variables of {backbone.name}, but not {missing[0]}; give "
             "weights of the same model"
         )

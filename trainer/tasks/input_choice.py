@@ -1,13 +1,13 @@
-"""Which features are learned from: what leads, and the numbers that join it."""
+"""Chooses the inputs: a leading feature, and vectors of numbers in addition."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
 from trainer.tasks.inputs import Input, Settings, input_type
-from trainer.tasks.target_choice import described, shortened
+from trainer.tasks.target_choice import describe, shorten
 
-# By the schema the first of these that is there leads. Numbers without one are a table.
+# The first of these kinds that a dataset has leads. Numbers without one are a table.
 _LEADERS = ("image", "audio", "sequence", "text", "array")
 TABLE = "numbers"
 
@@ -23,12 +23,12 @@ def named_inputs(
     Args:
         features: The dataset's.
         names: Of features.
-        settings: What the user says of inputs.
+        settings: Of inputs.
         not_inputs: The target, and the weight or None.
 
     Raises:
         UnknownNameError: No such feature.
-        ConfigError: It is named twice, is the target or the weight, or no model takes it.
+        ConfigError: A feature is named twice, is the target or the weight, or no model takes it.
     """
     for name in names:
         if name not in features:
@@ -36,12 +36,12 @@ def named_inputs(
         if name in not_inputs or names.count(name) > 1:
             raise ConfigError(
                 f"--inputs {','.join(names)} names {name!r}, which is "
-                f"{'the target or the weight' if name in not_inputs else 'there twice'}; leave it "
+                f"{'the target or the weight' if name in not_inputs else 'named twice'}; leave it "
                 "out"
             )
         if input_type(features[name]) is None:
             raise ConfigError(
-                f"no model takes {described(features[name])}; leave it out of --inputs"
+                f"models cannot take {describe(features[name])}; leave it out of --inputs"
             )
     return _inputs([features[name] for name in names], settings)
 
@@ -52,27 +52,27 @@ def inputs_by_schema(
     settings: Settings,
     not_inputs: Iterable[str | None],
 ) -> list[Input]:
-    """What leads, and the vectors that join it; else all numbers.
+    """The leading input, and vectors of numbers in addition; else all numbers.
 
     Args:
         features: The dataset's.
-        leader: What must lead: "image", "audio", "sequence", "text", "array" or "numbers";
-            None for the first of them that is there.
-        settings: What the user says of inputs.
+        leader: The leading kind: "image", "audio", "sequence", "text", "array" or "numbers";
+            None for the first of them that the dataset has.
+        settings: Of inputs.
         not_inputs: The target, and the weight or None.
 
     Raises:
-        ConfigError: There is none, or there are several and none is called like its kind.
+        ConfigError: There is none, or there are several and none is named like its kind.
     """
     rest = {name: each for name, each in features.items() if name not in not_inputs}
     candidates = _inputs(rest.values(), settings)
     groups = [each.group for each in candidates]
     leader = leader or next((group for group in _LEADERS if group in groups), TABLE)
     members = [each for each in candidates if each.group == leader]
-    found = shortened([*map(described, rest.values())]) or "nothing else"
+    names = shorten([*map(describe, rest.values())]) or "nothing else"
     if not members:
         raise ConfigError(
-            f"there is no input of kind {leader!r}, and the dataset has: {found}; name inputs "
+            f"there is no input of kind {leader!r}; the dataset has: {names}; name inputs "
             "by --inputs, or train on another dataset"
         )
     if leader == TABLE:
@@ -82,15 +82,15 @@ def inputs_by_schema(
 
 
 def _lead(members: Sequence[Input], features: Mapping[str, Feature], with_table: bool) -> Input:
-    """The only one; or the one called like its kind, or the only one of numbers among texts."""
+    """The only one; or the one named like its kind, or the only one that is not of strings."""
     of_numbers = [each for each in members if features[each.name].dtype != "string"]
     for some in (members, [each for each in members if each.name == each.group], of_numbers):
         if len(some) == 1:
             return some[0]
-    found = shortened([described(features[each.name]) for each in members])
-    table = ", or learn classes from the numbers alone by --task tabular_classification"
+    names = shorten([describe(features[each.name]) for each in members])
+    table = ", or learn classes only from numbers by --task tabular_classification"
     raise ConfigError(
-        f"the dataset has several features of kind {members[0].group!r}: {found}; name those to "
+        f"the dataset has several features of kind {members[0].group!r}: {names}; name those to "
         f"learn from by --inputs{table if with_table else ''}"
     )
 

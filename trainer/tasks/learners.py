@@ -1,4 +1,4 @@
-"""What is learned from the train split before training: one statistic a column, in one pass."""
+"""Statistics of the train split that are computed before training, in one pass."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,26 +10,26 @@ from trainer.errors import ConfigError
 
 T_co = TypeVar("T_co", covariant=True)
 
-# Beyond this a number is hardly a class, and the model's last layer would not fit.
+# A larger number is hardly a class, and the model's last layer would not fit into memory.
 MAX_CLASSES = 10_000
 EPSILON = 2.0**-23  # float32's
 _LARGEST = float(np.finfo(np.float32).max)
-# Numbers that differ by no more than so many steps of float32 are hardly told apart.
+# Numbers that differ by fewer steps of float32 are hardly distinguishable.
 _STEPS = 16
-# The mean of equal numbers may be this far from them, relatively.
+# The largest relative difference between equal numbers and their mean.
 _ROUNDING = 1e-12
 
 
 class Statistic(Protocol):
-    """Grows with each batch that it looks at."""
+    """A statistic that is updated batch by batch."""
 
     def add(self, values: Any) -> None:
-        """Looks at a batch, a NumPy array [b, …]; of sequences at all elements, [n, …]."""
+        """Adds a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Learner(Generic[T_co]):
-    """A statistic, and what becomes of it: the input (or target) that knows it."""
+    """A statistic, and the function that returns the input (or target) with it."""
 
     statistic: Statistic
     finish: Callable[[], T_co]
@@ -43,8 +43,8 @@ class Moments:
     Args:
         name: Of the feature.
         size: Columns.
-        may_lack: Whether NaN says that a number is missing, and has no part in mean and variance.
-        remedy: What to do about a feature with numbers that are none.
+        allow_missing: Whether NaN is a missing number, which is ignored.
+        remedy: What to do about a feature with infinite numbers or NaN.
     """
 
     def __init__(
@@ -52,30 +52,30 @@ class Moments:
         name: str,
         size: int,
         *,
-        may_lack: bool = False,
+        allow_missing: bool = False,
         remedy: str = "leave the feature out by --inputs",
     ) -> None:
         self._name = name
         self._remedy = remedy
-        self._may_lack = may_lack
+        self._allow_missing = allow_missing
         self._rows = 0
         self._counts = np.zeros(size, np.int64)
         self._mean = np.zeros(size)
         self._squares = np.zeros(size)
 
     def add(self, values: Any) -> None:
-        """Looks at numbers of any shape whose elements are whole rows of `size`.
+        """Adds numbers of any shape that consists of rows of `size`.
 
         Raises:
-            ConfigError: One is infinite in float32, or NaN and may not be.
+            ConfigError: A number is infinite in float32, or NaN where it is not allowed.
         """
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
-        known = np.broadcast_to(~np.isnan(rows) if self._may_lack else True, rows.shape)
+        known = np.broadcast_to(~np.isnan(rows) if self._allow_missing else True, rows.shape)
         usable = np.abs(rows) <= _LARGEST  # NaN is not
         if not usable.all(where=known):
             bad = rows[known & ~usable][0]
             raise ConfigError(
-                f"a record's {self._name!r} is {bad}, which no model learns from in float32; leave "
+                f"a record's {self._name!r} is {bad}, but models need finite float32; leave "
                 f"such records out of the dataset, or {self._remedy}"
             )
         new = known.sum(axis=0)
@@ -94,7 +94,7 @@ class Moments:
         """By column.
 
         Raises:
-            ConfigError: A column has no number at all, in some records.
+            ConfigError: A column has no number in any record.
         """
         if self._rows and not self._counts.all():
             column = f" (column {int(np.argmin(self._counts))})" if len(self._counts) > 1 else ""
@@ -106,12 +106,12 @@ class Moments:
 
     @property
     def variance(self) -> tuple[float, ...]:
-        """By column; 1 where all values are one, which dividing by it leaves at 0."""
+        """By column; 1 where all values are equal, so that they can be divided by it."""
         return tuple(np.where(self._vary, self._variance, 1.0).tolist())
 
     @property
-    def are_blurred(self) -> bool:
-        """Whether a column varies by less than float32 can tell."""
+    def loses_precision(self) -> bool:
+        """Whether a column varies by less than the precision of float32."""
         step = EPSILON * np.abs(self._mean)
         return bool((self._vary & (self._variance < (_STEPS * step) ** 2)).any())
 
@@ -130,13 +130,13 @@ class Moments:
 
 
 class Largest:
-    """The largest of whole numbers that stand for something, which start at 0.
+    """The largest of whole numbers that are ids or classes, from 0.
 
     Args:
         name: Of the feature.
-        limit: Beyond them.
-        remedy: What to do when one is at the limit or beyond.
-        least: -1 where that says that a record has none.
+        limit: All numbers must be below it.
+        remedy: What to do about a number at the limit or above.
+        least: The smallest allowed number; -1 if that means none.
     """
 
     def __init__(self, name: str, *, limit: int, remedy: str, least: int = 0) -> None:
@@ -147,23 +147,22 @@ class Largest:
         self._least = least
 
     def add(self, values: Any) -> None:
-        """Looks at integers of any shape.
+        """Adds integers of any shape.
 
         Raises:
-            ConfigError: One is below the least, or not below the limit.
+            ConfigError: A number is too small or too large.
         """
         if not np.size(values):
             return
         least, self.value = int(np.min(values)), max(self.value, int(np.max(values)))
         if least < self._least:
             raise ConfigError(
-                f"a record's {self._name!r} is {least}, and whole numbers are taken for what they "
-                "stand for, from 0 on; leave such records out of the dataset, or store what is "
-                "measured, not numbered, as float32"
+                f"a record's {self._name!r} is {least}, but whole numbers are treated as ids from "
+                "0; leave such records out of the dataset, or store measured values as float32"
             )
         if self.value >= self._limit:
             raise ConfigError(
-                f"a record's {self._name!r} is {self.value}, beyond the limit of {self._limit}; "
+                f"a record's {self._name!r} is {self.value}, but must be less than {self._limit}; "
                 f"{self._remedy}"
             )
 
@@ -173,16 +172,16 @@ class Distinct:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._seen: set[bytes] = set()
+        self._values: set[bytes] = set()
 
     def add(self, values: Any) -> None:
-        """Looks at strings of any shape.
+        """Adds strings of any shape.
 
         Raises:
-            ConfigError: There are too many to be classes.
+            ConfigError: There are too many distinct values for classes.
         """
-        self._seen.update(np.ravel(values).tolist())
-        if len(self._seen) > MAX_CLASSES:
+        self._values.update(np.ravel(values).tolist())
+        if len(self._values) > MAX_CLASSES:
             raise ConfigError(
                 f"{self._name!r} has more than {MAX_CLASSES} distinct values, too many for "
                 "classes; name another feature by --target"
@@ -193,17 +192,17 @@ class Distinct:
         """Sorted, as text.
 
         Raises:
-            ConfigError: One is not UTF-8.
+            ConfigError: A string is not UTF-8.
         """
         try:
-            return tuple(sorted(value.decode() for value in self._seen))
+            return tuple(sorted(value.decode() for value in self._values))
         except UnicodeDecodeError as error:
             raise ConfigError(not_utf8(self._name, error)) from error
 
 
 def not_utf8(name: str, error: UnicodeDecodeError) -> str:
-    """What to say of a text that cannot be read."""
+    """The message for a text that cannot be decoded."""
     return (
         f"{name!r} of a record is not UTF-8 ({error.object[:20]!r}); leave such records out of the "
-        "dataset, or the feature out by --inputs"
+        "dataset, or leave the feature out of --inputs"
     )

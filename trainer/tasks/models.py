@@ -1,4 +1,4 @@
-"""The model of a task: ours, a branch an input, or the user's own function."""
+"""The model of a task: the built-in one with a branch per input, or the user's own."""
 
 import contextlib
 import importlib
@@ -15,14 +15,14 @@ from trainer.tasks.inputs.numbers import Numbers, encode_together
 from trainer.tasks.task import Task
 
 _HIDDEN_UNITS = 128
-# Groups whose branch hands on what it gets.
+# Groups whose branch has no layers of its own.
 _PLAIN = ("numbers", "category")
 
 ModelFn = Callable[[Task], keras.Model]
 
 
-def branched(task: Task, name: str) -> keras.Model:
-    """A branch an input, merged where there are several, and the head of the target."""
+def branch_model(task: Task, name: str) -> keras.Model:
+    """One branch per input, concatenated if there are several, and the head of the target."""
     inputs = _inputs(task)
     numbers = {name: each for name, each in task.inputs.items() if isinstance(each, Numbers)}
     branches = [
@@ -34,18 +34,18 @@ def branched(task: Task, name: str) -> keras.Model:
     if len(branches) > 1 or next(iter(task.inputs.values())).group in _PLAIN:
         for _ in range(2):
             x = keras.layers.Dense(_HIDDEN_UNITS, activation="relu")(x)
-    return keras.Model(_as_taken(inputs), task.goal.head(x), name=name)
+    return keras.Model(_single_or_dict(inputs), task.goal.head(x), name=name)
 
 
-def from_function(task: Task, model_fn: ModelFn) -> keras.Model:
-    """What the user's function makes of the task, once it is known to suit it.
+def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
+    """The model that the user's function returns for the task, checked.
 
-    Batch normalisation is made to run over the whole global batch. What the function itself
-    raises passes.
+    Batch normalisation is changed to run over the global batch. Errors of the function
+    itself are not caught.
 
     Raises:
-        ConfigError: It makes no model, or one that does not take the task's inputs, yields
-            another number of outputs, or cannot be saved.
+        ConfigError: It does not return a model, or the model does not take the task's inputs,
+            has another number of outputs, or cannot be saved.
     """
     path = f"{model_fn.__module__}:{model_fn.__qualname__}"
     model = model_fn(task)
@@ -56,7 +56,7 @@ def from_function(task: Task, model_fn: ModelFn) -> keras.Model:
     inputs = _inputs(task)
     takes = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in inputs.items())
     try:
-        outputs = model(_as_taken(inputs))
+        outputs = model(_single_or_dict(inputs))
     except Exception as error:  # whatever the user's layers raise
         raise ConfigError(
             f"the model of --model-fn {path} does not take the task's inputs, {takes}: {error}"
@@ -64,50 +64,50 @@ def from_function(task: Task, model_fn: ModelFn) -> keras.Model:
     shape = getattr(outputs, "shape", None)
     if shape != (None, task.num_outputs):
         raise ConfigError(
-            f"the model of --model-fn {path} yields {shape or outputs!r}, and the task needs "
-            f"(None, {task.num_outputs}); end it in keras.layers.Dense(task.num_outputs)"
+            f"the model of --model-fn {path} returns {shape or outputs!r}, but the task needs "
+            f"(None, {task.num_outputs}); end it with keras.layers.Dense(task.num_outputs)"
         )
     try:
         keras.saving.serialize_keras_object(model)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise ConfigError(
             f"the model of --model-fn {path} cannot be saved: {error}; give its own layers a "
-            "get_config, and register them by keras.saving.register_keras_serializable()"
+            "get_config method, and register them with keras.saving.register_keras_serializable()"
         ) from error
     synchronize_batch_normalization(model)
     return model
 
 
 def load(file: str | os.PathLike[str], model_fn: str | None) -> keras.Model:
-    """The model that a run left.
+    """The model of a run.
 
     Args:
         file: A .keras file.
-        model_fn: The function that made it, if not this package, as `find_function` takes it.
+        model_fn: The user's function that made it, as for `find_function`, or None.
 
     Raises:
-        ConfigError: Its layers are not known: the function's module cannot be imported.
+        ConfigError: Its layers are unknown: the function's module cannot be imported.
     """
     if model_fn is not None:
-        with contextlib.suppress(ConfigError):  # needed for layers of the user's own alone
+        with contextlib.suppress(ConfigError):  # only needed for layers of the user's own
             find_function(model_fn)
     try:
         return keras.models.load_model(file, compile=False)
     except (TypeError, ValueError) as error:
-        # Keras tells the whole configuration before and behind what matters.
-        _, _, said = str(error).rpartition("Exception encountered: ")
-        said, _, _ = said.partition(" Full object config: ")
+        # Keras prints the whole configuration before and after the reason.
+        _, _, reason = str(error).rpartition("Exception encountered: ")
+        reason, _, _ = reason.partition(" Full object config: ")
         raise ConfigError(
-            f"{file} cannot be loaded: {said}; run where the module of its layers "
+            f"{file} cannot be loaded: {reason}; run where the module of its layers "
             f"({model_fn or 'keras'}) can be imported"
         ) from error
 
 
 def find_function(path: str) -> ModelFn:
-    """The function that `package.module:function` names; the working directory counts, too.
+    """The function `package.module:function`; the module may be in the working directory.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no such function.
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
@@ -124,10 +124,10 @@ def find_function(path: str) -> ModelFn:
         sys.path.remove(directory)
     function = getattr(module, name, None)
     if not callable(function):
-        found = [each for each, value in vars(module).items() if callable(value)]
+        names = [each for each, value in vars(module).items() if callable(value)]
         raise ConfigError(
             f"--model-fn {path}: {module_name} has no function {name!r}; it has "
-            f"{', '.join(sorted(found)) or 'none'}"
+            f"{', '.join(sorted(names)) or 'none'}"
         )
     return function  # type: ignore[no-any-return]
 
@@ -139,5 +139,5 @@ def _inputs(task: Task) -> dict[str, Any]:
     }
 
 
-def _as_taken(inputs: dict[str, Any]) -> Any:
+def _single_or_dict(inputs: dict[str, Any]) -> Any:
     return inputs if len(inputs) > 1 else next(iter(inputs.values()))

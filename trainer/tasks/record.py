@@ -1,4 +1,4 @@
-"""A task as JSON: what evaluation, and a resumed run, need of one that was trained."""
+"""A task as JSON, for evaluation and resumed runs."""
 
 import dataclasses
 import itertools
@@ -9,17 +9,17 @@ from typing import Any
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature, feature_to_json, features_from_json
 from trainer.tasks.inputs import INPUTS, Settings, input_type
-from trainer.tasks.target_choice import choose_target, described
-from trainer.tasks.targets import TARGETS, Numbers
+from trainer.tasks.target_choice import choose_target, describe
+from trainer.tasks.targets import TARGETS, NumberTarget
 from trainer.tasks.task import Task
 
 
 def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
-    """All of a task, what it has learned of the train split included.
+    """A task as JSON, including its statistics of the train split.
 
     Args:
-        task: To be recorded.
-        features: Of the data that it is trained on; those that it uses are recorded, too.
+        task: The task.
+        features: Of the training data; those that the task uses are included.
     """
     used = [*task.features, *([] if task.sample_weight is None else [task.sample_weight])]
     return {
@@ -35,7 +35,7 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
 
 
 def task_from_json(record: Mapping[str, Any]) -> Task:
-    """The task of which `task_to_json` made `record`."""
+    """The task from the JSON of `task_to_json`."""
     return Task(
         name=record["name"],
         inputs={
@@ -50,11 +50,11 @@ def task_from_json(record: Mapping[str, Any]) -> Task:
 def recorded_features(
     record: Mapping[str, Any], names: Collection[str] | None = None
 ) -> Mapping[str, Feature]:
-    """The features of which `task_to_json` made `record`; none in one of before they were kept.
+    """The features in the JSON of `task_to_json`; none in that of older versions.
 
     Args:
-        record: What `task_to_json` made.
-        names: Of those that are wanted; None for all.
+        record: The JSON of `task_to_json`.
+        names: Of the features to return; None for all.
     """
     features = features_from_json(record.get("features", ()))
     return MappingProxyType(
@@ -71,34 +71,34 @@ def _values(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], settings: Settings) -> None:
-    """Raises ConfigError unless records with `features` are what the task was trained on.
+    """Raises ConfigError unless `features` are those that the task was trained on.
 
     Args:
-        task: That was trained.
+        task: The trained task.
         features: Of another dataset, or the same.
-        settings: With which the task was chosen.
+        settings: Those of the training.
     """
     for each in task.inputs.values():
         if each.name not in features:
-            raise UnknownNameError("feature, as the model takes it,", each.name, features)
+            raise UnknownNameError("feature, which the model needs,", each.name, features)
         feature = features[each.name]
         if input_type(feature) is not type(each) or not each.takes(feature, settings):
-            rate = f", {feature.sample_rate} samples a second" if feature.sample_rate else ""
+            rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
             raise ConfigError(
-                f"{described(feature)} has shape {list(feature.shape)}{rate}, and the model was "
-                f"trained on {each.in_words}; give data of the same features"
+                f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "
+                f"trained on {each.in_words}; give data with the same features"
             )
-    goal = choose_target(features, task.target, isinstance(task.goal, Numbers))
+    goal = choose_target(features, task.target, isinstance(task.goal, NumberTarget))
     if goal != task.goal:
         raise ConfigError(
-            f"the target {described(features[task.target])} is {goal.in_words}, and the model was "
-            f"trained on {task.goal.in_words}; give data of the same features"
+            f"the target {describe(features[task.target])} is {goal.in_words}, but the model was "
+            f"trained on {task.goal.in_words}; give data with the same features"
         )
     if goal.classes and goal.classes != task.classes:
         pairs = enumerate(itertools.zip_longest(goal.classes, task.classes))
-        number, (found, known) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
+        number, (data_class, model_class) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         raise ConfigError(
-            f"the data has {len(goal.classes)} classes and the model {len(task.classes)}, of which "
-            f"number {number} is {found!r} in the data and {known!r} to the model; give data of "
-            "the same classes"
+            f"the data has {len(goal.classes)} classes and the model {len(task.classes)}; "
+            f"number {number} is {data_class!r} in the data and {model_class!r} in the model; give "
+            "data with the same classes"
         )

@@ -1,8 +1,8 @@
 """A small model from sequences of any length to one vector: masked convolutions over time.
 
-Convolutions, not a recurrent layer: they take one pass however long the sequences are, and
-they give equal results on every device. What pads a sequence changes nothing: it is 0 before
-each convolution, and the mean and the maximum over time leave it out.
+Convolutions instead of a recurrent layer, because they run in parallel over time and
+give equal results on every device. Padding does not change results: it is 0 before
+each convolution, and the mean and the maximum over time ignore it.
 """
 
 from typing import Any
@@ -17,29 +17,29 @@ _EMBEDDING = 64
 
 
 def encode(x: Any, mask: Any) -> Any:
-    """A vector of 192 numbers a sequence.
+    """One vector of 192 numbers per sequence.
 
     Args:
         x: [b, time, size].
-        mask: bool [b, time]; False where a step pads.
+        mask: bool [b, time]; False for padding.
     """
-    # One step of padding more: a batch of empty sequences has no step to take a maximum of.
+    # One more step of padding: the maximum over a batch of empty sequences needs a step.
     x = ops.pad(x, [[0, 0], [0, 1], [0, 0]])
-    kept = ops.expand_dims(ops.pad(ops.cast(mask, "float32"), [[0, 0], [0, 1]]), -1)
-    x = keras.layers.Multiply()([x, kept])
+    weights = ops.expand_dims(ops.pad(ops.cast(mask, "float32"), [[0, 0], [0, 1]]), -1)
+    x = keras.layers.Multiply()([x, weights])
     for number in range(_DEPTH):
         y = keras.layers.Conv1D(_WIDTH, _KERNEL, padding="same", use_bias=False)(x)
-        y = keras.layers.LayerNormalization()(y)  # each step by itself: padding has no part in it
+        y = keras.layers.LayerNormalization()(y)  # per step, so padding does not matter
         y = keras.layers.ReLU()(y)
-        y = keras.layers.Multiply()([y, kept])
+        y = keras.layers.Multiply()([y, weights])
         x = keras.layers.Add()([x, y]) if number else y
     x = ops.cast(x, "float32")
-    steps = ops.maximum(ops.sum(kept, axis=1), 1.0)  # [b, 1]; an empty sequence has one of zeros
+    steps = ops.maximum(ops.sum(weights, axis=1), 1.0)  # [b, 1]; an empty sequence has one of zeros
     return keras.layers.Concatenate()([ops.sum(x, axis=1) / steps, ops.max(x, axis=1)])
 
 
 def encode_tokens(tokens: Any, num_tokens: int) -> Any:
-    """A vector a sequence of int64 [b, time], where 0 pads and all are below `num_tokens`."""
+    """One vector per sequence of int64 [b, time]; 0 is padding, all are below `num_tokens`."""
     x = keras.layers.Embedding(num_tokens, _EMBEDDING)(tokens)
     return encode(x, ops.not_equal(tokens, 0))
 

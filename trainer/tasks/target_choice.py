@@ -1,10 +1,10 @@
-"""Which feature is learned, and as what: a class, several, or numbers."""
+"""Chooses the target, and its kind: one class, several, or numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
-from trainer.tasks.targets import ManyClasses, MultiHot, Numbers, OneClass, Target
+from trainer.tasks.targets import ManyClasses, MultiHot, NumberTarget, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
@@ -15,21 +15,21 @@ _STRINGS = ("string", "bytes")
 def choose_target(
     features: Mapping[str, Feature], name: str | None, as_numbers: bool | None
 ) -> Target:
-    """What is learned.
+    """The target.
 
     Args:
         features: The dataset's.
-        name: The feature; None for the only class label, or the one called label, else for
-            what is called label, target or y.
-        as_numbers: Whether numbers are to be learned, as against classes; None to go by the
+        name: Of the feature; None for the only class label, or the one named label, else for
+            the feature named label, target or y.
+        as_numbers: Whether to predict numbers instead of classes; None decides by the
             feature: fractions are numbers, whole numbers and strings are classes.
 
     Raises:
         UnknownNameError: No such feature.
-        ConfigError: It cannot be learned so, or there is none.
+        ConfigError: The feature is unsuitable, or there is none.
     """
     if name is not None and name not in features:
-        raise UnknownNameError("feature to be the target", name, features)
+        raise UnknownNameError("feature for the target", name, features)
     feature = features[name or _usual(features)]
     if as_numbers is None:
         as_numbers = feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
@@ -38,35 +38,35 @@ def choose_target(
         return kind.from_feature(feature)
     if as_numbers:
         raise ConfigError(
-            f"{described(feature)} holds no number to learn; name a number by --target, or "
-            "leave --task regression out"
+            f"{describe(feature)} has no number to predict; name a number by --target, or "
+            "leave out --task regression"
         )
     remedy = (
-        "learn it as a number by --task regression"
+        "predict a number by --task regression"
         if _numbers(feature)
-        else "declare it a class_label, with shape [null] where a record may have several"
+        else "declare it a class_label, with shape [null] if records may have several"
     )
     raise ConfigError(
-        f"{described(feature)} holds no class to learn; {remedy}, or name another by --target"
+        f"{describe(feature)} has no class to predict; {remedy}, or name another by --target"
     )
 
 
-def described(feature: Feature) -> str:
-    """`caption (text)`, with what tells features of one kind apart."""
-    varied = feature.kind in ("scalar", "tensor", "sequence")
-    return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if varied else ''})"
+def describe(feature: Feature) -> str:
+    """`caption (text)`, or with the dtype `age (scalar of int64)`."""
+    has_dtype = feature.kind in ("scalar", "tensor", "sequence")
+    return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if has_dtype else ''})"
 
 
-def shortened(words: Sequence[str]) -> str:
-    """The first of them: `a, b, 7 more`."""
+def shorten(words: Sequence[str]) -> str:
+    """The first words of a list: `a, b, 7 more`."""
     more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
     return ", ".join([*words[:_SHOWN], *more])
 
 
-def _numbers(feature: Feature) -> type[Numbers] | None:
+def _numbers(feature: Feature) -> type[NumberTarget] | None:
     match feature.kind, len(feature.shape):
         case ("class_label", 0) | ("scalar", 0) | ("tensor", 1):
-            return None if feature.dtype in _STRINGS else Numbers
+            return None if feature.dtype in _STRINGS else NumberTarget
     return None
 
 
@@ -88,12 +88,12 @@ def _usual(features: Mapping[str, Feature]) -> str:
     usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
     if usual:
         return usual[0]
-    found = shortened([*map(described, features.values())])
+    names = shorten([*map(describe, features.values())])
     if labels:
-        raise ConfigError(f"the dataset has several class labels: {found}; name one by --target")
+        raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")
     raise ConfigError(
-        f"no task suits the dataset's features: {found}; none is a class_label, or called label, "
-        "target or y; name the one to learn by --target"
+        f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
+        "target or y; name the target by --target"
     )
 
 

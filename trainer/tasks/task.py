@@ -1,4 +1,4 @@
-"""A task: the part of training that depends on what is learned, and from what."""
+"""A task: the part of training that depends on the inputs and the target."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -11,14 +11,14 @@ from trainer.tasks.targets import PerExample, Target
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task:
-    """Inputs, model, loss and metrics of one kind of learning.
+    """The inputs, target, loss and metrics of a training.
 
     Attributes:
         name: In `--task`.
-        inputs: By their names in the model, which takes the only one as it is, several as a
+        inputs: By their names in the model, which takes a single one as a tensor, several as a
             dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` of each.
-        goal: What is learned.
-        sample_weight: The feature that weighs each record's loss in training, or None.
+        goal: The target.
+        sample_weight: The feature that weights each record's loss in training, or None.
     """
 
     name: str
@@ -28,22 +28,22 @@ class Task:
 
     @property
     def target(self) -> str:
-        """The name of the feature that is learned."""
+        """The name of the target feature."""
         return self.goal.name
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class names, in the order of the model's outputs; none where numbers are learned."""
+        """The class names, in the order of the model's outputs; none if the target is numbers."""
         return self.goal.classes
 
     @property
     def num_outputs(self) -> int:
-        """Of the model, which yields float32 [b, num_outputs]."""
+        """Of the model, which returns float32 [b, num_outputs]."""
         return self.goal.num_outputs
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The inputs and the target."""
+        """The names of the inputs and the target."""
         return (*(each.name for each in self.inputs.values()), self.target)
 
     @property
@@ -56,26 +56,26 @@ class Task:
         return self.goal.loss(target, outputs)
 
     def host_step(self) -> Callable[..., tuple[Any, ...]]:
-        """The function that batches go through in the input pipeline, on the CPU.
+        """The function that prepares batches in the input pipeline, on the CPU.
 
-        It takes (inputs, target), or (inputs, target, weight), as `Dataset.batches` yields
-        them, and fails on a batch that cannot be learned from.
+        It takes (inputs, target), or (inputs, target, weight), from `Dataset.batches`,
+        and fails on a batch with unsuitable values.
         """
         steps = {name: each.host_step() for name, each in self.inputs.items()}
-        checked = self.goal.host_step()
+        target_step = self.goal.host_step()
 
         def step(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
             weight = [positive(self.sample_weight, each) for each in weights]
             if len(steps) == 1:
                 (only,) = steps.values()
-                return only(inputs), checked(target), *weight
-            done = {name: step(inputs[self.inputs[name].name]) for name, step in steps.items()}
-            return done, checked(target), *weight
+                return only(inputs), target_step(target), *weight
+            prepared = {name: step(inputs[self.inputs[name].name]) for name, step in steps.items()}
+            return prepared, target_step(target), *weight
 
         return step
 
     def prepare(self, inputs: Any) -> Any:
-        """Runs on the device: turns what the pipeline yields into what the model takes."""
+        """Turns batches of the pipeline into inputs of the model; runs on the device."""
         if len(self.inputs) == 1:
             (only,) = self.inputs.values()
             return only.prepare(inputs)

@@ -175,5 +175,5 @@ def test_the_key_of_the_usual_writers_is_found(tmp_path):
 def test_what_is_no_sound_is_an_error(tmp_path, data):
     dataset = _opened(tmp_path / "a", [data])
 
-    with pytest.raises(trainer.TrainerError, match="'audio' of a record is no sound"):
+    with pytest.raises(trainer.TrainerError, match="'audio' of a record is not audio"):
         list(dataset.numpy())

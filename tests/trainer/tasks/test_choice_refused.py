@@ -51,7 +51,7 @@ from trainer.tasks import Settings
             {"city": "text", "job": "text", "age": "float", "label": "label"},
             {},
             ConfigError,
-            "by --inputs, or .* numbers alone by --task tabular_classification",
+            "by --inputs, or .* only from numbers by --task tabular_classification",
             id="a table with words",
         ),
         pytest.param(
@@ -72,7 +72,7 @@ from trainer.tasks import Settings
             {"image": "image", "a": "float", "label": "label"},
             {"name": "audio_classification", "inputs": ["image", "a"]},
             ConfigError,
-            "kind 'audio', and there is none among the inputs image, a",
+            "kind 'audio', but there is none among the inputs image, a",
             id="inputs without sound",
         ),
         pytest.param(
@@ -93,7 +93,7 @@ from trainer.tasks import Settings
             {"a": "float", "y": "float"},
             {"name": "tabular_classification"},
             ConfigError,
-            "y .scalar of float32. holds no class.*--task regression",
+            "y .scalar of float32. has no class.*--task regression",
             id="a fraction is no class",
         ),
         pytest.param(
@@ -107,7 +107,7 @@ from trainer.tasks import Settings
             {"a": "float", "t": "text"},
             {"target": "t", "name": "regression"},
             ConfigError,
-            "holds no number to learn",
+            "has no number to predict",
             id="a text is no number",
         ),
         pytest.param(
@@ -128,21 +128,21 @@ from trainer.tasks import Settings
             {"a": "float", "label": "label"},
             {"inputs": ["a", "a"]},
             ConfigError,
-            "there twice",
+            "named twice",
             id="an input twice",
         ),
         pytest.param(
             {"a": "float", "b": "blob", "label": "label"},
             {"inputs": ["b"]},
             ConfigError,
-            "no model takes b",
+            "models cannot take b",
             id="bytes as input",
         ),
         pytest.param(
             {"a/b": "float", "a b": "float", "label": "label"},
             {},
             ConfigError,
-            "both 'a_b' to Keras",
+            "both named 'a_b' in Keras",
             id="names too much alike",
         ),
         pytest.param(
@@ -157,7 +157,7 @@ from trainer.tasks import Settings
             {"sample_weight": "w"},
             ConfigError,
             r"w \(sequence of float32\) .* missing in some records, or of other lengths; write one"
-            " number in each$",
+            " number per record$",
             id="a sequence as weight",
         ),
         pytest.param(
@@ -185,14 +185,14 @@ from trainer.tasks import Settings
             {"a": "vector", "grid": "image", "label": "label"},
             {"inputs": ["a"], "sample_weight": "grid"},
             ConfigError,
-            "it is no number",
+            "it is not a number",
             id="an image as weight",
         ),
         pytest.param(
             {"a": "float", "label": "label"},
             {"sample_weight": "w"},
             UnknownNameError,
-            "no number a record, for --sample-weight, 'w'; there is: a",
+            "no number per record, for --sample-weight, 'w'; there is: a",
             id="no such weight",
         ),
         pytest.param(
@@ -206,7 +206,7 @@ from trainer.tasks import Settings
             {"a": "float", "label": "label"},
             {"settings": Settings(image_model="MobileNetV2")},
             ConfigError,
-            "--model MobileNetV2 .* is for images",
+            "--model MobileNetV2 .* needs an image",
             id="a model for images",
         ),
     ],

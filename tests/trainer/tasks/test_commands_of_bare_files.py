@@ -105,7 +105,7 @@ def test_an_earlier_run_that_has_not_recorded_its_features(
     code, _, err = command("evaluate", "test.tfrecord")
 
     assert code == 2
-    assert "trained on a sequence of int64, of any length; give data of the same" in err
+    assert "trained on a sequence of int64, of any length; give data with the same" in err
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_records_of_another_kind_are_refused(
 
     assert code == 2
     assert message in err
-    assert "That is what the model was trained on: give data of the same features" in err
+    assert "The model was trained on these features: give data with the same ones" in err
 
 
 DECLARED = {
@@ -230,7 +230,7 @@ def test_a_weight_that_some_records_lack(command, tmp_path, write_records):
     code, _, err = command("train", "a.tfrecord", "--sample-weight", "weight")
 
     assert code == 2
-    assert "weight (sequence of float32) is not one number a record" in err
+    assert "weight (sequence of float32) is not one number per record" in err
     assert json.dumps({"weight": WEIGHT}) in err
 
 

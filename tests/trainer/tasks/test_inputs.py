@@ -13,7 +13,7 @@ from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio, log_mel
 from trainer.tasks.inputs.category import Category
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Numbers, encode_together, in_own_unit, standardized
+from trainer.tasks.inputs.numbers import Numbers, encode_together, restore_unit, standardize
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
@@ -105,7 +105,7 @@ def test_what_models_take(each, values, expected):
         assert wanted in (None, size)
 
 
-def learned(each, *batches):
+def with_statistics(each, *batches):
     learner = each.learner()
     for batch in batches:
         learner.statistic.add(batch)
@@ -125,7 +125,7 @@ def numbered(each, strings):
     ],
 )
 def test_words_of_texts(length, expected):
-    words = learned(Words(name="x", is_text=True, length=length), TEXTS[:1], TEXTS[1:])
+    words = with_statistics(Words(name="x", is_text=True, length=length), TEXTS[:1], TEXTS[1:])
 
     assert set(words.vocabulary[:2]) == {"the", "sat"}
     assert set(words.vocabulary[2:]) == {"cat", "dog"}
@@ -137,7 +137,9 @@ def test_words_of_texts(length, expected):
 
 
 def test_strings_of_sequences_are_taken_as_they_are():
-    words = learned(Words(name="x", is_text=False), np.array([b"New York", b"b", b"b"], object))
+    words = with_statistics(
+        Words(name="x", is_text=False), np.array([b"New York", b"b", b"b"], object)
+    )
 
     assert words.vocabulary == ("b", "New York")
     assert numbered(words, [["New York", "new york", ""]]) == [[3, 1, 0]]
@@ -145,12 +147,12 @@ def test_strings_of_sequences_are_taken_as_they_are():
 
 def test_texts_without_a_word_are_an_error():
     with pytest.raises(ConfigError, match="'x' has no word"):
-        learned(Words(name="x", is_text=True), np.array([b"", b"..."], object))
+        with_statistics(Words(name="x", is_text=True), np.array([b"", b"..."], object))
 
 
 def test_texts_that_are_not_utf8_are_an_error():
     with pytest.raises(ConfigError, match=r"'x' of a record is not UTF-8 \(b'\\xff"):
-        learned(Words(name="x", is_text=True), np.array([b"\xff\xfe word"], object))
+        with_statistics(Words(name="x", is_text=True), np.array([b"\xff\xfe word"], object))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_how_loud_a_sound_is_changes_nothing():
 def test_numbers_stay_apart_in_bfloat16():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        x = standardized(np.array([[2020.0], [2023.0]]), [2020.0], [4.0])
+        x = standardize(np.array([[2020.0], [2023.0]]), [2020.0], [4.0])
     finally:
         keras.config.set_dtype_policy("float32")
 
@@ -236,32 +238,34 @@ def test_numbers_of_several_columns_stay_apart_in_bfloat16():
     np.testing.assert_array_equal(x, [[-1, 0], [1, 1]])
 
 
-def test_the_mean_stands_for_what_is_missing_and_the_model_is_told():
+def test_missing_numbers_become_the_mean_and_are_marked():
     nan = np.nan
-    vector = learned(Numbers(name="v", size=2), np.array([[1, nan], [3, nan]]), np.array([[5, 7]]))
-    age = learned(Numbers(name="age", size=1), np.array([20, 40]))
+    vector = with_statistics(
+        Numbers(name="v", size=2), np.array([[1, nan], [3, nan]]), np.array([[5, 7]])
+    )
+    age = with_statistics(Numbers(name="age", size=1), np.array([20, 40]))
 
     x = encoded([vector, age], [[nan, 7], [3, nan]], [[30], [nan]])
 
     assert vector.missing == (0, 2)
     assert (vector.mean, vector.variance) == ((3, 7), (8 / 3, 1))
-    (said,) = vector.remarks(own_model=False)
-    assert said.startswith("v is missing (NaN) in 2 records or less, where the mean stands for it")
-    (said,) = vector.remarks(own_model=True)
-    assert said.endswith("which the model of --model-fn has to make something of")
+    (remark,) = vector.remarks(own_model=False)
+    assert remark.startswith("v is missing (NaN) in 2 records or fewer, where the mean replaces it")
+    (remark,) = vector.remarks(own_model=True)
+    assert remark.endswith("which the model of --model-fn has to handle")
     # Both columns of v, age, and whether the second of v is missing, which is known to occur.
     np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
     assert [*age.remarks(own_model=False)] == []
 
 
-def test_numbers_that_float32_cannot_tell_apart_are_said():
+def test_numbers_that_float32_cannot_distinguish_give_a_remark():
     second = np.array([1_700_000_000, 1_700_000_020])
 
-    (said,) = learned(Numbers(name="time", size=1), second).remarks(own_model=False)
+    (remark,) = with_statistics(Numbers(name="time", size=1), second).remarks(own_model=False)
 
-    assert "time holds numbers so large and so alike that float32 cannot" in said
+    assert "time holds large numbers so close together that float32 cannot" in remark
     for fine in (second - 1_700_000_000, second[:1], np.array([2020.0, 2023.0])):
-        assert [*learned(Numbers(name="x", size=1), fine).remarks(own_model=False)] == []
+        assert [*with_statistics(Numbers(name="x", size=1), fine).remarks(own_model=False)] == []
 
 
 @pytest.mark.parametrize(
@@ -304,15 +308,15 @@ def test_ids_that_training_did_not_know():
 def test_numbers_of_any_size_become_small_and_large_again(unit):
     values = np.array([[1 * unit], [3 * unit]], "float32")
 
-    small = standardized(values, [2 * unit], [unit**2])
+    small = standardize(values, [2 * unit], [unit**2])
 
     np.testing.assert_allclose(small, [[-1], [1]], rtol=1e-5)
-    np.testing.assert_allclose(in_own_unit(small, [2 * unit], [unit**2]), values, rtol=1e-5)
+    np.testing.assert_allclose(restore_unit(small, [2 * unit], [unit**2]), values, rtol=1e-5)
 
 
 def test_what_float32_cannot_tell_apart_stays_small():
     nanoseconds = 1_700_000_000_000_000_000 + np.array([[0.0], [1e6]])
 
-    x = standardized(nanoseconds.astype("float32"), [nanoseconds.mean()], [nanoseconds.var()])
+    x = standardize(nanoseconds.astype("float32"), [nanoseconds.mean()], [nanoseconds.var()])
 
     assert np.abs(x).max() <= 1

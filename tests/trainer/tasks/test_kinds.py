@@ -17,7 +17,7 @@ from trainer.optimizers import create_optimizer
 from trainer.progress import Progress
 from trainer.run_directory import RunDirectory
 from trainer.tasks import Settings, choose_task, models
-from trainer.tasks.reading import evaluation_batches, learned, training_batches
+from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (
     check_same_records,
     recorded_features,
@@ -55,7 +55,7 @@ def task_of(dataset_of):
                 sample_weight="weight",
                 settings=SETTINGS,
             )
-            tasks[kind] = learned(task, dataset, "train", lambda line: None)
+            tasks[kind] = with_statistics(task, dataset, "train", lambda line: None)
         return tasks[kind]
 
     return get
@@ -65,7 +65,7 @@ def task_of(dataset_of):
 def make_kind_plan(dataset_of, task_of):
     """A function (kind, strategy) to a Plan of 6 steps an epoch that is the same each time."""
 
-    def make(kind, strategy, model=lambda task: models.branched(task, "small")):
+    def make(kind, strategy, model=lambda task: models.branch_model(task, "small")):
         dataset, task = dataset_of(kind), task_of(kind)
         keras.utils.set_random_seed(3)
         with strategy.scope():
@@ -198,7 +198,7 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
             return x
 
     def model(task):
-        built = models.branched(task, "small")
+        built = models.branch_model(task, "small")
         return keras.Model(built.inputs[0], Counted()(built.outputs[0]))
 
     plan = make_kind_plan("audio", two_replicas, model)
@@ -217,9 +217,12 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
 @pytest.mark.parametrize(
     ("kind", "declared", "message"),
     [
-        pytest.param("audio", {"audio": None}, "feature, as the model takes it", id="missing"),
+        pytest.param("audio", {"audio": None}, "feature, which the model needs", id="missing"),
         pytest.param(
-            "audio", {"audio": {"sample_rate": 16000}}, "trained on sound of 8000", id="sample rate"
+            "audio",
+            {"audio": {"sample_rate": 16000}},
+            "trained on audio with 8000",
+            id="sample rate",
         ),
         pytest.param("audio", {"audio": {"kind": "bytes"}}, "audio .bytes.", id="kind"),
         pytest.param("table", {"vector": {"shape": [4]}}, r"shape \[4\]", id="size"),
@@ -253,7 +256,7 @@ def test_what_nobody_said_of_other_records_may_be_so(task_of):
             "names",
             "target",
             {"kind": "scalar", "dtype": "int64"},
-            "one class a record, by number, and .* trained on one class a record, by name",
+            "one class per record, by number, but .* trained on one class per record, by name",
             id="classes",
         ),
     ],

@@ -68,7 +68,7 @@ def test_moments_of_what_is_not_missing(size):
     rows = np.random.default_rng(1).normal(50, 3, [100, 4])
     rows[::3, 1] = np.nan
     rows[:60, 2] = np.nan
-    moments = Moments("x", 4, may_lack=True)
+    moments = Moments("x", 4, allow_missing=True)
 
     for start in range(0, 100, size):
         moments.add(rows[start : start + size])
@@ -81,7 +81,7 @@ def test_moments_of_what_is_not_missing(size):
 @pytest.mark.parametrize("bad", [np.inf, -1e39])
 def test_infinity_is_not_missing(bad):
     with pytest.raises(ConfigError, match=rf"'age' is {re.escape(str(bad))}, .* or name another"):
-        Moments("age", 1, may_lack=True, remedy="name another").add(np.array([np.nan, bad]))
+        Moments("age", 1, allow_missing=True, remedy="name another").add(np.array([np.nan, bad]))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_infinity_is_not_missing(bad):
     ],
 )
 def test_what_is_never_there_is_no_input(rows, said):
-    moments = Moments("x", len(rows[0]), may_lack=True)
+    moments = Moments("x", len(rows[0]), allow_missing=True)
     moments.add(np.array(rows))
 
     with pytest.raises(ConfigError, match=re.escape(said)):
@@ -106,7 +106,7 @@ def test_what_is_never_there_is_no_input(rows, said):
         pytest.param([], 0, -1, id="none at all"),
         pytest.param([[-1, 0]], -1, 0, id="-1 says that there is none"),
         pytest.param([[-1, 0]], 0, "'id' is -1, .* as float32", id="negative"),
-        pytest.param([[9], [10]], 0, "'id' is 10, beyond the limit of 10; do better", id="limit"),
+        pytest.param([[9], [10]], 0, "'id' is 10, but must be less than 10; do better", id="limit"),
     ],
 )
 def test_largest(batches, least, expected):

@@ -102,7 +102,7 @@ def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
     task, _ = choose_task("auto", features, settings=Settings(image_size=(32, 48)))
 
-    model = models.branched(task, "small")
+    model = models.branch_model(task, "small")
 
     assert model.name == "small"
     assert model.input_shape == (None, 32, 48, 3)
@@ -115,7 +115,7 @@ def test_one_image_goes_straight_to_the_classes():
 
 
 def test_numbers_have_hidden_layers(numbers):
-    model = models.branched(numbers, "small")
+    model = models.branch_model(numbers, "small")
 
     assert {name: each.shape for name, each in model.input.items()} == {
         "a": (None, 1),
@@ -132,7 +132,7 @@ def test_a_model_of_keras_applications_is_a_branch():
         settings=Settings(image_size=(32, 32), image_model="MobileNet"),
     )
 
-    model = models.branched(task, "mobilenet")
+    model = models.branch_model(task, "mobilenet")
 
     assert "mobilenet" in str([layer.name for layer in model.layers])
     outputs = model({"image": np.zeros([2, 32, 32, 3]), "sex": np.array([[1], [0]])})
@@ -145,7 +145,7 @@ def test_a_model_of_keras_applications_is_a_branch():
 
 
 def test_a_function_of_the_users_makes_the_model(own_module, numbers):
-    model = models.from_function(numbers, models.find_function("own:good"))
+    model = models.model_from_function(numbers, models.find_function("own:good"))
 
     assert model.output_shape == (None, 3)
     assert model.layers[-1].name == "label"
@@ -160,7 +160,7 @@ def test_a_function_of_the_users_makes_the_model(own_module, numbers):
     ("path", "message"),
     [
         pytest.param("own:wrong_inputs", r"does not take the task's inputs, a float32", id="in"),
-        pytest.param("own:wrong_outputs", r"\(None, 4\), and the task needs \(None, 3\)", id="out"),
+        pytest.param("own:wrong_outputs", r"\(None, 4\), but the task needs \(None, 3\)", id="out"),
         pytest.param("own:no_model", "returned int; return a keras.Model", id="no model"),
         pytest.param("own:unsaved", "own:unsaved cannot be saved", id="cannot be saved"),
         pytest.param("own:god", "no function 'god'; it has .*good", id="no such function"),
@@ -171,16 +171,16 @@ def test_a_function_of_the_users_makes_the_model(own_module, numbers):
 )
 def test_functions_that_do_not_suit(own_module, numbers, path, message):
     with pytest.raises(ConfigError, match=message):
-        models.from_function(numbers, models.find_function(path))
+        models.model_from_function(numbers, models.find_function(path))
 
 
 def test_what_a_function_itself_raises_passes(own_module, numbers):
     with pytest.raises(RuntimeError, match="mine"):
-        models.from_function(numbers, models.find_function("own:failing"))
+        models.model_from_function(numbers, models.find_function("own:failing"))
 
 
 def test_a_model_with_layers_of_the_users_is_loaded(own_module, numbers):
-    model = models.from_function(numbers, models.find_function("own:good"))
+    model = models.model_from_function(numbers, models.find_function("own:good"))
     model.save(own_module / "model.keras")
     keras.saving.get_custom_objects().clear()
     sys.modules.pop("own")
@@ -192,7 +192,7 @@ def test_a_model_with_layers_of_the_users_is_loaded(own_module, numbers):
 
 
 def test_a_model_whose_layers_nobody_knows_is_an_error(own_module, numbers):
-    model = models.from_function(numbers, models.find_function("own:good"))
+    model = models.model_from_function(numbers, models.find_function("own:good"))
     model.save(own_module / "model.keras")
     keras.saving.get_custom_objects().clear()
     sys.modules.pop("own")

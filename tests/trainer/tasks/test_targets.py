@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.targets import ManyClasses, MultiHot, Numbers, OneClass
+from trainer.tasks.targets import ManyClasses, MultiHot, NumberTarget, OneClass
 
 LABEL = OneClass(name="label", classes=("a", "b"))
 NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
 TAGS = ManyClasses(name="tags", classes=("a", "b", "c"))
 HOT = MultiHot(name="hot", classes=("0", "1", "2"))
-PRICE = Numbers(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.0))
+PRICE = NumberTarget(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.0))
 
 
 def in_pipeline(target, values):
@@ -28,7 +28,7 @@ def in_pipeline(target, values):
         pytest.param(TAGS, np.zeros([2, 0], np.int64), [[0, 0, 0]] * 2, id="none at all"),
         pytest.param(HOT, [[0, 1, 1], [0, 0, 0]], [[0, 1, 1], [0, 0, 0]], id="0 or 1 for each"),
         pytest.param(HOT, [[0.0, 1.0, 0.0]], [[0, 1, 0]], id="0.0 or 1.0 for each"),
-        pytest.param(Numbers(name="x"), [3, 4], [[3], [4]], id="scalars"),
+        pytest.param(NumberTarget(name="x"), [3, 4], [[3], [4]], id="scalars"),
         pytest.param(PRICE, [[3.0, 4.0]], [[3, 4]], id="vectors"),
     ],
 )
@@ -55,7 +55,7 @@ def test_what_is_learned(target, stored, expected):
 def test_targets_that_cannot_be_learned_are_an_error(target, stored, said, wrong):
     dtype = {NAME: tf.string, PRICE: tf.float32}.get(target, tf.int64)
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{said}.*There is:\] \[{wrong}\]"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{said}.*Found:\] \[{wrong}\]"):
         in_pipeline(target, tf.constant(stored, dtype))
 
 

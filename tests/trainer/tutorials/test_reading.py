@@ -106,7 +106,7 @@ def test_a_longer_sequence_is_an_error_where_nobody_asked_to_cut_it(
 
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"sequence of a record is longer than the 6 that pad.*truncate=True.*\[7\]",
+        match=r"sequence of a record is longer than 6, the limit of pad.*truncate=True.*\[7\]",
     ):
         list(dataset.batches(pad={"sequence": 6}))
 
@@ -115,7 +115,7 @@ def test_a_raw_square_is_said_to_be_a_guess(tmp_path, caplog, tutorials, write_t
     dataset = trainer.open(write_tutorial(tmp_path, tutorials["7 raw array"]))
 
     (note,) = dataset.notes
-    assert "image: 16,384 raw bytes a record are taken for float32 [64, 64]" in note
+    assert "image: 16,384 raw bytes per record are assumed to be float32 [64, 64]" in note
     assert [(each.name, each.levelname, each.message) for each in caplog.records] == [
         ("trainer", "WARNING", note)
     ]

@@ -1,4 +1,4 @@
-"""The kinds of inputs, and which kind a feature is."""
+"""The kinds of inputs, and the kind for each feature."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,14 +15,14 @@ from trainer.tasks.inputs.words import Words
 
 __all__ = ["INPUTS", "Input", "Settings", "input_type"]
 
-# A new kind of input is a new line here, and in `input_type`.
+# A new kind of input needs a line here, and in `input_type`.
 INPUTS: Mapping[str, type[Input]] = MappingProxyType(
     {each.kind: each for each in (Array, Audio, Category, Ids, Image, Numbers, Series, Words)}
 )
 
 
 def input_type(feature: Feature) -> type[Input] | None:
-    """The kind of input that a feature is; None where models cannot take it."""
+    """The kind of input for a feature; None if models cannot take it."""
     is_text = feature.dtype in ("string", "bytes")
     match feature.kind, len(feature.shape):
         case "image", _:

@@ -1,4 +1,4 @@
-"""Arrays of two or three axes, taken as images of any numbers."""
+"""Arrays with two or three axes, treated as images of any numbers."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.tasks import image_models
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.inputs.numbers import standardized
+from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.learners import Learner, Moments
 
 
@@ -20,7 +20,7 @@ class Array(Input):
 
     Attributes:
         name: The feature's.
-        sizes: (height, width, channels); one channel where the tensor has two axes.
+        sizes: (height, width, channels); one channel if the tensor has two axes.
         mean: By channel, over the train split.
         variance: By channel.
     """
@@ -29,8 +29,8 @@ class Array(Input):
 
     name: str
     sizes: tuple[int, ...]
-    mean: tuple[float, ...] = learned()
-    variance: tuple[float, ...] = learned()
+    mean: tuple[float, ...] = statistic_field()
+    variance: tuple[float, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -59,4 +59,4 @@ class Array(Input):
         return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])
 
     def encode(self, x: Any) -> Any:
-        return image_models.convolutions(standardized(x, self.mean, self.variance))
+        return image_models.convolutions(standardize(x, self.mean, self.variance))

@@ -1,4 +1,4 @@
-"""Sound: log-mel spectra of short frames."""
+"""Audio: log-mel spectra of short frames."""
 
 import dataclasses
 from typing import Any, ClassVar, Self
@@ -15,20 +15,20 @@ DEFAULT_SAMPLE_RATE = 16_000
 
 _FRAME_S, _STEP_S = 0.025, 0.010
 _MEL_BANDS = 40
-# Added to the power of a band: keeps the logarithm of near silence from deciding.
+# Added to the power of a band, so that near silence does not dominate the logarithm.
 _FLOOR = 1e-3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Audio(Input):
-    """A sound; models take float32 [samples] in -1..1, channels averaged.
+    """Audio; models take float32 [samples] in -1..1, channels averaged.
 
-    Zeros at the end are taken for padding.
+    Zeros at the end count as padding.
 
     Attributes:
         name: The feature's.
-        sample_rate: Samples a second.
-        length: Samples a record; None for any number.
+        sample_rate: Samples per second.
+        length: Samples per record; None for any number.
     """
 
     kind: ClassVar[str] = "audio"
@@ -47,7 +47,7 @@ class Audio(Input):
 
     @property
     def in_words(self) -> str:
-        return f"sound of {self.sample_rate} samples a second"
+        return f"audio with {self.sample_rate} samples per second"
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -62,7 +62,7 @@ class Audio(Input):
         return self.length
 
     def takes(self, feature: Feature, settings: Settings) -> bool:
-        return feature.sample_rate in (0, self.sample_rate)  # 0: nobody said
+        return feature.sample_rate in (0, self.sample_rate)  # 0: unknown
 
     def prepare(self, values: Any) -> Any:
         return tf.squeeze(values, axis=-1)
@@ -72,20 +72,20 @@ class Audio(Input):
 
 
 def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
-    """The logarithms of 40 mel bands each 10 ms, less their mean over the sound, and a mask.
+    """The logarithms of 40 mel bands every 10 ms, minus their mean over time, and a mask.
 
-    The mean takes with it how loud a sound is and what its microphone colours.
+    Subtracting the mean removes loudness and the microphone's colouring.
 
     Args:
         samples: float32 [b, samples].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
 
     Returns:
         float32 [b, frames, 40], and bool [b, frames]: False where all samples are 0.
     """
     frame = round(_FRAME_S * sample_rate)
     fft_length = 1 << (frame - 1).bit_length()
-    # A frame of zeros more: the first and last are mirrored, which takes more than half a frame.
+    # One more frame of zeros: the ends are mirrored, which needs more than half a frame.
     padded = ops.pad(samples, [[0, 0], [0, fft_length]])
     power = keras.layers.MelSpectrogram(
         fft_length=fft_length,
@@ -93,12 +93,12 @@ def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
         sequence_stride=round(_STEP_S * sample_rate),
         sampling_rate=sample_rate,
         num_mel_bins=_MEL_BANDS,
-        power_to_db=False,  # its decibels depend on the loudest sound of the batch
+        power_to_db=False,  # its decibels depend on the loudest record of the batch
         dtype="float32",
     )(padded)  # [b, bands, frames]
     power = ops.transpose(power, [0, 2, 1])
     mask = ops.any(ops.greater(power, 0.0), axis=-1)
-    kept = ops.expand_dims(ops.cast(mask, "float32"), -1)
+    weights = ops.expand_dims(ops.cast(mask, "float32"), -1)
     bands = ops.log(power + _FLOOR)
-    frames = ops.maximum(ops.sum(kept, axis=1, keepdims=True), 1.0)
-    return bands - ops.sum(bands * kept, axis=1, keepdims=True) / frames, mask
+    frames = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
+    return bands - ops.sum(bands * weights, axis=1, keepdims=True) / frames, mask

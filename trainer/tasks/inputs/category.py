@@ -1,4 +1,4 @@
-"""A class that is known of a record, as against the one to learn."""
+"""A class label as an input."""
 
 import dataclasses
 from typing import Any, ClassVar, Self
@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from trainer.features import Feature
-from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import MAX_CLASSES, Largest, Learner
 
 _EMBEDDING = 16
@@ -21,13 +21,13 @@ class Category(Input):
 
     Attributes:
         name: The feature's.
-        num_classes: As the schema states them, else as the train split has them.
+        num_classes: From the schema, else from the train split.
     """
 
     kind: ClassVar[str] = "category"
 
     name: str
-    num_classes: int = learned(0)
+    num_classes: int = statistic_field(0)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:

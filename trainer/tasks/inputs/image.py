@@ -16,9 +16,9 @@ class Image(Input):
 
     Attributes:
         name: The feature's.
-        height: Pixels that images are stretched to.
-        width: The same.
-        channels: 3, unless the schema has others.
+        height: Pixels to which images are stretched.
+        width: Likewise.
+        channels: 3, unless the schema declares others.
         model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
     """
@@ -46,7 +46,7 @@ class Image(Input):
 
     @property
     def in_words(self) -> str:
-        return f"images of {self.channels} channel(s)"
+        return f"images with {self.channels} channel(s)"
 
     @property
     def shape(self) -> tuple[int | None, ...]:

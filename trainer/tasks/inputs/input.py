@@ -1,4 +1,4 @@
-"""What an input is: how one feature of a record gets into a model."""
+"""The interface of inputs: how one feature of a record gets into a model."""
 
 import abc
 import dataclasses
@@ -11,14 +11,14 @@ from trainer.tasks.learners import Learner
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user asks of inputs.
+    """The user's settings of inputs.
 
     Attributes:
-        image_size: (height, width) in pixels that images are stretched to.
+        image_size: (height, width) in pixels to which images are stretched.
         image_model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
-        lengths: By feature name: ids, numbers, words or audio samples that records are
-            padded to, or cut after; without one they are padded to the batch's longest.
+        lengths: By feature name: the ids, numbers, words or audio samples to which records are
+            padded or cut; others are padded to the longest record in the batch.
     """
 
     image_size: tuple[int, int] = (128, 128)
@@ -28,10 +28,10 @@ class Settings:
 
 
 class Input(abc.ABC):
-    """One feature on its way: read, learned about, made ready, encoded as a vector.
+    """One feature as an input: its statistics, preparation, and encoding as a vector.
 
-    Subclasses are dataclasses. What is learned of the train split has no part in comparing
-    them: equal ones take the same records.
+    Subclasses are dataclasses. Statistics of the train split are not compared: equal inputs
+    take the same records.
 
     Attributes:
         kind: In task.json.
@@ -46,22 +46,22 @@ class Input(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
-        """The input that `feature` is, with nothing learned yet."""
+        """The input for `feature`, without statistics."""
 
     @property
     @abc.abstractmethod
     def in_words(self) -> str:
-        """What it is, without what was learned: "an array of 8 x 8 x 1"."""
+        """For messages: "an array of 8 x 8 x 1"."""
 
     @property
     def group(self) -> str:
-        """What it is to the choice of a task."""
+        """The kind of input in the choice of a task."""
         return self.kind
 
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int | None, ...]:
-        """Of one record in the model's input, as `keras.Input` takes it; None varies."""
+        """Of one record in the model's input, as for `keras.Input`; None varies."""
 
     @property
     def dtype(self) -> str:
@@ -70,49 +70,49 @@ class Input(abc.ABC):
 
     @property
     def varies(self) -> bool:
-        """Whether the length of records differs, unless they are padded or cut."""
+        """Whether records differ in length, unless they are padded or cut."""
         return False
 
     @property
     def pad_to(self) -> int | None:
-        """The length that records are read with: padded, or cut; None for the batch's longest."""
+        """The length to which records are padded or cut; None for the longest in the batch."""
         return None
 
     @property
     def padding(self) -> int | str | None:
-        """What fills up shorter records; None where nothing is, or 0 is usual."""
+        """The padding value of shorter records; None for the default of the kind."""
         return None
 
     def learner(self) -> Learner[Self] | None:
-        """What looks at the train split before training; None where nothing is to learn."""
+        """Computes the statistics of the train split; None if none are needed."""
         return None
 
     def remarks(self, *, own_model: bool) -> Iterable[str]:
-        """What the user should know of what was learned.
+        """Messages about the statistics.
 
         Args:
-            own_model: Whether the model is the user's own function's.
+            own_model: Whether the model is the user's own.
         """
         del own_model
         return ()
 
     def host_step(self) -> Callable[[Any], Any]:
-        """The function that batches go through in the input pipeline, on the CPU."""
+        """The function that prepares batches in the input pipeline, on the CPU."""
         return lambda values: values
 
     def takes(self, feature: Feature, settings: Settings) -> bool:
-        """Whether records with `feature` are what this was trained on."""
+        """Whether a model trained on this input takes records with `feature`."""
         return self.from_feature(feature, settings) == self
 
     @abc.abstractmethod
     def prepare(self, values: Any) -> Any:
-        """Runs on the device: from what the pipeline yields to the model's input."""
+        """From a batch of the pipeline to the model's input; runs on the device."""
 
     @abc.abstractmethod
     def encode(self, x: Any) -> Any:
-        """From the model's input, a Keras tensor, to a vector a record: [b, units]."""
+        """From the model's input, a Keras tensor, to one vector per record: [b, units]."""
 
 
-def learned(default: Any = ()) -> Any:
-    """A dataclass's field that is learned of the train split."""
+def statistic_field(default: Any = ()) -> Any:
+    """A dataclass field that is computed from the train split."""
     return dataclasses.field(default=default, compare=False)

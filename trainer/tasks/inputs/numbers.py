@@ -1,7 +1,7 @@
-"""Numbers: scalars and vectors, each column brought to mean 0 and variance 1.
+"""Numbers: scalars and vectors, each column standardized to mean 0 and variance 1.
 
-A number that is missing (NaN) becomes the mean; where the train split misses some, a column of
-0 and 1 beside tells the model of which records.
+A missing number (NaN) becomes the mean; if numbers are missing in the train split, an additional
+column of 0 and 1 marks the records without them.
 """
 
 import dataclasses
@@ -14,34 +14,34 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import EPSILON, Learner, Moments
 
-# The least that a column is divided by: the inverse must be a number of float32.
+# The smallest divisor of a column: its inverse must be finite in float32.
 _LEAST = 2.0**-120
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers(Input):
-    """A scalar, or a tensor of one axis; models take float32 [size].
+    """A scalar, or a tensor with one axis; models take float32 [size].
 
     Attributes:
         name: The feature's.
-        size: Numbers a record; 1 for a scalar.
+        size: Numbers per record; 1 for a scalar.
         mean: By column, over the train split.
         variance: By column.
         missing: Records of the train split without the number, by column.
-        is_blurred: Whether float32 cannot tell the numbers of a column apart.
+        is_blurred: Whether float32 cannot distinguish the numbers of a column.
     """
 
     kind: ClassVar[str] = "numbers"
 
     name: str
     size: int
-    mean: tuple[float, ...] = learned()
-    variance: tuple[float, ...] = learned()
-    missing: tuple[int, ...] = learned()
-    is_blurred: bool = learned(False)
+    mean: tuple[float, ...] = statistic_field()
+    variance: tuple[float, ...] = statistic_field()
+    missing: tuple[int, ...] = statistic_field()
+    is_blurred: bool = statistic_field(False)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -49,14 +49,14 @@ class Numbers(Input):
 
     @property
     def in_words(self) -> str:
-        return f"{self.size} number(s) a record"
+        return f"{self.size} number(s) per record"
 
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.size,)
 
     def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.size, may_lack=True)
+        moments = Moments(self.name, self.size, allow_missing=True)
         return Learner(
             moments,
             lambda: dataclasses.replace(
@@ -64,27 +64,28 @@ class Numbers(Input):
                 mean=moments.mean,
                 variance=moments.variance,
                 missing=moments.missing,
-                is_blurred=moments.are_blurred,
+                is_blurred=moments.loses_precision,
             ),
         )
 
     def remarks(self, *, own_model: bool) -> Iterator[str]:
         if any(self.missing):
-            records = f"{max(self.missing):,} records" + (" or less" if self.size > 1 else "")
+            records = f"{max(self.missing):,} records" + (" or fewer" if self.size > 1 else "")
             what = (
-                "which the model of --model-fn has to make something of"
+                "which the model of --model-fn has to handle"
                 if own_model
-                else "where the mean stands for it, and the model is told so"
+                else "where the mean replaces it and an additional input marks it"
             )
             yield f"{self.name} is missing (NaN) in {records}, {what}"
         if self.is_blurred:
             yield (
-                f"{self.name} holds numbers so large and so alike that float32 cannot tell them "
-                "apart; store how far they are from a start nearby, or leave it out by --inputs"
+                f"{self.name} holds large numbers so close together that float32 cannot "
+                "distinguish them; store the difference from a number near them, or leave it out "
+                "by --inputs"
             )
 
     def host_step(self) -> Callable[[Any], Any]:
-        return lambda values: finite(self.name, values, may_lack=True)
+        return lambda values: finite(self.name, values, allow_missing=True)
 
     def prepare(self, values: Any) -> Any:
         return tf.reshape(tf.cast(values, tf.float32), [-1, self.size])
@@ -94,26 +95,26 @@ class Numbers(Input):
 
 
 def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
-    """One vector of all: a table of 784 columns would else be 784 branches to make and to run."""
+    """One vector of all numbers, instead of a branch for each column of a table."""
     x = keras.layers.Concatenate(dtype="float32")(tensors) if len(tensors) > 1 else tensors[0]
     mean = [number for each in inputs for number in each.mean]
     variance = [number for each in inputs for number in each.variance]
     missing = [count for each in inputs for count in each.missing or [0] * each.size]
     is_missing = keras.ops.isnan(x)
-    x = keras.ops.where(is_missing, 0.0, standardized(x, mean, variance))
+    x = keras.ops.where(is_missing, 0.0, standardize(x, mean, variance))
     if not any(missing):
         return x
-    lacking = [column for column, count in enumerate(missing) if count]
-    told = keras.ops.cast(keras.ops.take(is_missing, lacking, axis=-1), "float32")
-    return keras.layers.Concatenate()([x, told])
+    missing_columns = [column for column, count in enumerate(missing) if count]
+    marks = keras.ops.cast(keras.ops.take(is_missing, missing_columns, axis=-1), "float32")
+    return keras.layers.Concatenate()([x, marks])
 
 
-def standardized(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
-    """The last axis brought to mean 0 and variance 1.
+def standardize(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
+    """`x` with mean 0 and variance 1 along the last axis.
 
-    In float32 under any policy: bfloat16 takes 2020 and 2023 for one. What float32 cannot tell
-    apart (times in nanoseconds) stays about 0. Not by `keras.layers.Normalization`, which takes
-    every deviation for at least 1e-7, and none whose square is beyond float32.
+    In float32 under any policy: bfloat16 cannot distinguish 2020 from 2023. Numbers that float32
+    cannot distinguish (times in nanoseconds) stay about 0. `keras.layers.Normalization` is not
+    used: it limits deviations to at least 1e-7, and their squares to the range of float32.
     """
     deviations = [
         max(math.sqrt(square), EPSILON * abs(about), _LEAST)
@@ -123,7 +124,7 @@ def standardized(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
     return keras.layers.Rescaling([1 / each for each in deviations], dtype="float32")(x)
 
 
-def in_own_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
-    """What `standardized` makes `x` of."""
+def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
+    """The inverse of `standardize`."""
     scale = [math.sqrt(each) for each in variance]
     return keras.layers.Rescaling(scale, offset=list(mean), dtype="float32")(x)

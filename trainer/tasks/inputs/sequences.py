@@ -10,8 +10,8 @@ import tensorflow as tf
 from trainer.features import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, learned
-from trainer.tasks.inputs.numbers import standardized
+from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.learners import Largest, Learner, Moments
 
 _MAX_IDS = 1_000_000
@@ -19,14 +19,14 @@ _MAX_IDS = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ids(Input):
-    """A sequence of whole numbers from 0 that stand for something.
+    """A sequence of ids: whole numbers from 0.
 
-    Models take int64 [length]: 0 pads, id + 1 is an id that the train split has,
-    `num_ids` + 1 stands for any other.
+    Models take int64 [length]: 0 is padding, id + 1 an id up to the train split's largest,
+    `num_ids` + 1 any other id.
 
     Attributes:
         name: The feature's.
-        length: Ids a record; None for any number.
+        length: Ids per record; None for any number.
         num_ids: 1 + the largest id of the train split.
     """
 
@@ -34,7 +34,7 @@ class Ids(Input):
 
     name: str
     length: int | None = None
-    num_ids: int = learned(0)
+    num_ids: int = statistic_field(0)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -70,13 +70,11 @@ class Ids(Input):
 
     @property
     def num_tokens(self) -> int:
-        """The numbers that models take: padding, the ids, and the one for any other."""
+        """The number of distinct inputs: padding, the ids, and any other id."""
         return self.num_ids + 2
 
     def learner(self) -> Learner[Self]:
-        largest = Largest(
-            self.name, limit=_MAX_IDS, remedy="number what it stands for anew, without gaps"
-        )
+        largest = Largest(self.name, limit=_MAX_IDS, remedy="number the ids again without gaps")
         return Learner(largest, lambda: dataclasses.replace(self, num_ids=largest.value + 1))
 
     def prepare(self, values: Any) -> Any:
@@ -88,14 +86,14 @@ class Ids(Input):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Series(Input):
-    """A sequence of numbers, or of rows of them; models take float32 [length, size].
+    """A sequence of numbers, or of rows of numbers; models take float32 [length, size].
 
-    Zeros at the end are taken for padding.
+    Zeros at the end count as padding.
 
     Attributes:
         name: The feature's.
-        size: Numbers a row; 1 where the sequence is of plain numbers.
-        length: Rows a record; None for any number.
+        size: Numbers per row; 1 for a sequence of single numbers.
+        length: Rows per record; None for any number.
         mean: By column of a row, over the train split.
         variance: By column.
     """
@@ -105,8 +103,8 @@ class Series(Input):
     name: str
     size: int
     length: int | None = None
-    mean: tuple[float, ...] = learned()
-    variance: tuple[float, ...] = learned()
+    mean: tuple[float, ...] = statistic_field()
+    variance: tuple[float, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -118,7 +116,7 @@ class Series(Input):
 
     @property
     def in_words(self) -> str:
-        return f"a sequence of numbers, {self.size} a row, of any length"
+        return f"a sequence of numbers, {self.size} per row, of any length"
 
     @property
     def group(self) -> str:
@@ -156,4 +154,4 @@ class Series(Input):
 
     def encode(self, x: Any) -> Any:
         mask = sequence_models.before_last_zeros(x)
-        return sequence_models.encode(standardized(x, self.mean, self.variance), mask)
+        return sequence_models.encode(standardize(x, self.mean, self.variance), mask)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from trainer.errors import ConfigError
 from trainer.features import Feature
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import Input, Settings, learned
+from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import Learner, not_utf8
 
 _MAX_WORDS = 20_000
@@ -20,16 +20,16 @@ _MAX_WORDS = 20_000
 class Words(Input):
     """The words of a text, or the strings of a sequence, by number.
 
-    A text is made lower case, freed of punctuation and split at white space
-    (`keras.layers.TextVectorization`); the strings of a sequence are taken as they are.
-    Models take int64 [length]: 0 pads, 1 is a word that the vocabulary lacks, the
+    A text is converted to lower case, stripped of punctuation and split at white space
+    (`keras.layers.TextVectorization`); the strings of a sequence are used unchanged.
+    Models take int64 [length]: 0 is padding, 1 an unknown word, the
     vocabulary starts at 2.
 
     Attributes:
         name: The feature's.
-        is_text: Whether there is something to split.
-        length: Words a record; None for any number.
-        vocabulary: The most frequent words of the train split, those first.
+        is_text: Whether the feature is a text, which is split into words.
+        length: Words per record; None for any number.
+        vocabulary: The most frequent words of the train split, in order of frequency.
     """
 
     kind: ClassVar[str] = "words"
@@ -37,7 +37,7 @@ class Words(Input):
     name: str
     is_text: bool
     length: int | None = None
-    vocabulary: tuple[str, ...] = learned()
+    vocabulary: tuple[str, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -77,7 +77,7 @@ class Words(Input):
 
     @property
     def num_tokens(self) -> int:
-        """The numbers that models take: padding, the unknown word, and the vocabulary."""
+        """The number of distinct inputs: padding, the unknown word, and the vocabulary."""
         return len(self.vocabulary) + 2
 
     def learner(self) -> Learner[Self]:
@@ -89,7 +89,7 @@ class Words(Input):
         return lambda strings: layer(strings)
 
     def layer(self, vocabulary: list[str] | None = None) -> keras.Layer:
-        """From strings, [b] of a text or [b, n] of a sequence, to numbers, [b, length]."""
+        """From strings, [b] for a text or [b, n] for a sequence, to numbers, [b, length]."""
         if not self.is_text:
             return keras.layers.StringLookup(
                 max_tokens=_MAX_WORDS, mask_token="", vocabulary=vocabulary
@@ -106,22 +106,22 @@ class Words(Input):
 
 
 class _Frequencies:
-    """The words by how often they occur, as Keras's own layers count them."""
+    """The frequencies of words, counted by Keras's own layers."""
 
     def __init__(self, name: str, layer: keras.Layer) -> None:
         self._name = name
         self._layer = layer
 
     def add(self, values: Any) -> None:
-        """Looks at strings."""
+        """Adds strings."""
         self._layer.update_state(tf.constant(values, tf.string))
 
     @property
     def in_order(self) -> tuple[str, ...]:
-        """The most frequent first.
+        """The words, the most frequent first.
 
         Raises:
-            ConfigError: There is none, or one is not UTF-8.
+            ConfigError: There is no word, or one is not UTF-8.
         """
         self._layer.finalize_state()
         try:

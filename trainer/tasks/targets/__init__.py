@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
-from trainer.tasks.targets.numbers import Numbers
+from trainer.tasks.targets.numbers import NumberTarget
 from trainer.tasks.targets.target import PerExample, Target
 
-__all__ = ["TARGETS", "ManyClasses", "MultiHot", "Numbers", "OneClass", "PerExample", "Target"]
+__all__ = ["TARGETS", "ManyClasses", "MultiHot", "NumberTarget", "OneClass", "PerExample", "Target"]
 
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
-    {each.kind: each for each in (ManyClasses, MultiHot, Numbers, OneClass)}
+    {each.kind: each for each in (ManyClasses, MultiHot, NumberTarget, OneClass)}
 )

@@ -1,4 +1,4 @@
-"""Classes to learn: one of a record, or any number of them."""
+"""Classes as the target: one per record, or any number."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks.checks import none_of
-from trainer.tasks.inputs.input import learned
+from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
 from trainer.tasks.targets.target import PerExample, Target, logits
 
@@ -23,8 +23,8 @@ def is_correct(target: Any, outputs: Any) -> Any:
 def f1(target: Any, outputs: Any) -> Any:
     """Harmonic mean of precision and recall of each record's classes: [b].
 
-    A class is predicted where its logit is above 0. Where a record has no class and none is
-    predicted, 1.
+    A class is predicted if its logit is above 0. The result is 1 if a record has no class and
+    none is predicted.
     """
     predicted = tf.cast(outputs > 0, tf.float32)
     both = tf.reduce_sum(target * predicted, axis=-1)
@@ -33,18 +33,18 @@ def f1(target: Any, outputs: Any) -> Any:
 
 
 def is_exact(target: Any, outputs: Any) -> Any:
-    """1.0 where the classes with logits above 0 are all of the record's, and no others: [b]."""
+    """1.0 where the classes with logits above 0 are exactly the record's, else 0.0: [b]."""
     return tf.cast(tf.reduce_all(tf.equal(target > 0, outputs > 0), axis=-1), tf.float32)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OneClass(Target):
-    """One class a record; models yield logits.
+    """One class per record; models return logits.
 
     Attributes:
         name: The feature's.
-        is_text: Whether the feature has the classes' names, not their numbers.
-        classes: As the schema states them, else those of the train split: the numbers up to
+        is_text: Whether the feature holds class names instead of numbers.
+        classes: From the schema, else from the train split: the numbers up to
             the largest, or all distinct strings in order.
     """
 
@@ -53,7 +53,7 @@ class OneClass(Target):
 
     name: str
     is_text: bool = False
-    classes: tuple[str, ...] = learned()
+    classes: tuple[str, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -63,7 +63,7 @@ class OneClass(Target):
 
     @property
     def in_words(self) -> str:
-        return f"one class a record, by {'name' if self.is_text else 'number'}"
+        return f"one class per record, by {'name' if self.is_text else 'number'}"
 
     @property
     def num_outputs(self) -> int:
@@ -76,7 +76,7 @@ class OneClass(Target):
             names = Distinct(self.name)
             return Learner(names, lambda: dataclasses.replace(self, classes=names.in_order))
         largest = Largest(
-            self.name, limit=MAX_CLASSES, remedy="learn it as a number by --task regression"
+            self.name, limit=MAX_CLASSES, remedy="predict a number by --task regression"
         )
         return Learner(largest, lambda: dataclasses.replace(self, classes=_numbered(largest.value)))
 
@@ -87,21 +87,21 @@ class OneClass(Target):
             "none); leave such records out of the dataset."
         )
 
-        def checked(stored: Any) -> Any:  # a GPU would turn wrong ones into NaN without a word
-            target = number(stored)
-            wrong = tf.boolean_mask(stored, (target < 0) | (target >= len(self.classes)))
+        def check(values: Any) -> Any:  # a GPU would silently turn wrong ones into NaN
+            target = number(values)
+            wrong = tf.boolean_mask(values, (target < 0) | (target >= len(self.classes)))
             with tf.control_dependencies([none_of(wrong, message)]):
                 return tf.identity(target)
 
-        return checked
+        return check
 
     def _number(self) -> Callable[[Any], Any]:
         if not self.is_text:
-            return lambda stored: stored
+            return lambda values: values
         numbers = tf.range(len(self.classes), dtype=tf.int64)
         pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(self.classes), numbers)
         table = tf.lookup.StaticHashTable(pairs, default_value=-1)
-        return lambda stored: table.lookup(stored)
+        return lambda values: table.lookup(values)
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """Cross entropy, from class numbers [b] and logits [b, classes]."""
@@ -113,18 +113,18 @@ class OneClass(Target):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ManyClasses(Target):
-    """Any number of classes a record, none too; models yield a logit a class.
+    """Any number of classes per record, or none; models return one logit per class.
 
     Attributes:
         name: The feature's.
-        classes: As the schema states them, else the numbers up to the train split's largest.
+        classes: From the schema, else the numbers up to the largest in the train split.
     """
 
     kind: ClassVar[str] = "classes"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"f1": f1, "exact": is_exact})
 
     name: str
-    classes: tuple[str, ...] = learned()
+    classes: tuple[str, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -132,7 +132,7 @@ class ManyClasses(Target):
 
     @property
     def in_words(self) -> str:
-        return "any number of classes a record"
+        return "any number of classes per record"
 
     @property
     def num_outputs(self) -> int:
@@ -154,7 +154,7 @@ class ManyClasses(Target):
         def many_hot(numbers: Any) -> Any:
             wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
             with tf.control_dependencies([none_of(wrong, message)]):
-                # Of no numbers at all a sum is 0, a maximum -inf.
+                # Not a maximum, which is -inf over no numbers.
                 counts = tf.reduce_sum(tf.one_hot(numbers, len(self.classes)), axis=1)
             return tf.minimum(counts, 1.0)
 
@@ -170,7 +170,7 @@ class ManyClasses(Target):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MultiHot(ManyClasses):
-    """The same, stored as a 0 or 1 for each class."""
+    """Any number of classes, stored as 0 or 1 for each class."""
 
     kind: ClassVar[str] = "multi_hot"
 
@@ -187,16 +187,16 @@ class MultiHot(ManyClasses):
     def host_step(self) -> Callable[[Any], Any]:
         """To float32 [b, classes] of 0 and 1."""
         message = (
-            f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; learn "
-            "it as numbers by --task regression, or name another by --target."
+            f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
+            "predict numbers by --task regression, or name another target by --target."
         )
 
-        def checked(stored: Any) -> Any:
-            wrong = tf.boolean_mask(stored, (stored != 0) & (stored != 1))
+        def check(values: Any) -> Any:
+            wrong = tf.boolean_mask(values, (values != 0) & (values != 1))
             with tf.control_dependencies([none_of(wrong, message)]):
-                return tf.cast(stored, tf.float32)
+                return tf.cast(values, tf.float32)
 
-        return checked
+        return check
 
 
 def _numbered(largest: int) -> tuple[str, ...]:

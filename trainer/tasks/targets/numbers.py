@@ -1,4 +1,4 @@
-"""Numbers to learn."""
+"""Numbers as the target."""
 
 import dataclasses
 import math
@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import learned
-from trainer.tasks.inputs.numbers import in_own_unit
+from trainer.tasks.inputs.input import statistic_field
+from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.learners import Learner, Moments
 from trainer.tasks.targets.target import PerExample, Target
 
@@ -28,12 +28,12 @@ def absolute_error(target: Any, outputs: Any) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers(Target):
-    """A number a record, or a vector of them; models yield it in its own unit.
+class NumberTarget(Target):
+    """One number or vector per record; models return it in its own unit.
 
     Attributes:
         name: The feature's.
-        size: Numbers a record.
+        size: Numbers per record.
         mean: By column, over the train split.
         variance: By column.
     """
@@ -45,8 +45,8 @@ class Numbers(Target):
 
     name: str
     size: int = 1
-    mean: tuple[float, ...] = learned()
-    variance: tuple[float, ...] = learned()
+    mean: tuple[float, ...] = statistic_field()
+    variance: tuple[float, ...] = statistic_field()
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -54,7 +54,7 @@ class Numbers(Target):
 
     @property
     def in_words(self) -> str:
-        return f"{self.size} number(s) a record"
+        return f"{self.size} number(s) per record"
 
     @property
     def classes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -74,20 +74,20 @@ class Numbers(Target):
 
     def host_step(self) -> Callable[[Any], Any]:
         """To float32 [b, size]."""
-        return lambda stored: tf.reshape(
-            tf.cast(finite(self.name, stored), tf.float32), [-1, self.size]
+        return lambda values: tf.reshape(
+            tf.cast(finite(self.name, values), tf.float32), [-1, self.size]
         )
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The mean over the columns of squared errors, each divided by its column's variance.
 
-        So columns of different units count alike, and the mean, always guessed, has a loss
-        of 1.
+        So columns of different units have the same weight, and always predicting the mean has a
+        loss of 1.
         """
         deviations = tf.constant([math.sqrt(each) for each in self.variance])
         return tf.reduce_mean(tf.square((target - outputs) / deviations), axis=-1)
 
     def head(self, x: Any) -> Any:
-        """What the linear layer learns has mean 0 and variance 1, in any unit."""
+        """A linear layer for mean 0 and variance 1, scaled to the target's unit."""
         x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
-        return in_own_unit(x, self.mean, self.variance)
+        return restore_unit(x, self.mean, self.variance)

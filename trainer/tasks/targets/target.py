@@ -1,4 +1,4 @@
-"""What a target is: the feature to learn."""
+"""The interface of targets: the feature to predict."""
 
 import abc
 from collections.abc import Callable, Mapping
@@ -9,21 +9,21 @@ import keras
 from trainer.features import Feature
 from trainer.tasks.learners import Learner
 
-# (target, the model's outputs) -> one value an example, float32 [b].
+# (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
 
 
 class Target(abc.ABC):
-    """The feature to learn, and how far the model's outputs are from it.
+    """The feature to predict, with its loss and metrics.
 
-    Subclasses are dataclasses. What is learned of the train split has no part in comparing
-    them: equal ones are learned from the same records.
+    Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
+    take the same records.
 
     Attributes:
         kind: In task.json.
         metrics: By name; each is a mean over examples.
         name: The feature's.
-        classes: Names by number; empty where numbers are learned.
+        classes: Names by number; empty if the target is numbers.
     """
 
     __slots__ = ()
@@ -36,27 +36,27 @@ class Target(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
-        """The target that `feature` is, with nothing learned yet."""
+        """The target for `feature`, without statistics."""
 
     @property
     @abc.abstractmethod
     def in_words(self) -> str:
-        """What it is, without what was learned: "one class a record, by number"."""
+        """For messages: "one class per record, by number"."""
 
     @property
     @abc.abstractmethod
     def num_outputs(self) -> int:
-        """Of the model: it yields [b, num_outputs]."""
+        """Of the model, which returns [b, num_outputs]."""
 
     def learner(self) -> Learner[Self] | None:
-        """What looks at the train split before training; None where nothing is to learn."""
+        """Computes the statistics of the train split; None if none are needed."""
         return None
 
     @abc.abstractmethod
     def host_step(self) -> Callable[[Any], Any]:
-        """The function from what is read to what `loss` takes, run in the input pipeline.
+        """The function that prepares the target for `loss` in the input pipeline.
 
-        It fails on values that cannot be learned from.
+        It fails on unsuitable values.
         """
 
     @abc.abstractmethod
@@ -65,7 +65,7 @@ class Target(abc.ABC):
 
     @abc.abstractmethod
     def head(self, x: Any) -> Any:
-        """The model's last layers: a Keras tensor, float32 always, from a vector a record."""
+        """The model's last layers: from one vector per record to a Keras tensor, always float32."""
 
 
 def logits(x: Any, num_outputs: int) -> Any:

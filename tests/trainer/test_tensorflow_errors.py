@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.explaining import explained
+from trainer.tensorflow_errors import explain
 
 USUAL = {"n": 1, "x": [0.5, 0.5], "s": b"a"}
 
@@ -40,20 +40,20 @@ def test_a_record_that_does_not_fit_what_was_inferred(tmp_path, write_records, l
 
     with pytest.raises(
         trainer.DatasetDamagedError,
-        match=rf"in a record, {expected}.*inferred from the first records, declare that key",
+        match=rf"in a record, {expected}.*inferred from the first records; declare that key",
     ):
         list(dataset.numpy())
     for batch_size in (32, None):
         error = error_of(dataset.batches(batch_size=batch_size))
         assert "inferred" in error.message  # users of `batches` read the remedy, too
-        assert expected in str(explained(error))
+        assert expected in str(explain(error))
 
 
 def test_of_a_declared_feature_another_declaration_is_asked_for(tmp_path, write_records):
     declared = {"n": {"kind": "scalar", "dtype": "int64"}}
     dataset = opened(tmp_path, write_records, {"n": [1, 2]}, declared)
 
-    with pytest.raises(trainer.DatasetDamagedError, match="declare that key otherwise"):
+    with pytest.raises(trainer.DatasetDamagedError, match="change the declaration of that key"):
         list(dataset.numpy())
 
 
@@ -62,9 +62,9 @@ def test_a_sound_that_cannot_be_decoded(tmp_path, write_records):
 
     with pytest.raises(
         trainer.DatasetDamagedError,
-        match=r"^'s' of a record is no sound that libsndfile reads: .*b'a'$",
+        match=r"^'s' of a record is not audio that libsndfile can read: .*b'a'$",
     ):
-        raise explained(error_of(dataset.batches(batch_size=None)))
+        raise explain(error_of(dataset.batches(batch_size=None)))
 
 
 PNG = tf.io.encode_png(tf.zeros([9, 9, 3], tf.uint8)).numpy()
@@ -88,25 +88,25 @@ def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expec
     dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
 
     for image_size in (None, 8):
-        error = explained(error_of(dataset.batches(batch_size=None, image_size=image_size)))
+        error = explain(error_of(dataset.batches(batch_size=None, image_size=image_size)))
 
         assert isinstance(error, trainer.DatasetDamagedError)
         message = str(error)
         assert message.startswith(
-            f"{name!r} of a record is no image that TensorFlow reads: {expected}"
+            f"{name!r} of a record is not an image that TensorFlow can read: {expected}"
         )
-        assert message.endswith("build` leaves damaged ones out and lists them")
+        assert message.endswith("build` rejects damaged images and lists them")
         assert "\n" not in message
 
 
-def test_own_checks_are_told_as_they_are(tmp_path, write_records):
+def test_own_checks_keep_their_message(tmp_path, write_records):
     dataset = opened(
         tmp_path, write_records, USUAL, {"x": {"kind": "sequence", "dtype": "float32"}}
     )
 
-    error = explained(error_of(dataset.batches(pad={"x": 1})))
+    error = explain(error_of(dataset.batches(pad={"x": 1})))
 
-    assert str(error).startswith("x of a record is longer than the 1 that pad")
+    assert str(error).startswith("x of a record is longer than 1, the limit of pad")
     assert str(error).endswith("Its length: 2")
 
 
@@ -124,8 +124,8 @@ def test_a_damaged_file(tmp_path, write_records):
 @pytest.mark.parametrize(
     ("stated", "expected"),
     [
-        pytest.param(4, "4 records were to be read.*the shards hold only 3", id="fewer"),
-        pytest.param(2, "2 records were to be read.*the shards hold at least 3", id="more"),
+        pytest.param(4, "states 4 records.*the shards hold only 3", id="fewer"),
+        pytest.param(2, "states 2 records.*the shards hold at least 3", id="more"),
     ],
 )
 def test_another_number_of_records_than_metadata_states(

@@ -1,0 +1,73 @@
+"""Turns TensorFlow's errors about records into this package's errors."""
+
+import re
+
+import tensorflow as tf
+
+from trainer.errors import DatasetDamagedError, TrainerError
+from trainer.parsing.images import DECODING
+
+_REMEDY = (
+    "declare that key by --schema for bare files, or run `python -m beam_pipeline verify` on a "
+    "dataset directory"
+)
+# Messages of tf.io.parse_example, for one record and for a batch.
+_MISMATCHES = (
+    (r"Feature: (?P<key>.*?) \(data type: \w+\) is required", "is missing"),
+    (
+        r"Key: (?P<key>.*?)(, Index: \d+)?\.  Data types",
+        "holds values of another type than its feature",
+    ),
+    (
+        r"Key: (?P<key>.*?)(, Index: \d+)?\.  ",
+        "holds another number of values than its feature",
+    ),
+)
+# This package's own checks in the graph, and in Python functions that the graph calls.
+_ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
+_RAISED = re.compile(r": ValueError: (?P<message>.*?)\nTraceback", re.DOTALL)
+# TensorFlow counts the records of a split if metadata.json states their number.
+_COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el")
+# The name that `parsing.images` gives to the operation that decodes a feature.
+_IMAGE = re.compile(rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?DecodeImage(_\d+)?\}}\}}")
+_WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
+
+
+def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
+    """The error of this package for `error`, which was raised while records were read.
+
+    Args:
+        error: Raised by a `tf.data.Dataset`.
+        remedy: What to do about a record that does not fit the features; by default the
+            commands' remedy.
+    """
+    message = error.message
+    for pattern, problem in _MISMATCHES:
+        if match := re.search(pattern, message):
+            return DatasetDamagedError(f"in a record, key {match['key']!r} {problem}; {remedy}")
+    if match := _ASSERTION.search(message):
+        return DatasetDamagedError(" ".join(match["parts"].split("] [")))
+    if match := _RAISED.search(message):
+        return DatasetDamagedError(match["message"])
+    if match := _COUNT.search(message):
+        return DatasetDamagedError(
+            f"metadata.json states {match['stated']} records, but the shards hold "
+            f"{match['count']}; `python -m beam_pipeline verify` names the shards that changed"
+        )
+    summary = brief(error)
+    if match := _IMAGE.search(message):
+        return DatasetDamagedError(
+            f"{match['name']!r} of a record is not an image that TensorFlow can read: "
+            f"{summary.removesuffix('.')}; `python -m beam_pipeline build` rejects damaged images "
+            "and lists them"
+        )
+    if isinstance(error, tf.errors.DataLossError):
+        return DatasetDamagedError(
+            f"a shard is damaged: {summary}; `python -m beam_pipeline verify` names it"
+        )
+    return TrainerError(f"TensorFlow failed: {summary}")
+
+
+def brief(error: tf.errors.OpError) -> str:
+    """TensorFlow's message, without the place in its graph."""
+    return _WHERE.sub("", error.message).partition("\n")[0]
