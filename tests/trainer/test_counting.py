@@ -93,7 +93,7 @@ def test_integers_are_classes_if_asked_for(tmp_path, write_records):
     dataset = trainer.open(tmp_path / "a.tfrecord")
 
     assert dataset.num_classes("speaker") == 5
-    with pytest.raises(trainer.ConfigError, match="'x' is scalar of float32, not a number"):
+    with pytest.raises(trainer.ConfigError, match="'x' is a scalar of float32, not a class number"):
         dataset.num_classes("x")
     with pytest.raises(trainer.UnknownNameError, match="'speaker'"):
         dataset.num_classes("speakers")

@@ -64,7 +64,7 @@ def test_boxes_padded_to_a_given_number(boxed):
 def test_more_boxes_than_the_given_number_are_an_error(boxed):
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"boxes of a record is longer than the 1 that pad .*\[2\]",
+        match=r"boxes of a record is longer than 1, the limit of pad .*\[2\]",
     ):
         list(boxed.batches(batch_size=3, image_size=8, max_boxes=1))
 

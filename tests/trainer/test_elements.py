@@ -68,7 +68,7 @@ def test_a_float_is_a_target_as_good(dataset):
         pytest.param(
             {"target": "label", "sample_weight": "s"},
             trainer.UnknownNameError,
-            "there is no number a record to be the sample_weight 's'",
+            "there is no number per record for sample_weight 's'",
             id="a string",
         ),
         pytest.param(

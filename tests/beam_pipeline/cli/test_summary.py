@@ -59,11 +59,11 @@ def test_splits_features_classes_rejects_and_changes():
     assert "changed: 6 × box clipped" in lines
 
 
-SOUND = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
+AUDIO = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
 
 
-def sound(num_samples, sample_rate=8000, channels=1):
-    return Audio(num_samples=num_samples, sample_rate=sample_rate, channels=channels, **SOUND)
+def audio(num_samples, sample_rate=8000, channels=1):
+    return Audio(num_samples=num_samples, sample_rate=sample_rate, channels=channels, **AUDIO)
 
 
 def numbers(dtype, *values):
@@ -95,8 +95,8 @@ def numbers(dtype, *values):
         ([numbers("float32", 1, 2.5)], "tensor float32 [2], 1 to 2.5"),
         ([numbers("float64", [0.5], [2])], "tensor float64 [2, 1] as bytes, 0.5 to 2"),
         ([("a", "b"), ()], "sequence string, 0 to 2 values"),
-        ([sound(1148), sound(18262)], "audio wav, 8,000 Hz, 1 channel, 1,148 to 18,262 samples"),
-        ([sound(5), sound(5, 16000, 2)], "audio wav, 5 samples"),
+        ([audio(1148), audio(18262)], "audio wav, 8,000 Hz, 1 channel, 1,148 to 18,262 samples"),
+        ([audio(5), audio(5, 16000, 2)], "audio wav, 5 samples"),
     ],
 )  # fmt: skip
 def test_features(values, expected):

@@ -178,7 +178,7 @@ def make_png() -> Callable[..., bytes]:
     return make
 
 
-def _sound(num_samples: int, channels: int, seed: int = 0) -> np.ndarray:
+def _samples(num_samples: int, channels: int, seed: int = 0) -> np.ndarray:
     """A tone a channel, with some noise: float32 [num_samples, channels]."""
     seconds = np.arange(num_samples)[:, None] / 8000
     tones = 0.4 * np.sin(2 * np.pi * (300 + 100 * np.arange(channels)) * seconds)
@@ -187,14 +187,14 @@ def _sound(num_samples: int, channels: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def make_sound() -> Callable[..., np.ndarray]:
-    """make_sound(num_samples, channels) -> samples of 8 kHz."""
-    return _sound
+def audio_samples() -> Callable[..., np.ndarray]:
+    """audio_samples(num_samples, channels) -> samples of 8 kHz."""
+    return _samples
 
 
 @pytest.fixture(scope="session")
-def encode_sound() -> Callable[..., bytes]:
-    """encode_sound(container, encoding, channels=, num_samples=) -> the file's bytes."""
+def audio_file() -> Callable[..., bytes]:
+    """audio_file(container, encoding, channels=, num_samples=) -> the file's bytes."""
 
     def save(
         container: str, encoding: str, channels: int = 1, num_samples: int = 2000, seed: int = 0
@@ -202,7 +202,7 @@ def encode_sound() -> Callable[..., bytes]:
         import soundfile
 
         buffer = io.BytesIO()
-        samples = _sound(num_samples, channels, seed)
+        samples = _samples(num_samples, channels, seed)
         soundfile.write(buffer, samples, 8000, format=container, subtype=encoding)
         return buffer.getvalue()
 

@@ -1,4 +1,4 @@
-"""What is stored of a sound, held against libsndfile and TensorFlow."""
+"""How audio is stored, compared with libsndfile and TensorFlow."""
 
 import io
 import struct
@@ -31,7 +31,7 @@ def read(data):
 
 
 def store(data, options):
-    """(facts, stored bytes) of a sound."""
+    """(facts, stored bytes) of audio."""
     facts = inspect_audio(data, options)
     audio = records.Audio(
         file=records.FileRef(path="/a"),
@@ -46,8 +46,8 @@ def store(data, options):
 
 @encodings
 @pytest.mark.parametrize("channels", [1, 2])
-def test_stored_as_it_is(encode_sound: Encode, container, encoding, channels):
-    data = encode_sound(container, encoding, channels=channels)
+def test_stored_as_it_is(audio_file: Encode, container, encoding, channels):
+    data = audio_file(container, encoding, channels=channels)
     facts, stored = store(data, AudioOptions())
 
     assert stored is data
@@ -69,8 +69,8 @@ def test_stored_as_it_is(encode_sound: Encode, container, encoding, channels):
     ],
     ids=["mono", "upwards", "downwards and mono"],
 )
-def test_converted(encode_sound: Encode, container, encoding, options, reasons):
-    data = encode_sound(container, encoding, channels=2)
+def test_converted(audio_file: Encode, container, encoding, options, reasons):
+    data = audio_file(container, encoding, channels=2)
     facts, stored = store(data, AudioOptions(**options))
 
     source, _ = read(data)
@@ -97,15 +97,15 @@ def test_converted(encode_sound: Encode, container, encoding, options, reasons):
         pytest.param(1, {"mono": True, "sample_rate": 8000}, id="both"),
     ],
 )
-def test_nothing_is_converted_that_fits(encode_sound: Encode, channels, options):
-    data = encode_sound("OGG", "VORBIS", channels=channels)
+def test_nothing_is_converted_that_fits(audio_file: Encode, channels, options):
+    data = audio_file("OGG", "VORBIS", channels=channels)
     facts, stored = store(data, AudioOptions(**options))
     assert facts.conversions == ()
     assert stored is data
 
 
-def test_equal_channels_keep_every_bit(make_sound):
-    samples = np.repeat(make_sound(2000, 1), 2, axis=1)
+def test_equal_channels_keep_every_bit(audio_samples):
+    samples = np.repeat(audio_samples(2000, 1), 2, axis=1)
     buffer = io.BytesIO()
     soundfile.write(buffer, samples, 8000, format="WAV", subtype="PCM_16")
     _, stored = store(buffer.getvalue(), AudioOptions(mono=True))
@@ -129,15 +129,15 @@ def test_what_resampling_lifts_beyond_full_scale():
 
 
 @pytest.mark.parametrize("encoding", ["PCM_16", "FLOAT"])
-def test_the_same_bytes_come_out(encode_sound: Encode, encoding):
+def test_the_same_bytes_come_out(audio_file: Encode, encoding):
     options = AudioOptions(sample_rate=16000)
-    data = encode_sound("WAV", encoding, num_samples=70_000)
+    data = audio_file("WAV", encoding, num_samples=70_000)
     assert store(data, options)[1] == store(data, options)[1]
     assert b"PEAK" not in store(data, options)[1]  # libsndfile's has the time of day
 
 
-def test_sixteen_bits_are_read_by_tensorflow(encode_sound: Encode):
-    data = encode_sound("FLAC", "PCM_16", channels=2)
+def test_sixteen_bits_are_read_by_tensorflow(audio_file: Encode):
+    data = audio_file("FLAC", "PCM_16", channels=2)
     _, stored = store(data, AudioOptions(sample_rate=16000))
     samples, sample_rate = tf.audio.decode_wav(stored)
     assert int(sample_rate) == 16000
@@ -145,23 +145,23 @@ def test_sixteen_bits_are_read_by_tensorflow(encode_sound: Encode):
 
 
 @pytest.mark.parametrize("num_samples", [1, 2, 100])
-def test_a_short_sound_keeps_a_sample(encode_sound: Encode, num_samples):
-    data = encode_sound("WAV", "PCM_16", num_samples=num_samples)
+def test_short_audio_keeps_a_sample(audio_file: Encode, num_samples):
+    data = audio_file("WAV", "PCM_16", num_samples=num_samples)
     facts, stored = store(data, AudioOptions(sample_rate=1))
     assert (facts.num_samples, len(read(stored)[0])) == (1, 1)
 
 
 @pytest.mark.parametrize("sample_rate", [7999, 8001, 44_100, 48_000])
 @pytest.mark.parametrize("num_samples", [3, 65_535, 65_536, 65_537])
-def test_lengths(encode_sound: Encode, num_samples, sample_rate):
-    data = encode_sound("WAV", "PCM_16", num_samples=num_samples)
+def test_lengths(audio_file: Encode, num_samples, sample_rate):
+    data = audio_file("WAV", "PCM_16", num_samples=num_samples)
     facts, stored = store(data, AudioOptions(sample_rate=sample_rate))
     assert facts.num_samples == len(read(stored)[0])
     assert abs(facts.num_samples - num_samples * sample_rate / 8000) <= 1
 
 
-def test_what_stands_beside_the_samples_is_kept(encode_sound: Encode):
-    plain = encode_sound("WAV", "PCM_16")
+def test_other_chunks_are_kept(audio_file: Encode):
+    plain = audio_file("WAV", "PCM_16")
     notes = struct.pack("<4sI", b"LIST", 4) + b"INFO"
     data = plain[:12] + notes + plain[12:] + notes
     facts, stored = store(data, AudioOptions())

@@ -1,4 +1,4 @@
-"""Which sounds are refused, and why; what passes decodes in the trainer's libraries."""
+"""Which audio is rejected, and why; accepted files decode in the trainer's libraries."""
 
 import io
 import random
@@ -53,7 +53,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"OggS", "truncated audio", "byte 4", id="OGG of 4 bytes"),
     ],
 )
-def test_not_a_usable_sound(data, expected, told):
+def test_not_a_usable_audio(data, expected, told):
     refused = refusal(data)
     assert refused.reason == expected
     assert told in refused.detail
@@ -140,8 +140,8 @@ def test_headers(data, expected):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("encoding", ["FLOAT", "DOUBLE"])
-def test_samples_that_are_no_numbers(make_sound, encoding, value):
-    samples = make_sound(70_000, 2)
+def test_samples_that_are_no_numbers(audio_samples, encoding, value):
+    samples = audio_samples(70_000, 2)
     samples[66_000, 1] = value
     buffer = io.BytesIO()
     soundfile.write(buffer, samples, 8000, format="WAV", subtype=encoding)
@@ -161,20 +161,20 @@ def test_samples_that_are_no_numbers(make_sound, encoding, value):
         ("OGG", "OPUS", {"truncated audio"}),
     ],
 )
-def test_a_file_cut_anywhere_is_refused(encode_sound: Encode, container, encoding, expected):
-    data = encode_sound(container, encoding)
+def test_a_file_cut_anywhere_is_refused(audio_file: Encode, container, encoding, expected):
+    data = audio_file(container, encoding)
     cuts = {*range(12, 100), *range(100, len(data), 97), *range(len(data) - 20, len(data))}
     assert {reason(data[:cut]) for cut in cuts} == expected
 
 
-def test_a_damaged_flac_says_where(encode_sound: Encode):
-    data = bytearray(encode_sound("FLAC", "PCM_16", num_samples=200_000))
+def test_a_damaged_flac_says_where(audio_file: Encode):
+    data = bytearray(audio_file("FLAC", "PCM_16", num_samples=200_000))
     data[-50_000] ^= 1
     assert "the samples after 131,072 of 200,000 are damaged" in refusal(bytes(data)).detail
 
 
-def test_a_flac_that_does_not_know_its_length(encode_sound: Encode):
-    data = bytearray(encode_sound("FLAC", "PCM_16"))
+def test_a_flac_that_does_not_know_its_length(audio_file: Encode):
+    data = bytearray(audio_file("FLAC", "PCM_16"))
     data[21] &= 0xF0
     data[22:26] = bytes(4)
     refused = refusal(bytes(data))
@@ -182,26 +182,26 @@ def test_a_flac_that_does_not_know_its_length(encode_sound: Encode):
     assert "instead of a pipe" in refused.detail
 
 
-def test_a_header_that_states_hours_is_refused_before_decoding(encode_sound: Encode):
-    data = bytearray(encode_sound("FLAC", "PCM_16"))
+def test_a_header_that_states_hours_is_refused_before_decoding(audio_file: Encode):
+    data = bytearray(audio_file("FLAC", "PCM_16"))
     data[22:26] = b"\xff\xff\xff\xf0"
     assert refusal(bytes(data)).reason == "audio too large"
 
 
-def test_ogg_of_two_streams(encode_sound: Encode):
-    one, other = (encode_sound("OGG", "VORBIS", seed=seed) for seed in (0, 1))
+def test_ogg_of_two_streams(audio_file: Encode):
+    one, other = (audio_file("OGG", "VORBIS", seed=seed) for seed in (0, 1))
     first_page = len(ogg._page(one, 0))
     assert refusal(one[:first_page] + other + one[first_page:]).reason == "unsupported audio"
 
 
-def test_every_bit_of_ogg_and_flac_is_checked(encode_sound: Encode):
+def test_every_bit_of_ogg_and_flac_is_checked(audio_file: Encode):
     chance = random.Random(3)
     for container, encoding, first in (
         ("OGG", "VORBIS", 0),
         ("OGG", "OPUS", 0),
         ("FLAC", "PCM_16", 100),
     ):
-        original = encode_sound(container, encoding)
+        original = audio_file(container, encoding)
         for _ in range(200):
             data = bytearray(original)
             data[chance.randrange(first, len(data))] ^= 1 << chance.randrange(8)
@@ -260,9 +260,9 @@ def is_plain(data: bytes) -> bool:
         ("OGG", "OPUS"),
     ],
 )
-def test_damage_that_passes_is_harmless(encode_sound: Encode, container, encoding):
+def test_damage_that_passes_is_harmless(audio_file: Encode, container, encoding):
     """Random changes: each either is refused here, or is nothing to the trainer's decoders."""
-    original = encode_sound(container, encoding, channels=2, num_samples=600)
+    original = audio_file(container, encoding, channels=2, num_samples=600)
     chance = random.Random(5)
     passed = 0
     for _ in range(600):

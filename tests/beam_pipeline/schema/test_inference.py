@@ -26,7 +26,7 @@ def array(shape, dtype="float32"):
     return Array(dtype=dtype, shape=shape, data=np.zeros(shape, dtype).tobytes())
 
 
-def sound(num_samples, channels=1, sample_rate=8000, encoding="wav"):
+def audio(num_samples, channels=1, sample_rate=8000, encoding="wav"):
     return Audio(
         file=FileRef(path="a"),
         format=encoding,
@@ -134,17 +134,17 @@ def schema_of(*features, declared=None):
             id="several labels",
         ),
         pytest.param(
-            [{"audio": sound(5)}, {"audio": sound(6, encoding="flac")}],
+            [{"audio": audio(5)}, {"audio": audio(6, encoding="flac")}],
             "audio",
             {"kind": "audio", "shape": (None, 1), "sample_rate": 8000, "format": "mixed",
              "key": "audio/encoded"},
-            id="sounds",
+            id="audio",
         ),
         pytest.param(
-            [{"audio": sound(5)}, {"audio": sound(5, 2, 16000)}],
+            [{"audio": audio(5)}, {"audio": audio(5, 2, 16000)}],
             "audio",
             {"shape": (5, None), "sample_rate": 0, "format": "wav"},
-            id="sounds of several rates",
+            id="audio with several rates",
         ),
     ],
 )  # fmt: skip

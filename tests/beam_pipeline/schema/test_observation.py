@@ -16,7 +16,7 @@ def array(*values, dtype="int64"):
     )  # fmt: skip
 
 
-def sound(num_samples, sample_rate=8000):
+def audio(num_samples, sample_rate=8000):
     file = FileRef(path="a.wav")
     return Audio(
         file=file, format="wav", sample_rate=sample_rate, num_samples=num_samples, channels=1
@@ -32,7 +32,7 @@ def test_observations_merge_like_one():
                 "label": ClassLabel(str(i)),
                 "labels": ClassLabels(("a",) * i),
                 "tokens": array(*range(i + 1)),
-                "audio": sound(100 + i, sample_rate=8000 + i),
+                "audio": audio(100 + i, sample_rate=8000 + i),
                 "words": ("a", "b")[: i % 3],
             },
         )

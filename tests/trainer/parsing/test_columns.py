@@ -85,7 +85,7 @@ def test_a_raw_tensor_of_another_length_is_an_error(tmp_path, read):
 
     with pytest.raises(
         (tf.errors.InvalidArgumentError, trainer.DatasetDamagedError),
-        match=r"key x must hold 16 bytes, for float32 \[4\].*12",
+        match=r"key x must hold 16 bytes for float32 \[4\].*12",
     ):
         list(getattr(dataset, read)())
 

@@ -18,11 +18,11 @@ def test_weights(weights):
 
 
 @pytest.mark.parametrize(
-    ("weight", "told"), [(-1.0, "-1"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")]
+    ("weight", "value_text"), [(-1.0, "-1"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")]
 )
-def test_what_is_no_weight(weight, told):
+def test_not_a_weight(weight, value_text):
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match=rf"x of a record is no weight; .*\[{told}\]"
+        tf.errors.InvalidArgumentError, match=rf"x of a record is not a weight; .*\[{value_text}\]"
     ):
         in_pipeline(positive, [1.0, weight])
 

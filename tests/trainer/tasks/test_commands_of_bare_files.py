@@ -52,7 +52,7 @@ def sequences(lengths):
     ]
 
 
-def described(run_path):
+def feature_declarations(run_path):
     return json.loads((run_path / "task.json").read_text())["features"]
 
 
@@ -68,19 +68,23 @@ def test_a_run_knows_what_its_inputs_are(records, command, trained, tmp_path, wr
 
     assert code == 0, err
     assert json.loads(out)["num_records"] == len(records)
-    assert [each["name"] for each in described(tmp_path / "run")] == ["sequence", "label", "weight"]
+    assert [each["name"] for each in feature_declarations(tmp_path / "run")] == [
+        "sequence",
+        "label",
+        "weight",
+    ]
 
 
 @pytest.mark.slow
 def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path, write_records):
-    before = described(tmp_path / "run")
+    before = feature_declarations(tmp_path / "run")
     write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
 
     weighed = ["--sample-weight", "weight"]
     code, _, err = command("train", "train.tfrecord", *weighed, "--resume", "--epochs", "2")
 
     assert code == 0, err
-    assert described(tmp_path / "run") == before
+    assert feature_declarations(tmp_path / "run") == before
     assert [each["name"] for each in before] == ["sequence", "label", "weight"]
 
 
@@ -194,7 +198,7 @@ def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_re
         pytest.param("label: class_label", "cannot be read as JSON: Expecting", id="YAML"),
         pytest.param("[]", "declares no features", id="nothing"),
         pytest.param("5", "declares no features", id="a number"),
-        pytest.param('{"label": 5}', "5 declares no feature", id="no declaration"),
+        pytest.param('{"label": 5}', "5 is not a declaration", id="no declaration"),
         pytest.param('{"label": {"kind": "clas_label"}}', "did you mean 'class_label'", id="kind"),
         pytest.param('{"lable": {"kind": "class_label"}}', "did you mean 'label'", id="no key"),
         pytest.param(
@@ -219,7 +223,7 @@ def test_a_directory_has_a_schema_of_its_own(command, directory_of):
     code, _, err = command("train", data, "--schema", "schema.json")
 
     assert code == 2
-    assert f"--schema is for bare TFRecord files, and {data} is a directory; leave it out" in err
+    assert f"--schema is for bare TFRecord files, but {data} is a directory; leave it out" in err
 
 
 def test_a_weight_that_some_records_lack(command, tmp_path, write_records):
