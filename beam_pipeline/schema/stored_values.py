@@ -1,4 +1,4 @@
-"""What the keys of other people's Examples hold, in brief: one value, then over many records."""
+"""Summaries of the lists in existing Examples, of one record and over many."""
 
 import dataclasses
 import functools
@@ -17,9 +17,9 @@ _LABELS = frozenset(
 # A larger number is an id, not a class.
 MAX_CLASS = 9_999
 
-# A longer text is told by its length alone.
+# Of a longer text only the length is kept.
 _SHORT_CHARACTERS = 100
-# The control characters of ASCII, but those that texts are laid out with: \t \n \v \f \r.
+# The control characters of ASCII other than white space (\t \n \v \f \r).
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
 
 
@@ -31,15 +31,15 @@ def is_label_key(key: str) -> bool:
 
 
 def last_part(key: str) -> str:
-    """What follows the last slash of `key`, in lower case."""
+    """The part of `key` after the last slash, in lower case."""
     return key.rpartition("/")[2].lower()
 
 
 def summary(kind: str, values: Sequence[Any]) -> Value:
-    """What a list of an Example holds, in brief.
+    """The summary of a list in an Example.
 
     Args:
-        kind: "int64", "float32", "bytes", or "" where none is set.
+        kind: "int64", "float32", "bytes", or "" if none is set.
         values: The list.
     """
     length = len(values)
@@ -72,7 +72,7 @@ def _of_bytes(value: bytes) -> Value:
 
 
 def form_of(value: bytes) -> str:
-    """What a value is by its first bytes; see `Stored.form`."""
+    """The form of a value, by its first bytes; see `Stored.form`."""
     match value[:4]:
         case b"":
             return ""
@@ -88,13 +88,13 @@ def form_of(value: bytes) -> str:
             return "ogg"
     if value[:3] == b"\xff\xd8\xff":
         return "jpeg"
-    if value[:2] == b"BM" and value[6:10] == bytes(4):  # as no text that starts with BM has
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
         return "bmp"
     return "text" if _is_text(value) else "raw"
 
 
 def _is_text(value: bytes) -> bool:
-    """Whether it is UTF-8 without control characters, as raw numbers seldom are."""
+    """Whether it is UTF-8 without control characters, which raw numbers rarely are."""
     try:
         value.decode()
     except UnicodeDecodeError:
@@ -103,7 +103,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def kind_of(value: Value) -> str:
-    """The kind of the list that `summary` summed up so."""
+    """The kind of list with this summary."""
     match value:
         case int():
             return "int64"
@@ -121,10 +121,10 @@ def told_list(kind: str) -> str:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Lists:
-    """How the lists of one key were, over some Examples; they merge.
+    """Statistics of the lists of one key, over some Examples; they can be merged.
 
     Attributes:
-        lengths: (shortest, longest) in values; None before the first.
+        lengths: (shortest, longest) in values; None without lists.
         fours: Whether all lengths are multiples of 4.
     """
 
@@ -132,14 +132,14 @@ class Lists:
     fours: bool = True
 
     def add(self, value: Value) -> None:
-        """Takes one more list into account."""
+        """Adds a list."""
         length = value.length if isinstance(value, Stored) else 1
         if self.lengths != (length, length):
             self.lengths = _span(self.lengths, (length, length))
         self.fours &= length % 4 == 0
 
     def merge(self, other: Self) -> None:
-        """Takes all that `other` observed into account."""
+        """Adds all of `other`."""
         self.lengths = _span(self.lengths, other.lengths)
         self.fours &= other.fours
 
