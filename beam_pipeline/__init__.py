@@ -1,9 +1,9 @@
-"""Raw files to sharded TFRecords that describe themselves, with Apache Beam.
+"""Builds sharded TFRecords that describe themselves from raw files, with Apache Beam.
 
     config = beam_pipeline.BuildConfig(input="photos", output="data")
     info = beam_pipeline.build(config)
 
-Names are loaded when they are first used, so that `import beam_pipeline` costs nothing.
+Names are loaded on first use, so that `import beam_pipeline` costs nothing.
 """
 
 import importlib
@@ -49,7 +49,7 @@ _MODULES = {
     "DataError": "errors",
 }
 
-# Modules that users take functions from by their whole name.
+# Modules that users refer to by name.
 _SUBMODULES = frozenset({"example"})
 
 __all__ = sorted(_MODULES)

@@ -3,7 +3,7 @@
     BeamTFRecordsError           exit 1  the job failed
     ├── ConfigError              exit 2  wrong usage; nothing was written
     │   └── DatasetExistsError           the output holds a finished dataset
-    ├── DataError                exit 3  the data is bad beyond what was allowed
+    ├── DataError                exit 3  more data is bad than allowed
     ├── SourceChangedError               a file changed while the job ran
     ├── CountMismatchError               records in ≠ records written + rejected
     ├── DatasetDamagedError      exit 3  a finished dataset does not verify
@@ -30,21 +30,21 @@ class DatasetExistsError(ConfigError):
 
 
 class DataError(BeamTFRecordsError):
-    """More of the data is bad than was allowed; rejects.jsonl says which records, and why."""
+    """More data is bad than allowed; rejects.jsonl lists the records, with reasons."""
 
     exit_code = 3
 
 
 class SourceChangedError(BeamTFRecordsError):
-    """A source file differs from what was inspected earlier in the same job."""
+    """A source file changed since it was inspected in the same job."""
 
 
 class CountMismatchError(BeamTFRecordsError):
-    """The records read are not the records written plus the records rejected."""
+    """The number of records read differs from those written plus those rejected."""
 
 
 class DatasetDamagedError(BeamTFRecordsError):
-    """A dataset directory, or one of its files, is not what its metadata says."""
+    """A dataset directory, or one of its files, differs from its metadata."""
 
     exit_code = 3
 
@@ -52,7 +52,7 @@ class DatasetDamagedError(BeamTFRecordsError):
 class RecordError(BeamTFRecordsError):
     """One record cannot be used.
 
-    Raised by the pure functions that work on a single record; the stage around them
+    Raised by the functions that work on a single record; the stage that calls them
     turns it into a `records.Rejected` with the same reason and detail.
     """
 
