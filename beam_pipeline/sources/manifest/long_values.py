@@ -4,13 +4,10 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
+from beam_pipeline.records import Deferred, FileRef, Value
+from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.manifest.lines import is_compressed
 from beam_pipeline.sources.manifest.rows import Row
-
-# A reference takes some hundred bytes itself, and its row is read once more.
-LONG_ROW_BYTES = 1 << 62
-LONG_VALUE_BYTES = 256
 
 Convert = Callable[[Sequence[Any]], list[Value | None]]
 
@@ -21,7 +18,7 @@ def row_files(path: str, rows: Sequence[Row]) -> list[FileRef | None]:
         return [None] * len(rows)
     return [
         FileRef(path=path, offset=row.offset, length=row.length)
-        if row.length > LONG_ROW_BYTES
+        if is_long_range(row.length)
         else None
         for row in rows
     ]
@@ -43,27 +40,12 @@ def deferred(
     """
     read = functools.partial(_read, cell=cell, convert=convert)
     return [
-        value if file is None or _num_bytes(value) < LONG_VALUE_BYTES
-        else Deferred(file=file, read=read)
+        Deferred(file=file, read=read) if file and is_long(value) else value
         for value, file in zip(values, files, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _read(data: bytes, cell: Callable[[bytes], Any], convert: Convert) -> Value:
     (value,) = convert([cell(data)])
     assert value is not None  # it was long
     return value
-
-
-def _num_bytes(value: Value | None) -> int:
-    """What a value takes in memory that its record could do without."""
-    match value:
-        case str():
-            return len(value)
-        case tuple():
-            return sum(map(len, value))
-        case ClassLabels():
-            return sum(map(len, value.names))
-        case Array():
-            return len(value.data)
-    return 0

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
+from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tar.members import Member
 
@@ -38,6 +40,18 @@ _DECLARED_FORMS = {
 }
 
 
+class LongValue(NamedTuple):
+    """A text, or a value of a JSON object, that is left in the tar.
+
+    Attributes:
+        kind: What a column of such values would be.
+        name: The value's in the JSON object; None where the member is the value.
+    """
+
+    kind: Kind | None
+    name: str | None = None
+
+
 class Part(NamedTuple):
     """One member of a record.
 
@@ -46,7 +60,8 @@ class Part(NamedTuple):
         form: "image", "audio", "array", "label", "value", "text", "json", "bytes";
             or LEFT_OUT, of which a tar has one an extension.
         offset, length: Its bytes in the tar.
-        content: Of the forms in READ, its text; of "json", its value.
+        content: Of the forms in READ, its text; of "json", its value; with a LongValue in the
+            place of each that is long.
         problem: (reason, detail) of why it, and so its record, cannot be used.
     """
 
@@ -60,7 +75,11 @@ class Part(NamedTuple):
 
 def members_of(part: Part) -> dict[str, Any]:
     """The members of a JSON object; any other value is one, without a name."""
-    return part.content if isinstance(part.content, dict) else {"": part.content}
+    return _members(part.content)
+
+
+def _members(content: Any) -> dict[str, Any]:
+    return content if isinstance(content, dict) else {"": content}
 
 
 def name_parts(name: str) -> tuple[str, str] | None:
@@ -117,9 +136,38 @@ def read_part(
             )
         if form in READ and not problem:
             content = _content(member, form, read)
+            if is_long_range(member.length) and form in ("text", "json"):
+                content = _shortened(content, form)
     except RecordError as error:
         problem = (error.reason, error.detail)
     return Part(extension, form, member.offset, member.length, content, problem)
+
+
+def _shortened(content: Any, form: str) -> Any:
+    """The content of a long member without its long values."""
+    if form == "text":
+        return LongValue(kind_of_text(content))
+    return {
+        name: LongValue(kind_in_json(value), name) if is_long(value) else value
+        for name, value in _members(content).items()
+    }
+
+
+def kind_in_json(value: Any) -> Kind | None:
+    """The kind of a value; text where it is an object, or a list of no one kind."""
+    try:
+        return kind_of_json(value)
+    except RecordError:
+        return str
+
+
+def text_of(data: bytes) -> str:
+    """The text of a member.
+
+    Raises:
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    return data.decode("utf-8-sig")
 
 
 def _content(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
@@ -130,7 +178,7 @@ def _content(member: Member, form: str, read: Callable[[int, int], bytes]) -> An
         )
     data = read(member.offset, member.length)
     try:
-        text = data.decode("utf-8-sig")
+        text = text_of(data)
     except UnicodeDecodeError as error:
         raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
     if form != "json":

@@ -18,7 +18,7 @@ from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_o
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
-from beam_pipeline.sources.tar.parts import LEFT_OUT, Part, name_parts, read_part
+from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import Seen, find_roles, merge_seen, seen_in
 
@@ -157,7 +157,8 @@ def read_tar(
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:
                     part = read_part(member, extension, read, schema)
-                    size = part.length if part.content is not None else 0
+                    long = isinstance(part.content, LongValue)
+                    size = 0 if part.content is None or long else part.length
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
     except RecordError as error:
         yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)

@@ -1,5 +1,6 @@
 """From the members of one name to a record: plain functions, no Beam."""
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
+    Deferred,
     FileContent,
     FileRef,
     Image,
@@ -24,7 +26,7 @@ from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.tar.parts import LEFT_OUT, Part, members_of, stem_of
+from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
 from beam_pipeline.sources.tar.roles import Role
 
 _OF_FILE: dict[str, Callable[[FileRef], Value]] = {
@@ -83,7 +85,9 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for part in parts:
         if part.form == "json":
-            values |= {f"{part.extension}/{name}": each for name, each in members_of(part).items()}
+            for name, each in members_of(part).items():
+                value = part._replace(content=each) if isinstance(each, LongValue) else each
+                values[f"{part.extension}/{name}"] = value
         else:
             values[part.extension] = part
     return values
@@ -99,7 +103,8 @@ def found_features(
     """The features of a record whose kinds were found by looking.
 
     Args:
-        values: Parts by extension, and values in JSON by "<extension>/<name>".
+        values: Parts by extension, and values in JSON by "<extension>/<name>", or the parts that
+            hold them where they are long.
         path: Of the tar.
         roles: What every extension and JSON name becomes, over all records.
         classes: The names of labels that are written as numbers.
@@ -117,17 +122,10 @@ def found_features(
                 feature = name if role.feature in features else role.feature
                 features[feature] = _OF_FILE[role.form](_range(value, path))
             continue
-        content = value.content if isinstance(value, Part) else value
-        if role.form == "label":
-            features[role.feature] = _label(role.feature, content, classes)
-        elif role.form == "text":
-            features[role.feature] = content or ""
-        else:
-            if role.kind is str and isinstance(content, list | dict):
-                content = json.dumps(content, ensure_ascii=False)
-            features[role.feature] = convert(
-                role.feature, content, role.kind, missing_number=missing_number
-            )
+        make = functools.partial(
+            _value_of_role, role=role, classes=classes, missing_number=missing_number
+        )
+        features[role.feature] = _made(value, path, make)
     for name, role in roles.items():
         if role.feature not in features:
             raise RecordError(
@@ -136,6 +134,40 @@ def found_features(
                 f"with --ignore-columns {name}",
             )
     return features
+
+
+def _value_of_role(
+    content: Any, role: Role, classes: Sequence[str], missing_number: float | None
+) -> Value:
+    if role.form == "label":
+        return _label(role.feature, content, classes)
+    if role.form == "text":
+        return content or ""
+    if role.kind is str and isinstance(content, list | dict):
+        content = json.dumps(content, ensure_ascii=False)
+    return convert(role.feature, content, role.kind, missing_number=missing_number)
+
+
+def _made(value: Any, path: str, make: Callable[[Any], Value]) -> Value:
+    """What `make` makes of a value, or a reference to it where that is left in the tar."""
+    content = value.content if isinstance(value, Part) else value
+    if not isinstance(content, LongValue):
+        return make(content)
+    read = functools.partial(_read_long_value, name=content.name, make=make)
+    return Deferred(file=_range(value, path), read=read)
+
+
+def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]) -> Value:
+    try:
+        content = text_of(data)
+        if name is not None:
+            value = json.loads(content)
+            content = value[name] if isinstance(value, dict) else value
+    except (ValueError, KeyError) as error:
+        raise RecordError(
+            "malformed annotation", f"the member is another than before: {error}"
+        ) from error
+    return make(content)
 
 
 def _range(part: Part, path: str) -> FileRef:
@@ -198,12 +230,19 @@ def _declared(
     if not name:
         raise RecordError("does not fit the schema", f"there is no .{names[0]} ({feature.name})")
     value = values[name]
-    if isinstance(value, Part):
+    if isinstance(value, Part) and value.form != "json":
         form = "array" if value.form == "array" else feature.kind
         if form in _OF_FILE:
             return _OF_FILE[form](_range(value, path))
-        value = value.content
-    return fit(feature, name, value, _no_path, missing_number=missing_number)
+    return _made(
+        value,
+        path,
+        functools.partial(_fit, feature=feature, column=name, missing_number=missing_number),
+    )
+
+
+def _fit(value: Any, feature: Feature, column: str, missing_number: float | None) -> Value:
+    return fit(feature, column, value, _no_path, missing_number=missing_number)
 
 
 def _no_path(name: str) -> str:

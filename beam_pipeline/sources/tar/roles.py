@@ -1,25 +1,26 @@
 """What the extensions of a tar's members, and the names in its JSON, become."""
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from beam_pipeline.errors import ConfigError, DataError, RecordError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
-    kind_of_json,
     kind_of_text,
     merge_kinds,
 )
 from beam_pipeline.sources.tar.parts import (
     LABEL_EXTENSIONS,
     READ,
+    LongValue,
     Part,
     form_of,
+    kind_in_json,
     members_of,
     stem_of,
 )
@@ -54,14 +55,15 @@ def _seen_in_part(part: Part) -> Seen:
     if part.problem:
         return {}
     if part.form != "json":
-        return {part.extension: kind_of_text(part.content) if part.form in READ else None}
+        return {part.extension: _kind(part.content, kind_of_text) if part.form in READ else None}
     kinds: Seen = {part.extension: None}
     for name, value in members_of(part).items():
-        try:
-            kinds[f"{part.extension}/{name}"] = kind_of_json(value)
-        except RecordError:  # an object, or a list of no one kind
-            kinds[f"{part.extension}/{name}"] = str
+        kinds[f"{part.extension}/{name}"] = _kind(value, kind_in_json)
     return kinds
+
+
+def _kind(content: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
+    return content.kind if isinstance(content, LongValue) else kind_of(content)
 
 
 def merge_seen(seen: Iterable[Seen]) -> Seen:
