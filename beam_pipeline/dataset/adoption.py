@@ -75,13 +75,14 @@ def adopt(
     directory = storage.absolute(directory)
     if is_dataset(directory) and not overwrite:
         raise DatasetExistsError(
-            f"{directory} has a {metadata.FILE} already; pass --overwrite to write it again"
+            f"{directory} already has a {metadata.FILE}; pass --overwrite to replace it"
         )
     tfds_info = TfdsInfo.read(directory)
     files = find_shards(directory)
     if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before all is read
         raise ConfigError(
-            f"{directory} cannot be written to; allow it, or build a dataset from the files"
+            f"{directory} cannot be written to; change its permissions, or build a dataset "
+            "from the files"
         )
     expected = expectations(first_records(files))
     config = BuildConfig(

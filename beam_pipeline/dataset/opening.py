@@ -58,7 +58,7 @@ def find_dataset(path: str) -> str:
     """The dataset's directory at `path`: itself, or the newest version below it.
 
     Raises:
-        ConfigError: There is no finished dataset, or below `path` are several.
+        ConfigError: There is not a finished dataset, or below `path` are several.
     """
     path = storage.absolute(path)
     if is_dataset(path):
@@ -67,7 +67,7 @@ def find_dataset(path: str) -> str:
     datasets = [newest for each in (path, *folders) if (newest := _newest_version(each))]
     if len(datasets) != 1:
         several = f"holds several datasets ({', '.join(datasets)})"
-        what = several if datasets else "is no finished dataset"
+        what = several if datasets else "is not a finished dataset"
         raise ConfigError(
             f"{path} {what}; give a directory <output>/<name>/<version> with a {FILE}, which a "
             "build writes last"
@@ -89,8 +89,8 @@ def open_dataset(path: str) -> DatasetInfo:
     """The dataset at `path`: its directory, or one above it (then the newest version).
 
     Raises:
-        ConfigError: There is no finished dataset.
-        DatasetDamagedError: Its metadata.json cannot be understood.
+        ConfigError: There is not a finished dataset.
+        DatasetDamagedError: Its metadata.json is invalid.
     """
     directory = find_dataset(path)
     path = storage.join(directory, FILE)
@@ -111,4 +111,4 @@ def open_dataset(path: str) -> DatasetInfo:
             },
         )
     except (RecordError, ValueError, KeyError, TypeError) as error:
-        raise DatasetDamagedError(f"{path} cannot be understood: {error!r}") from error
+        raise DatasetDamagedError(f"{path} is invalid: {error!r}") from error

@@ -24,7 +24,7 @@ def compare_file(
     except RecordError as error:
         yield f"{name}: {error.reason}"
     except (ValueError, KeyError, TypeError) as error:
-        yield f"{name}: cannot be understood: {error!r}"
+        yield f"{name}: is invalid: {error!r}"
     else:
         if stated != expected:
             yield f"{name}: {problem}"

@@ -32,7 +32,7 @@ class TfdsInfo:
         """What TFDS wrote into `directory`; None where it did not, or this project did.
 
         Raises:
-            DataError: It cannot be understood.
+            DataError: It is invalid.
         """
         path = storage.join(directory, _FILE)
         if not storage.exists(path):
@@ -50,9 +50,7 @@ class TfdsInfo:
                 },
             )
         except (RecordError, ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} cannot be understood: {error!r}; fix it, or move it away"
-            ) from error
+            raise DataError(f"{path} is invalid: {error!r}; fix it, or move it away") from error
 
     def check(self, shards: Mapping[str, Sequence[ShardEntry]]) -> None:
         """Compares what TFDS states with the shards that are there, by split.
@@ -65,7 +63,7 @@ class TfdsInfo:
         if stated != actual:
             raise DataError(
                 f"{_FILE} states the shard lengths {stated}, but there are {actual}; "
-                "fetch what is missing, or move it away with features.json"
+                "fetch the missing files, or move it away with features.json"
             )
 
 

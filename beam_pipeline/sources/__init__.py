@@ -49,7 +49,7 @@ def find_input(config: BuildConfig) -> Input:
                 f"--path-pattern {config.path_pattern!r} is for folders of files; leave it out "
                 f"with --layout {config.layout}"
             )
-        return Input(FOLDERS, config.input, f"folders: files called {config.path_pattern}")
+        return Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
     if config.layout == AUTO:
         return detection.detect(config.input)
     return detection.resolve(config.input, config.layout)

@@ -41,7 +41,7 @@ def resolve(path: str, name: str) -> Input:
     absolute = _existing(path)
     if not storage.is_directory(absolute):
         if not layout.suffixes and not layout.begins:
-            raise ConfigError(f"--layout {name} wants a folder, and {path} is a file")
+            raise ConfigError(f"--layout {name} needs a folder, but {path} is a file")
         if layout.kind != "container" and not storage.exists(absolute):
             raise ConfigError(f"--layout {name} takes no pattern of files, such as {path}")
         return _input(layout, absolute, name_of(absolute))
@@ -102,15 +102,15 @@ def _only(inputs: list[Input], path: str) -> Input | None:
 def _choice(inputs: Sequence[Input]) -> str:
     """How a user says which of several inputs is meant."""
     if len({each.layout.name for each in inputs}) > 1:
-        return "choose with --layout, or give the one file or folder that is meant"
+        return "choose with --layout, or give one file or folder"
     paths = [each.path for each in inputs]
     splits = [path for path in paths if is_split(stem(uncompressed(path)))]
-    one = f"give the one that is meant, such as {(splits or paths)[-1]}"
+    one = f"give one of them, such as {(splits or paths)[-1]}"
     if not splits or len(splits) == len(paths):
         return f"{one}, or move the others elsewhere"
     others = ", ".join(name_of(path) for path in paths if path not in splits)
     read = " and ".join(map(name_of, splits))
-    return f"{one}, or move {others} elsewhere and have {read} read"
+    return f"{one}, or move {others} elsewhere to read {read}"
 
 
 def _of_file(path: str) -> Input:
@@ -121,7 +121,7 @@ def _of_file(path: str) -> Input:
     suffixes = sorted(f".{suffix}" for layout in every for suffix in layout.suffixes)
     by_content = ", ".join(layout.name for layout in every if not layout.suffixes and layout.begins)
     alike = " or ".join(layout.name for layout in _by_suffix(path))
-    why = f"that does not begin as {alike} files do" if alike else "with no suffix of these"
+    why = f"that does not begin like {alike} files" if alike else "with another suffix"
     raise ConfigError(
         f"cannot tell the layout of {path}, a file {why}: looked for {', '.join(suffixes)}, and "
         f"for the first bytes of {by_content} files; give the folder of the dataset, or name its "
@@ -165,6 +165,6 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     signs = "; ".join(f"{layout.sign} ({layout.name})" for layout in looked_for)
     other = "another" if len(looked_for) == 1 else "its"
     raise ConfigError(
-        f"{problem}: it holds {tree.look()}; looked for {signs}; mend the input, or name {other} "
+        f"{problem}: it holds {tree.look()}; looked for {signs}; fix the input, or name {other} "
         "layout with --layout"
     )

@@ -90,7 +90,7 @@ def below(root: str, relative: str) -> str:
 def unused(relative: str) -> Rejected:
     """A file for which its layout has no use."""
     if has_image_suffix(relative):
-        reason, detail = "unused image", "it lies where the layout has no images"
+        reason, detail = "unused image", "it is outside the folders of images"
     else:
         reason, detail = "not an image file", "its suffix is not an image's"
     return Rejected(source=relative, reason=reason, detail=detail, bad=False)
@@ -106,7 +106,7 @@ def input_folder(root: str) -> str:
     if storage.is_directory(path):
         return path.rstrip("/") or "/"
     if storage.exists(path):
-        raise ConfigError(f"the input {root!r} is a file; this layout wants its folder")
+        raise ConfigError(f"the input {root!r} is a file; this layout needs its folder")
     raise ConfigError(f"the input {root!r} does not exist (looked at {path})")
 
 

@@ -74,13 +74,13 @@ def _load(entry: EntryPoint) -> Layout:
     except Exception as error:  # whatever the import of a stranger's module raises
         raise _error(entry, f"{type(error).__name__}: {error}") from error
     if not isinstance(layout, Layout) or layout.name != entry.name:
-        raise _error(entry, f"it is {layout!r}, no Layout of this name")
+        raise _error(entry, f"it is {layout!r}, not a Layout of this name")
     return layout
 
 
 def _error(entry: EntryPoint, why: str) -> ConfigError:
     package = entry.dist.name if entry.dist else entry.value
     return ConfigError(
-        f"the layout {entry.name!r} of the package {package} cannot be used: {why}; mend the "
+        f"the layout {entry.name!r} of the package {package} cannot be used: {why}; fix the "
         "package or uninstall it"
     )

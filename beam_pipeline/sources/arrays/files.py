@@ -193,7 +193,7 @@ def _members(path: str) -> list[str]:
     if not names:
         raise RecordError(npz.UNSUPPORTED, "an .npz without arrays")
     if twice := {name for name in names if names.count(name) > 1}:
-        raise RecordError(npz.DAMAGED, f".npz: {min(twice)} is there twice")
+        raise RecordError(npz.DAMAGED, f".npz: {min(twice)} occurs twice")
     return names
 
 
@@ -253,11 +253,11 @@ def _check(tables: Sequence[Table]) -> None:
             for name, column in table.columns.items()
         }
         if len(set(lengths.values())) > 1 or not all(c.shape for c in table.columns.values()):
-            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            row_counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise ConfigError(
-                f"the arrays of {table.name} are no columns of one table, since they have no one "
-                f"number of rows ({told}); leave some out with --ignore-columns, or, where each "
-                "file is one record, pass --layout folders"
+                f"the arrays of {table.name} are not columns of one table, since they have "
+                f"different numbers of rows ({row_counts}); leave some out with "
+                "--ignore-columns, or, if each file is one record, pass --layout folders"
             )
     for table in tables[1:]:
         if table.columns.keys() != tables[0].columns.keys():

@@ -37,7 +37,7 @@ def find_arrays(tree: Tree) -> list[Place]:
 
 LAYOUT = Layout(
     name="arrays",
-    sign=".npz or .npy files, not in one folder a class",
+    sign=".npz or .npy files, not in one folder per class",
     kind="container",
     read=_read,
     suffixes=("npz", "npy"),

@@ -87,11 +87,13 @@ def find_labels(tables: Sequence[Table], label_column: str = "") -> dict[str, st
     named = [name.strip() for name in label_column.split(",") if name.strip()] if tables else []
     for name in named:
         if name not in columns:
-            raise ConfigError(f"--label-column {name!r} is no column; {there_are(name, columns)}")
+            raise ConfigError(
+                f"--label-column {name!r} is not a column; {there_are(name, columns)}"
+            )
         if not all(_may_be_class(table.columns[name]) for table in tables):
             raise ConfigError(
                 f"--label-column {name!r} has {columns[name].dtype} values of shape "
-                f"{list(columns[name].shape)}; a class is one whole number or text a row"
+                f"{list(columns[name].shape)}; a class is one whole number or text per row"
             )
     if named[1:]:
         return {name: name for name in named}
@@ -126,7 +128,7 @@ def declared_columns(
         column = feature.name if feature.name in columns else by_feature.get(feature.name)
         if column is None:
             raise ConfigError(
-                f"--schema declares {feature.name!r}, which is no column; "
+                f"--schema declares {feature.name!r}, which is not a column; "
                 f"{there_are(feature.name, columns)}"
             )
         declared.append((feature, column))

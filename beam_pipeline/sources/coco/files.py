@@ -67,7 +67,7 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
         Rejected(
             source=relative,
             reason="not an instances file",
-            detail=f"not read beside {chosen[0]}; give the file itself to read it",
+            detail=f"not read with {chosen[0]}; give the file itself to read it",
             bad=False,
         )
         for relative in candidates

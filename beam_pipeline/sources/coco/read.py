@@ -64,7 +64,7 @@ def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Recor
         for annotation in annotations:
             yield malformed(
                 f"{file}: annotation {annotation.annotation_id}",
-                f"is of image {image_id}, which the file does not describe",
+                f"belongs to image {image_id}, which the file does not describe",
             )
     elif len(images) > 1:
         names = ", ".join(image.key for image in images)

@@ -58,7 +58,7 @@ def _no_classes(names: Iterable[str]) -> bool:
 
 LAYOUT = Layout(
     name="folders",
-    sign="images, audio or arrays in one folder a class, or images or audio in one folder",
+    sign="images, audio or arrays in one folder per class, or images or audio in one folder",
     kind="folders",
     read=_read,
     find=find_folders,

@@ -58,9 +58,9 @@ def parse_pattern(text: str) -> PathPattern:
         if name is None:
             continue
         if form or conversion or not name.isidentifier():
-            raise _error(text, f"{{{name}}} is no name; use letters, digits and underscores")
+            raise _error(text, f"{{{name}}} is not a name; use letters, digits and underscores")
         if name in names or name in _TAKEN:
-            why = "stands there twice" if name in names else "is what the file holds"
+            why = "occurs twice" if name in names else "is what the file holds"
             raise _error(text, f"{{{name}}} {why}; choose another name")
         if name == _DROPPED:
             expression += "[^/]+?"
@@ -68,7 +68,7 @@ def parse_pattern(text: str) -> PathPattern:
             expression += "([^/]+?)"
             names.append(name)
     if not names:
-        raise _error(text, "it names nothing; write it as '{label}_{speaker}_{index}'")
+        raise _error(text, "it has no names; write it as '{label}_{speaker}_{index}'")
     return PathPattern(
         text=text,
         names=tuple(names),

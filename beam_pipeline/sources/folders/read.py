@@ -139,7 +139,7 @@ def labelled_record(path: str, relative: str, class_depth: int | None) -> Record
         return Rejected(
             source=relative,
             reason="no class folder",
-            detail="the file lies beside the class folders; move it into the one of its class",
+            detail="the file is next to the class folders; move it into the folder of its class",
         )
     label = ClassLabel(parts[class_depth])
     return _record(path, relative, {"label": label}, parts[0] if class_depth else None)

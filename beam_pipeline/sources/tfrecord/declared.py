@@ -52,7 +52,7 @@ def refuse_conversions(config: BuildConfig) -> None:
     for option, value in asked.items():
         if value:
             raise ConfigError(
-                f"{option} converts, and records of TFRecord files are written as they are; leave "
+                f"{option} converts, but records of TFRecord files are written unchanged; leave "
                 "it out, or build from the raw files"
             )
 
@@ -78,7 +78,7 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
         return dataclasses.replace(feature, bare=True)
     near = difflib.get_close_matches(feature.name, list(keys), n=1)
     raise ConfigError(
-        f"feature {feature.name!r} of --schema is under no key of the records, which have "
+        f"feature {feature.name!r} of --schema has no key in the records, which have "
         f"{', '.join(sorted(keys))}; "
         + (f"did you mean {near[0]!r}?" if near else 'state its "key"')
     )

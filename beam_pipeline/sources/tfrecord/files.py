@@ -22,7 +22,7 @@ _NO_FRAME = (
     "it starts with no record's length and the checksum of that, nor does its content where it is "
     "gzip"
 )
-_ZLIB = "it is compressed as ZLIB, which is not read; write it plain or as GZIP"
+_ZLIB = "it is compressed as ZLIB, which is not supported; write it plain or as GZIP"
 # Numbers may follow, and gzip's suffix; an index beside a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 _TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
@@ -148,12 +148,12 @@ def find_shards(directory: str) -> list[RecordFile]:
         DataError: A file is called like one and is none, or cannot be read.
     """
     if not storage.is_directory(directory):
-        raise ConfigError(f"{directory} is no directory; give the one that holds the files")
+        raise ConfigError(f"{directory} is not a directory; give the one that holds the files")
     files, others = find_record_files(directory)
     for other in others:
         if other.bad:
             raise DataError(
-                f"{other.source}: {other.reason} ({other.detail}); mend it, or move it away"
+                f"{other.source}: {other.reason} ({other.detail}); fix it, or move it away"
             )
         if name_of(other.source) in _DESCRIPTIONS and other.source not in _DESCRIPTIONS:
             raise ConfigError(
@@ -161,10 +161,10 @@ def find_shards(directory: str) -> list[RecordFile]:
                 "move it away"
             )
     for told, property_ in (
-        ({file.compressed: file.relative for file in files}, "gzip, and not"),
+        ({file.compressed: file.relative for file in files}, "gzip, but not"),
         (
             {bool(file_splits([file.relative])[0]): file.relative for file in files},
-            "called after a split, and not",
+            "named after a split, but not",
         ),
     ):
         if len(told) > 1:

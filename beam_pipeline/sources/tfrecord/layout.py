@@ -1,4 +1,4 @@
-"""The layout `tfrecord`: files that begin as TFRecord files do, whatever they are called."""
+"""The layout `tfrecord`: files that begin like TFRecord files, whatever they are called."""
 
 import apache_beam as beam
 
@@ -37,7 +37,7 @@ def is_tfrecord(path: str) -> bool:
 
 LAYOUT = Layout(
     name="tfrecord",
-    sign="files that begin as TFRecord files do",
+    sign="files that begin like TFRecord files",
     kind="container",
     read=_read,
     find=find_tfrecords,

@@ -35,7 +35,7 @@ def find_voc(tree: Tree) -> list[Place]:
 
 LAYOUT = Layout(
     name="voc",
-    sign="Annotations/*.xml, or .xml files beside their images",
+    sign="Annotations/*.xml, or .xml files next to their images",
     kind="annotations",
     read=_read,
     find=find_voc,

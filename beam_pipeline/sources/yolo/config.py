@@ -98,7 +98,7 @@ def read_data_yaml(path: str) -> YoloConfig:
     values = _load(path)
     if not values:
         raise ConfigError(
-            f"{path} is no YAML mapping; a YOLO data.yaml has train:, val: and names:"
+            f"{path} is not a YAML mapping; a YOLO data.yaml has train:, val: and names:"
         )
     root = folder(path)
     bases = [root]
@@ -144,7 +144,7 @@ def _resolve(written: str, bases: list[str], source: str, key: str) -> str:
             return path
     raise ConfigError(
         f"{source}: {key}: {written!r} does not exist; tried {', '.join(tried)}; "
-        f"mend the path, or remove {key}: if there is no such split"
+        f"fix the path, or remove {key}: if there is no such split"
     )
 
 
@@ -162,9 +162,11 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
     try:
         named = {int(number): str(name) for number, name in pairs}
     except ValueError as error:
-        raise ConfigError(f"{source}: names: the keys are no class numbers ({error})") from None
+        raise ConfigError(f"{source}: names: the keys are not class numbers ({error})") from None
     if count and count != str(len(named)):
-        raise ConfigError(f"{source}: nc is {count} but names has {len(named)} classes; mend one")
+        raise ConfigError(
+            f"{source}: nc is {count} but names has {len(named)} classes; fix one of them"
+        )
     twice = sorted({name for name in named.values() if list(named.values()).count(name) > 1})
     if twice:
         raise ConfigError(f"{source}: names has {twice[0]!r} twice; give every class its own name")

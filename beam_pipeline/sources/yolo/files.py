@@ -178,7 +178,7 @@ def pair_files(
             yield Rejected(
                 source=image,
                 reason="no label file",
-                detail="not one image of the dataset has one; labels/ lies beside images/",
+                detail="no image of the dataset has one; labels/ must be next to images/",
             )
         elif len(names) > 1:
             yield Rejected(

@@ -99,7 +99,7 @@ def _number(field: str) -> float:
 def _fraction(field: str) -> float:
     value = _number(field)
     if abs(value) > _MAX_FRACTION:
-        raise ValueError(f"{field} is no fraction of the image; is it in pixels?")
+        raise ValueError(f"{field} is not a fraction of the image; is it in pixels?")
     return value
 
 

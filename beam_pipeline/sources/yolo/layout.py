@@ -53,7 +53,7 @@ def _summary(path: str) -> str:
 
 LAYOUT = Layout(
     name="yolo",
-    sign="a data.yaml, or .txt files in labels/ or beside their images",
+    sign="a data.yaml, or .txt files in labels/ or next to their images",
     kind="annotations",
     read=_read,
     suffixes=("yaml", "yml"),

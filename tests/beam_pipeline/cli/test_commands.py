@@ -67,7 +67,7 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, mes
             ["verify", "/nosuch"],
             2,
             "ConfigError: ",
-            "error: /nosuch is no finished dataset",
+            "error: /nosuch is not a finished dataset",
             id="an expected error",
         ),
         pytest.param(

@@ -257,12 +257,12 @@ def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     (directory / "train-00000-of-00002").write_bytes(shard(0, 3)[:-1])
 
-    with pytest.raises(ConfigError, match="pets cannot be written to; allow it"):
+    with pytest.raises(ConfigError, match="pets cannot be written to; change its permissions"):
         adopt(str(directory))
 
 
 def test_no_such_directory(tmp_path):
-    with pytest.raises(ConfigError, match="is no directory"):
+    with pytest.raises(ConfigError, match="is not a directory"):
         adopt(str(tmp_path / "gone"))
 
 

@@ -29,5 +29,5 @@ def test_several_datasets_are_named(tmp_path):
 
 
 def test_none_is_said(tmp_path):
-    with pytest.raises(ConfigError, match="is no finished dataset"):
+    with pytest.raises(ConfigError, match="is not a finished dataset"):
         find_dataset(str(tmp_path))

@@ -195,9 +195,9 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
 @pytest.mark.parametrize(
     ("text", "message", "code"),
     [
-        (None, "is no finished dataset", 2),
-        ("{", "cannot be understood", 3),
-        ("{}", "cannot be understood", 3),
+        (None, "is not a finished dataset", 2),
+        ("{", "is invalid", 3),
+        ("{}", "is invalid", 3),
         ('{"format_version": 99}', "format_version 99", 3),
     ],
 )

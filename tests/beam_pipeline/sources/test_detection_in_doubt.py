@@ -17,7 +17,7 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
     ("texts", "below", "message"),
     [
         pytest.param({}, "nowhere", "the input '.*nowhere' does not exist", id="no such path"),
-        pytest.param({"a.bin": ""}, "a.bin", r"no suffix of these: looked for \.csv", id="suffix"),
+        pytest.param({"a.bin": ""}, "a.bin", r"another suffix: looked for \.csv", id="suffix"),
         pytest.param({"a.jpg": ""}, "*.png", "does not exist", id="a pattern of nothing"),
         pytest.param(
             {"a.tar": "", "b.npz": ""},
@@ -39,7 +39,7 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             id="a tar beside what was in it",
         ),
         pytest.param(
-            {"a.json": "[]"}, "a.json", "does not begin as coco files do", id="another JSON"
+            {"a.json": "[]"}, "a.json", "does not begin like coco files", id="another JSON"
         ),
         pytest.param(
             {"a.bin": "", "b/c.bin": ""},
@@ -61,15 +61,15 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
         pytest.param(
             {"a.csv": CSV, "b.csv": CSV},
             "",
-            r"2 ways: csv: a\.csv; csv: b\.csv; give the one that is meant, such as /.*/b\.csv, or "
+            r"2 ways: csv: a\.csv; csv: b\.csv; give one of them, such as /.*/b\.csv, or "
             "move the others elsewhere$",
             id="two tables",
         ),
         pytest.param(
             {"train.csv": CSV, "test.csv": CSV, "sample_submission.csv": CSV},
             "",
-            r"3 ways: .*; give the one that is meant, such as /.*/train\.csv, or move "
-            r"sample_submission\.csv elsewhere and have test\.csv and train\.csv read$",
+            r"3 ways: .*; give one of them, such as /.*/train\.csv, or move "
+            r"sample_submission\.csv elsewhere to read test\.csv and train\.csv$",
             id="Kaggle's tables",
         ),
     ],
@@ -105,7 +105,7 @@ def test_what_is_told_need_not_look_typical(make_tree, texts, name, found):
 
 def test_naming_the_layout_of_several_tables_does_not_choose_one(make_tree):
     root = make_tree({"train.csv": CSV, "notes.csv": CSV})
-    with pytest.raises(ConfigError, match=r"move notes\.csv elsewhere and have train\.csv read$"):
+    with pytest.raises(ConfigError, match=r"move notes\.csv elsewhere to read train\.csv$"):
         detection.resolve(root, "csv")
 
 
@@ -121,7 +121,7 @@ def test_class_folders_are_nothing_else(make_tree, name):
         pytest.param(
             "voc", "", r"--layout voc does not fit .* holds 0 folders and 1 file", id="voc"
         ),
-        pytest.param("folders", "rows.csv", "wants a folder", id="a file for folders"),
+        pytest.param("folders", "rows.csv", "needs a folder", id="a file for folders"),
         pytest.param(
             "parquet", "", "'parquet' cannot be used: choose from auto, folders", id="unknown"
         ),

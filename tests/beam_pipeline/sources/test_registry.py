@@ -69,8 +69,8 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
         pytest.param("pgn = nowhere:X", MODULE, "ModuleNotFoundError", id="no such module"),
         pytest.param("pgn = chess_of_tests:X", MODULE, "AttributeError", id="no such name"),
         pytest.param("pgn = chess_of_tests:x", "x = 1 / 0", "ZeroDivisionError", id="it raises"),
-        pytest.param("pgn = chess_of_tests:x", "x = 1", "it is 1, no Layout", id="no layout"),
-        pytest.param("go = chess_of_tests:PGN", MODULE, "no Layout of this name", id="renamed"),
+        pytest.param("pgn = chess_of_tests:x", "x = 1", "it is 1, not a Layout", id="no layout"),
+        pytest.param("go = chess_of_tests:PGN", MODULE, "not a Layout of this name", id="renamed"),
         pytest.param("csv = chess_of_tests:PGN", MODULE, "there is a layout", id="taken"),
     ],
 )

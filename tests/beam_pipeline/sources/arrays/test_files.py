@@ -140,7 +140,7 @@ PICKLED = np.array([1, "a"], dtype=object)
             "x: rows without",
             id="no values",
         ),
-        pytest.param({"b.npz": twice("x")}, "damaged array", "x is there twice", id="twice"),
+        pytest.param({"b.npz": twice("x")}, "damaged array", "x occurs twice", id="twice"),
         pytest.param(
             {"b.npz": {"x": X.astype(complex), "y": Y}}, "unsupported array", "x: ", id="complex"
         ),

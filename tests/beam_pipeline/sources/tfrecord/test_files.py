@@ -168,13 +168,13 @@ def test_nothing_at_all(folder):
         pytest.param(
             {"a.tfrecord": FILE, "b.tfrecord": gzip.compress(FILE)},
             ConfigError,
-            "b.tfrecord is gzip, and not a.tfrecord",
+            "b.tfrecord is gzip, but not a.tfrecord",
             id="gzip and plain",
         ),
         pytest.param(
             {"train.tfrecord": FILE, "more.tfrecord": FILE},
             ConfigError,
-            "train.tfrecord is called after a split, and not more.tfrecord",
+            "train.tfrecord is named after a split, but not more.tfrecord",
             id="one of no split",
         ),
         pytest.param(
@@ -191,5 +191,5 @@ def test_what_cannot_be_one_data_set(folder, files, error, told):
 
 
 def test_a_file_is_no_directory(folder):
-    with pytest.raises(ConfigError, match="is no directory"):
+    with pytest.raises(ConfigError, match="is not a directory"):
         find_shards(folder({"a.tfrecord": FILE}) + "/a.tfrecord")

@@ -25,7 +25,7 @@ def test_class_names(names, count, expected):
     [
         pytest.param(["a", "b"], "3", "nc is 3 but names has 2", id="count"),
         pytest.param(["a", "a"], "", "'a' twice", id="twice"),
-        pytest.param({"x": "a"}, "", "no class numbers", id="keys"),
+        pytest.param({"x": "a"}, "", "not class numbers", id="keys"),
         pytest.param("person", "", "names is 'person'", id="text"),
     ],
 )
@@ -90,7 +90,7 @@ def test_data_yaml_keeps_classes_as_they_are_written(make_tree):
         pytest.param(
             {"data.yaml": "train: images/training\nnames: [a]\n"},
             r"train: 'images/training' does not exist; tried .*/input/images/training, "
-            r".*/input/training; mend the path",
+            r".*/input/training; fix the path",
             id="no such folder",
         ),
         pytest.param(
@@ -98,7 +98,7 @@ def test_data_yaml_keeps_classes_as_they_are_written(make_tree):
             "train and val are the same",
             id="one folder twice",
         ),
-        pytest.param({"data.yaml": "names: [a\n"}, "is not YAML", id="no YAML"),
+        pytest.param({"data.yaml": "names: [a\n"}, "is not YAML", id="not a YAML"),
         pytest.param({"data.yaml": "names: [a]\nkpt_shape: 17\n"}, "kpt_shape is '17'", id="shape"),
         pytest.param({"a.yaml": "names: [a]", "b.yaml": "names: [b]"}, "several", id="which"),
         pytest.param({"classes.txt": "a\na\n"}, "'a' twice", id="classes.txt"),

@@ -92,7 +92,7 @@ def test_parse_labels(text, names, keypoint_shape, expected):
         pytest.param("0.5 0.5 0.5 0.2 0.4\n", None, "class '0.5'", id="half a class"),
         pytest.param("dog 0.5 0.5 0.2 0.4\n", None, "'dog' is not a number", id="a word"),
         pytest.param("0 0.5 nan 0.2 0.4\n", None, "'nan' is not a number", id="not finite"),
-        pytest.param("0 320 240 64 48\n", None, "320 is no fraction", id="pixels"),
+        pytest.param("0 320 240 64 48\n", None, "320 is not a fraction", id="pixels"),
         pytest.param(BOX, (17, 3), r"0 numbers .* makes 51", id="no keypoints"),
     ],
 )
