@@ -38,6 +38,8 @@ class FakeStore:
         fetched_bytes: Bytes of objects that were sent in answers to get.
         most_at_once: The most requests that were under way at one time.
         latency_s: How long each answer takes.
+        query: The last request's.
+        signed: The signature of the last request; empty, if it had none.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,8 @@ class FakeStore:
         self.fetched_bytes = 0
         self.most_at_once = 0
         self.latency_s = 0.0
+        self.query: dict[str, str] = {}
+        self.signed = ""
         self.lock = threading.RLock()
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._faults: list[_Fault] = []
@@ -183,6 +187,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             f"{self.bucket}/{self.query.get('prefix', '')}" if operation == "list" else self.place
         )
         store = self.server.store
+        store.query = self.query
+        store.signed = self.headers.get("authorization", "")
         with store.counted(operation):
             status = store.fault(path, operation)
             if status == 0:

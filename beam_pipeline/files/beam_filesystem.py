@@ -1,8 +1,8 @@
 """Apache Beam's way to the stores that this package reads: gs://, s3:// and the others.
 
 Beam's sinks, and transforms such as ReadFromText, open files through its FileSystems, which find
-the subclass of FileSystem that knows a path's scheme. A scheme that Beam knows by one of its extras
-stays with that.
+the subclass of FileSystem that knows a path's scheme. A scheme that Beam knows stays with Beam: s3://
+always, gs:// where apache-beam[gcp] is installed.
 """
 
 from collections.abc import Iterator, Sequence

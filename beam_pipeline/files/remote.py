@@ -6,6 +6,7 @@ OSError here, so that callers tell local from remote no more.
 
 import contextlib
 import errno
+import functools
 import io
 import itertools
 import sys
@@ -183,19 +184,33 @@ def is_folder(url: str) -> bool:
         return any(True for _ in obstore.list(client.store, key, chunk_size=1))
 
 
+@functools.lru_cache(maxsize=64)
 def make_folder(url: str) -> None:
-    """Nothing: folders of a store are the beginnings of its keys."""
+    """Looks whether its bucket is there; folders of a store are but the beginnings of keys.
+
+    Raises:
+        ConfigError: The bucket is not there, or nothing can be written there.
+    """
+    client, key = _open(url)
+    if isinstance(client.store, HTTPStore):
+        raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
+    with contextlib.suppress(PermissionError), translated(client, url):  # writing may be allowed
+        obstore.list_with_delimiter(client.store, key)
 
 
 def list_objects(url: str) -> Iterator[tuple[str, Any]]:
     """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
     client, key = _open(url)
-    if isinstance(client.store, HTTPStore):
-        raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
+    _refuse_http(client, url)
     with translated(client, url):
         for chunk in obstore.list(client.store, key, chunk_size=_KEYS_A_CHUNK):
             for meta in chunk:
                 yield f"{client.root}/{meta['path']}", meta
+
+
+def _refuse_http(client: Client, url: str) -> None:
+    if isinstance(client.store, HTTPStore):
+        raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
 
 
 def _files(url: str) -> Iterator[str]:
@@ -223,6 +238,7 @@ def list_files(root: str) -> Iterator[StoredFile]:
 def list_folder(url: str) -> FolderNames:
     """The names of what lies directly below `url`, hidden ones too."""
     client, key = _open(url)
+    _refuse_http(client, url)
     with translated(client, url):
         listing = obstore.list_with_delimiter(client.store, key)
     paths = set(listing["common_prefixes"])

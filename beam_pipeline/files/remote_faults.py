@@ -10,6 +10,7 @@ from obstore.store import S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.clients import Client
+from beam_pipeline.files.urls import scheme_of
 
 # Of an OSError: the range begins behind the object's end; the server knows no ranges.
 BEYOND_THE_END = errno.ERANGE
@@ -26,15 +27,23 @@ def translated(client: Client, url: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileNotFoundError(errno.ENOENT, "No such object", url) from error
     except (PermissionDeniedError, UnauthenticatedError, PermissionError) as error:
-        if client.remedy:
-            raise ConfigError(
-                f"{client.root} may not be read or written without credentials; {client.remedy}"
-            ) from error
-        raise PermissionError(errno.EACCES, "Permission denied", url) from error
+        raise _denied(client, url) from error
     except (BaseError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise _unknown_fault(client, url, str(error).partition("\n")[0]) from error
+
+
+def _denied(client: Client, url: str) -> Exception:
+    if client.remedy:
+        return ConfigError(
+            f"{client.root} may not be read or written without credentials; {client.remedy}"
+        )
+    return PermissionError(errno.EACCES, "Permission denied", url)
+
+
+def _variables(client: Client) -> str:
+    return {"s3": "AWS", "s3a": "AWS", "gs": "GOOGLE"}.get(scheme_of(client.root), "AZURE")
 
 
 def _unknown_fault(client: Client, url: str, message: str) -> Exception:
@@ -42,9 +51,12 @@ def _unknown_fault(client: Client, url: str, message: str) -> Exception:
     status = int(match[1]) if match else 0
     if "169.254.169.254" in message or "metadata.google" in message:
         return ConfigError(
-            f"{client.root}: this machine's cloud gives no credentials for it; attach a service "
-            f"account or role that may read it, or set them in the environment ({message})"
+            f"{client.root}: this machine's cloud gives no credentials for it ({message}); attach "
+            "a service account or role to the machine, or set them in the environment; for a "
+            f"public bucket set {_variables(client)}_SKIP_SIGNATURE=true"
         )
+    if status in (401, 403):
+        return _denied(client, url)
     if "NoSuchBucket" in message or status == 404:
         return ConfigError(f"there is no bucket {client.root}; mend the name, or make it")
     if status in (301, 307, 400) and isinstance(client.store, S3Store):

@@ -23,6 +23,8 @@ class Reader(io.RawIOBase):
         size: Bytes of the object.
     """
 
+    mode = "rb"  # Beam's CompressedFile asks for it
+
     def __init__(self, read_range: Callable[[int, int], bytes], size: int):
         self._read_range = read_range
         self._size = size
@@ -62,7 +64,7 @@ class Reader(io.RawIOBase):
 class Upload:
     """An upload; the object is there once it is closed, and never if it is given up."""
 
-    mode = "wb"
+    mode = "wb"  # as above
 
     def __init__(self, client: Client, url: str, key: str):
         self._client = client

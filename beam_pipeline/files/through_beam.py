@@ -25,7 +25,7 @@ def _systems(url: str) -> Any:
     """
     try:
         FileSystems.get_filesystem(url)
-    except ValueError as error:
+    except (ValueError, BeamIOError) as error:
         raise UnknownSchemeError(
             f"Apache Beam reads no {scheme_of(url)}:// here; copy the data to a folder, or install "
             "what Beam needs for it"

@@ -56,10 +56,10 @@ def exclusive(directory: str) -> Iterator[None]:
     The lock is on the directory itself and goes with the process, however it ends; remote
     outputs have none.
     """
+    storage.make_dirs(directory)
     if storage.is_remote(directory):
         yield
         return
-    storage.make_dirs(directory)
     lock = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
