@@ -12,7 +12,7 @@ from typing import Any
 import apache_beam.io.filesystems  # noqa: F401
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMetadata, FileSystem
 
-from beam_pipeline.files import remote, storage
+from beam_pipeline.files import remote, remote_listing, storage
 from beam_pipeline.files.urls import OBJECT_SCHEMES, split_object
 
 _MIME_TYPE = "application/octet-stream"
@@ -42,7 +42,7 @@ class ObjectFileSystem(FileSystem):
         return False
 
     def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        for url, meta in remote.list_objects(dir_or_prefix.rpartition("/")[0]):
+        for url, meta in remote_listing.list_objects(dir_or_prefix.rpartition("/")[0]):
             if url.startswith(dir_or_prefix):
                 yield FileMetadata(url, meta["size"], meta["last_modified"].timestamp())
 

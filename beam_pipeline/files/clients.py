@@ -19,7 +19,7 @@ from typing import Any
 from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.urls import scheme_of
+from beam_pipeline.files.urls import scheme_of, split_object
 
 _RETRIES: Any = {
     "max_retries": 10,
@@ -31,8 +31,14 @@ _RETRIES: Any = {
     "retry_timeout": datetime.timedelta(minutes=2),
 }
 
-# A body may take long to come, as long as it comes.
-_CLIENT: Any = {"connect_timeout": "5s", "read_timeout": "1m", "timeout": "30m"}
+# A body may take long to come, as long as it comes: the library's own limit is 30 s for all of it.
+_CONNECTION = {"connect_timeout": "5s", "read_timeout": "1m", "timeout": "1h"}
+# These the library would read from variables itself, did we state none.
+_CONNECTION_SETTINGS = (
+    *_CONNECTION,
+    *("allow_http", "allow_invalid_certificates", "proxy_url", "proxy_ca_certificate"),
+    "proxy_excludes",
+)
 
 # The address at which Amazon, Google and Microsoft serve credentials to their own machines.
 _METADATA_SERVICE = ("169.254.169.254", 80)
@@ -70,6 +76,12 @@ class Client:
     store: Any
     root: str
     remedy: str = ""
+
+
+def client_and_key(url: str) -> tuple[Client, str]:
+    """The client of an object's bucket, and the object's key in it."""
+    root, key = split_object(url)
+    return client_of(root), key
 
 
 def client_of(root: str) -> Client:
@@ -112,7 +124,10 @@ def _s3(root: str) -> Client:
             options["skip_signature"] = True
             remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
     url = root.replace("s3a://", "s3://")
-    return Client(S3Store.from_url(url, retry_config=_RETRIES, **options), root, remedy)
+    store = S3Store.from_url(
+        url, retry_config=_RETRIES, client_options=_connection("AWS"), **options
+    )
+    return Client(store, root, remedy)
 
 
 def _aws_profile() -> dict[str, Any]:
@@ -141,11 +156,11 @@ def _section(variable: str, name: str, section: str) -> dict[str, str]:
 def _gs(root: str) -> Client:
     options: dict[str, Any] = {}
     remedy = ""
-    if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
+    emulator = os.environ.get("STORAGE_EMULATOR_HOST")
+    if emulator:
         options = {
             "base_url": emulator if "://" in emulator else f"http://{emulator}",
             "bearer_token": "emulator",
-            "client_options": {"allow_http": True},
         }
     elif not _has_google_credentials():
         remedy = (
@@ -153,7 +168,9 @@ def _gs(root: str) -> Client:
             "application-default login"
         )
         options = {"skip_signature": True, "credential_provider": _no_credentials}
-    return Client(GCSStore.from_url(root, retry_config=_RETRIES, **options), root, remedy)
+    connection = _connection("GOOGLE", allow_http=bool(emulator))
+    store = GCSStore.from_url(root, retry_config=_RETRIES, client_options=connection, **options)
+    return Client(store, root, remedy)
 
 
 def _has_google_credentials() -> bool:
@@ -177,12 +194,23 @@ def _azure(root: str) -> Client:
     if not _is_any_set(_AZURE_VARIABLES) and not _is_in_a_cloud():
         options["skip_signature"] = True
         remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
-    return Client(AzureStore.from_url(root, retry_config=_RETRIES, **options), root, remedy)
+    store = AzureStore.from_url(
+        root, retry_config=_RETRIES, client_options=_connection("AZURE"), **options
+    )
+    return Client(store, root, remedy)
 
 
 def _http(root: str) -> Client:
-    allow: Any = {"allow_http": scheme_of(root) == "http"}
-    return Client(HTTPStore.from_url(root, retry_config=_RETRIES, client_options=allow), root)
+    connection = _connection("HTTP", allow_http=scheme_of(root) == "http")
+    store = HTTPStore.from_url(root, retry_config=_RETRIES, client_options=connection)
+    return Client(store, root)
+
+
+def _connection(prefix: str, allow_http: bool = False) -> Any:
+    """How to connect, as the variables of this prefix say, such as AWS_ALLOW_HTTP."""
+    stated = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
+    options: dict[str, Any] = {name: value for name, value in stated.items() if value}
+    return {**_CONNECTION, **options, **({"allow_http": True} if allow_http else {})}
 
 
 def _is_any_set(variables: str) -> bool:

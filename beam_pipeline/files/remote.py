@@ -18,16 +18,9 @@ from obstore.store import HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.at_once import at_once
-from beam_pipeline.files.clients import Client, client_of
+from beam_pipeline.files.clients import Client, client_and_key
 from beam_pipeline.files.faults import too_large
-from beam_pipeline.files.listing import (
-    FolderNames,
-    Status,
-    StoredFile,
-    fixed_folder,
-    is_litter,
-    pattern_regex,
-)
+from beam_pipeline.files.listing import Status
 from beam_pipeline.files.remote_faults import (
     BEYOND_THE_END,
     NO_RANGES,
@@ -35,25 +28,24 @@ from beam_pipeline.files.remote_faults import (
     translated_write,
 )
 from beam_pipeline.files.remote_handles import PART_BYTES, Reader, Upload
+from beam_pipeline.files.remote_listing import KEYS_A_REQUEST, list_objects
+from beam_pipeline.files.remote_listing import is_folder as is_folder
+from beam_pipeline.files.remote_listing import list_files as list_files
+from beam_pipeline.files.remote_listing import list_folder as list_folder
+from beam_pipeline.files.remote_listing import match_files as match_files
 from beam_pipeline.files.urls import split_object
 
-# What a reader asks for at once, and holds.
-_BLOCK_BYTES = 1 << 20
+# What a reader hands on at once; it fetches more.
+_BUFFER_BYTES = 1 << 18
 # Ranges that lie so close are fetched as one: the bytes between take less time than a request.
 _GAP_BYTES = 256 << 10
-_KEYS_A_CHUNK = 1000
 # So many requests wait for their answers, some 50 ms each.
 _CALLS = 64
 
 
-def _open(url: str) -> tuple[Client, str]:
-    root, key = split_object(url)
-    return client_of(root), key
-
-
 def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
     """The bytes of a range, fewer where the object ends before it does: one request, mostly."""
-    client, key = _open(url)
+    client, key = client_and_key(url)
     if offset == 0 and length is None:
         return _read_all(client, url, key, at_most)
     if length is None or length > at_most or length == 0:
@@ -107,8 +99,8 @@ def _within(fetched: Sequence[tuple[int, bytes]], offset: int, length: int) -> b
 
 
 def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
-    """The object, buffered by blocks of 1 MiB."""
-    client, key = _open(url)
+    """The object, fetched in blocks of 1 MiB and more."""
+    client, key = client_and_key(url)
     size = status(url).size
     if isinstance(client.store, HTTPStore) and size:
         try:
@@ -121,7 +113,7 @@ def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
     def read_range(offset: int, length: int) -> bytes:
         return _read_range(client, url, key, offset, length)
 
-    return io.BufferedReader(Reader(read_range, size), _BLOCK_BYTES)
+    return io.BufferedReader(Reader(read_range, size), _BUFFER_BYTES)
 
 
 @contextlib.contextmanager
@@ -139,21 +131,21 @@ def writing(url: str, durable: bool) -> Iterator[Upload]:
 
 def create(url: str) -> Upload:
     """A handle of a new object, which lies at `url` once it is closed."""
-    client, key = _open(url)
+    client, key = client_and_key(url)
     return Upload(client, url, key)
 
 
 def write(url: str, data: bytes, durable: bool) -> None:
     """Writes an object whole; it is durable."""
     del durable
-    client, key = _open(url)
+    client, key = client_and_key(url)
     with translated_write(client, url):
         obstore.put(client.store, key, data, chunk_size=PART_BYTES)
 
 
 def head(url: str) -> Any:
     """What the store says of an object: size, last_modified, e_tag."""
-    client, key = _open(url)
+    client, key = client_and_key(url)
     with translated(client, url):
         return obstore.head(client.store, key)
 
@@ -175,15 +167,6 @@ def exists(url: str) -> bool:
     return True
 
 
-def is_folder(url: str) -> bool:
-    """Whether anything lies below `url`."""
-    client, key = _open(url)
-    if isinstance(client.store, HTTPStore):
-        return False
-    with translated(client, url):
-        return any(True for _ in obstore.list(client.store, key, chunk_size=1))
-
-
 @functools.lru_cache(maxsize=64)
 def make_folder(url: str) -> None:
     """Looks whether its bucket is there; folders of a store are but the beginnings of keys.
@@ -191,75 +174,11 @@ def make_folder(url: str) -> None:
     Raises:
         ConfigError: The bucket is not there, or nothing can be written there.
     """
-    client, key = _open(url)
+    client, key = client_and_key(url)
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
     with contextlib.suppress(PermissionError), translated(client, url):  # writing may be allowed
         obstore.list_with_delimiter(client.store, key)
-
-
-def list_objects(url: str) -> Iterator[tuple[str, Any]]:
-    """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
-    client, key = _open(url)
-    _refuse_http(client, url)
-    with translated(client, url):
-        for chunk in obstore.list(client.store, key, chunk_size=_KEYS_A_CHUNK):
-            for meta in chunk:
-                yield f"{client.root}/{meta['path']}", meta
-
-
-def _refuse_http(client: Client, url: str) -> None:
-    if isinstance(client.store, HTTPStore):
-        raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
-
-
-def _files(url: str) -> Iterator[str]:
-    """The objects below `url`, without the markers of folders."""
-    objects = itertools.chain(list_objects(url), [("", {})])
-    for (path, meta), (following, _) in itertools.pairwise(objects):
-        if not _is_marker(meta, following.startswith(f"{path}/")):
-            yield path
-
-
-def _is_marker(meta: Any, is_folder: bool) -> bool:
-    """Whether an object only stands for a folder: consoles make such, empty, named "folder/"."""
-    return meta["size"] == 0 and (is_folder or "." not in meta["path"].rpartition("/")[2])
-
-
-def list_files(root: str) -> Iterator[StoredFile]:
-    """Every file below `root`."""
-    root = root.rstrip("/")
-    for path in _files(root):
-        relative = path[len(root) + 1 :]
-        if relative and not any(map(is_litter, relative.split("/"))):
-            yield StoredFile(path=path, relative=relative)
-
-
-def list_folder(url: str) -> FolderNames:
-    """The names of what lies directly below `url`, hidden ones too."""
-    client, key = _open(url)
-    _refuse_http(client, url)
-    with translated(client, url):
-        listing = obstore.list_with_delimiter(client.store, key)
-    paths = set(listing["common_prefixes"])
-    files = [
-        each["path"] for each in listing["objects"] if not _is_marker(each, each["path"] in paths)
-    ]
-    return FolderNames(tuple(sorted(map(_name, paths))), tuple(sorted(map(_name, files))))
-
-
-def _name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
-
-
-def match_files(pattern: str) -> list[str]:
-    """The URLs of the objects that fit `pattern`."""
-    bucket = split_object(pattern)[0]
-    folder = fixed_folder(pattern)
-    if not folder.startswith(bucket):
-        raise ConfigError(f"{pattern}: a bucket's name cannot have a wildcard; write it out")
-    fits = pattern_regex(pattern)
-    return [url for url in _files(folder) if fits.fullmatch(url)]
 
 
 def move_all(pairs: Sequence[tuple[str, str]]) -> None:
@@ -270,7 +189,7 @@ def move_all(pairs: Sequence[tuple[str, str]]) -> None:
 
 def _copy(pair: tuple[str, str]) -> None:
     source, destination = pair
-    client, key = _open(source)
+    client, key = client_and_key(source)
     bucket, target = split_object(destination)
     if bucket != client.root:
         raise OSError(errno.EXDEV, "Objects move within a bucket alone", source, None, destination)
@@ -284,7 +203,7 @@ def _copy(pair: tuple[str, str]) -> None:
 
 def delete_all(urls: Sequence[str]) -> None:
     """Deletes objects of one bucket that may be there; S3 takes a thousand a request."""
-    client, _ = _open(urls[0])
+    client, _ = client_and_key(urls[0])
     keys = [split_object(url)[1] for url in urls]
 
     def delete_chunk(chunk: Sequence[str]) -> None:
@@ -292,7 +211,7 @@ def delete_all(urls: Sequence[str]) -> None:
             obstore.delete(client.store, chunk)
 
     # Elsewhere the first object that is missing ends the call.
-    step = _KEYS_A_CHUNK if isinstance(client.store, S3Store) else 1
+    step = KEYS_A_REQUEST if isinstance(client.store, S3Store) else 1
     chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
     at_once(delete_chunk, chunks, _CALLS)
 
@@ -300,7 +219,7 @@ def delete_all(urls: Sequence[str]) -> None:
 def delete(url: str) -> None:
     """Deletes an object and all below it, that may be there."""
     below = (path for path, _ in list_objects(url))
-    while chunk := list(itertools.islice(below, _KEYS_A_CHUNK)):
+    while chunk := list(itertools.islice(below, KEYS_A_REQUEST)):
         delete_all(chunk)
     if split_object(url)[1]:
         delete_all([url])

@@ -1,6 +1,7 @@
 """Handles of objects: to read and to seek in, and to write."""
 
 import contextlib
+import errno
 import io
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +11,18 @@ import obstore
 from beam_pipeline.files.clients import Client
 from beam_pipeline.files.remote_faults import translated_write
 
+# What a reader fetches first, and at most, when it is read on and on: a request takes some 50 ms,
+# in which 4 MiB would come.
+_FIRST_BLOCK_BYTES = 1 << 20
+_LAST_BLOCK_BYTES = 8 << 20
+
 # Parts of an upload; S3 takes 10,000 of them, at least 5 MiB each.
 PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
 
 
 class Reader(io.RawIOBase):
-    """An object, read by ranges.
+    """An object, read by ranges; the further one reads on, the more is fetched at once.
 
     Args:
         read_range: (offset, length) → those bytes.
@@ -29,6 +35,9 @@ class Reader(io.RawIOBase):
         self._read_range = read_range
         self._size = size
         self._position = 0
+        self._block = b""
+        self._block_start = 0
+        self._block_bytes = _FIRST_BLOCK_BYTES
 
     def readable(self) -> bool:
         return True
@@ -45,18 +54,32 @@ class Reader(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        data = self._next(len(buffer))
+        length = min(len(buffer), self._size - self._position)
+        if length <= 0:
+            return 0
+        start = self._position - self._block_start
+        if not 0 <= start < len(self._block):
+            self._fetch(length)
+            start = 0
+        data = self._block[start : start + length]
         buffer[: len(data)] = data
+        self._position += len(data)
         return len(data)
 
-    def readall(self) -> bytes:
-        return self._next(self._size)
+    def _fetch(self, length: int) -> None:
+        reads_on = self._block and self._position == self._block_start + len(self._block)
+        self._block_bytes = (
+            min(2 * self._block_bytes, _LAST_BLOCK_BYTES) if reads_on else _FIRST_BLOCK_BYTES
+        )
+        length = min(max(length, self._block_bytes), self._size - self._position)
+        self._block = self._read_range(self._position, length)
+        self._block_start = self._position
+        if not self._block:
+            raise OSError(errno.EREMOTEIO, "The object became shorter while it was read")
 
-    def _next(self, length: int) -> bytes:
-        length = min(length, self._size - self._position)
-        if length <= 0:
-            return b""
-        data = self._read_range(self._position, length)
+    def readall(self) -> bytes:
+        length = max(0, self._size - self._position)
+        data = self._read_range(self._position, length) if length else b""
         self._position += len(data)
         return data
 

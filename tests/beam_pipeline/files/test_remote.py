@@ -121,6 +121,16 @@ def test_a_handle_reads_blocks_and_seeks(folder):
     assert storage.sha256_of(f"{url}/x")
 
 
+def test_reading_on_fetches_more_at_once(folder):
+    url, store = folder
+    data = bytes(range(251)) * (40 * MEGABYTE // 251)
+    store.put(f"{url}/x", data)
+    with storage.opened(f"{url}/x") as handle:
+        assert b"".join(iter(lambda: handle.read(100_000), b"")) == data
+    assert store.fetched_bytes == len(data)
+    assert store.calls["get"] < 10
+
+
 @pytest.mark.parametrize("status", [503, 500, 429, 0])
 def test_a_passing_fault_passes(folder, status):
     url, store = folder
