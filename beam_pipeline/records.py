@@ -20,7 +20,7 @@ class FileRef:
     """A byte range of a file.
 
     Attributes:
-        path: Absolute path or URL that Beam's FileSystems opens.
+        path: Absolute path or URL that `files.storage` opens.
         offset: First byte of the range.
         length: Bytes in the range; None means up to the end of the file.
         sha256: Hex digest of the range's bytes, once inspected.

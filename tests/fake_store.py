@@ -35,6 +35,7 @@ class FakeStore:
         objects: "bucket/key" → bytes.
         calls: Requests by operation: get, head, list, put, copy, delete, delete_many, and of a
             multipart upload start, part, finish, abort. A request that meets a fault counts, too.
+        requests: (operation, "bucket/key") of each, in their order.
         fetched_bytes: Bytes of objects that were sent in answers to get.
         most_at_once: The most requests that were under way at one time.
         latency_s: How long each answer takes.
@@ -46,6 +47,7 @@ class FakeStore:
         self.objects: dict[str, bytes] = {}
         self.buckets: set[str] = set()
         self.calls: collections.Counter[str] = collections.Counter()
+        self.requests: list[tuple[str, str]] = []
         self.fetched_bytes = 0
         self.most_at_once = 0
         self.latency_s = 0.0
@@ -95,6 +97,7 @@ class FakeStore:
         """Sets the counts to 0."""
         with self.lock:
             self.calls.clear()
+            self.requests.clear()
             self.fetched_bytes = self.most_at_once = 0
 
     def fail(
@@ -110,6 +113,10 @@ class FakeStore:
         """
         self._faults.append(_Fault(_place(path), status, times, operation))
 
+    def mend(self) -> None:
+        """Ends all faults."""
+        self._faults.clear()
+
     def fault(self, path: str, operation: str) -> int | None:
         """The status that a request is to fail with."""
         with self.lock:
@@ -124,10 +131,11 @@ class FakeStore:
         return None
 
     @contextlib.contextmanager
-    def counted(self, operation: str) -> Iterator[None]:
+    def counted(self, operation: str, place: str) -> Iterator[None]:
         """Counts one request."""
         with self.lock:
             self.calls[operation] += 1
+            self.requests.append((operation, place))
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
@@ -189,7 +197,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         store = self.server.store
         store.query = self.query
         store.signed = self.headers.get("authorization", "")
-        with store.counted(operation):
+        with store.counted(operation, self.place):
             status = store.fault(path, operation)
             if status == 0:
                 self.close_connection = True

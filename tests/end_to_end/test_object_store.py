@@ -16,28 +16,66 @@ def folders(bucket, tmp_path, class_folders):
     return f"{url}/pets", str(local), store
 
 
-@pytest.mark.parametrize("scheme", ["s3", "gs"])
-def test_a_dataset_on_a_store_is_byte_for_byte_the_local_one(
-    folders, command, tmp_path, digests, scheme
-):
-    remote, local, store = folders
-    remote = remote.replace("s3://", f"{scheme}://")
-    output = remote.replace("/pets", "/data")
-    options = ("--num-shards", 3)
-    here = command("beam_pipeline", "build", local, "--output", str(tmp_path / "data"), *options)
-    store.forget()
+@pytest.fixture
+def built_here(folders, tmp_path, command, digests):
+    """The digests of the dataset that the local folder gives with these options."""
 
-    there = command("beam_pipeline", "build", remote, "--output", output, *options)
+    def build(*options):
+        output = str(tmp_path / "data")
+        done = command("beam_pipeline", "build", folders[1], "--output", output, *options)
+        return digests(done.stdout.splitlines()[-1])
+
+    return build
+
+
+@pytest.fixture
+def digests_there(tmp_path, digests):
+    """The digests of a remote directory."""
+
+    def of(directory):
+        copied = tmp_path / "copied"
+        for file in storage.list_files(directory):
+            data = storage.read_bytes(FileRef(path=file.path))
+            storage.write_bytes(str(copied / file.relative), data)
+        return digests(copied)
+
+    return of
+
+
+@pytest.mark.parametrize(("scheme", "compression"), [("s3", "none"), ("gs", "gzip")])
+def test_a_dataset_on_a_store_is_the_local_one(
+    folders, command, built_here, digests_there, scheme, compression
+):
+    url, _, store = folders
+    url = url.replace("s3://", f"{scheme}://")
+    output = url.replace("/pets", "/data")
+    options = ("--num-shards", 3, "--compression", compression)
+
+    there = command("beam_pipeline", "build", url, "--output", output, *options)
 
     assert there.returncode == 0, there.stderr
     directory = there.stdout.splitlines()[-1]
     assert directory.startswith(output)
-    copied = tmp_path / "copied"
-    for file in storage.list_files(directory):
-        storage.write_bytes(
-            str(copied / file.relative), storage.read_bytes(FileRef(path=file.path))
-        )
-    assert digests(copied) == digests(here.stdout.splitlines()[-1])
+    assert digests_there(directory) == built_here(*options)
     assert command("beam_pipeline", "verify", directory).returncode == 0
     assert store.unfinished_uploads() == 0
-    assert not [key for key in store.keys(output) if "temp" in key or "part" in key]
+    assert not [key for key in store.keys(output) if "/." in key]
+
+
+def test_a_build_that_failed_at_its_commit_continues(folders, command, built_here, digests_there):
+    url, _, store = folders
+    output = url.replace("/pets", "/data")
+    build = ("beam_pipeline", "build", url, "--output", output, "--num-shards", 3)
+    store.fail(output, 403, operation="copy")
+    failed = command(*build)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "error: Permission denied: s3://" in failed.stderr
+    store.mend()
+    store.forget()
+
+    done = command(*build)
+
+    assert done.returncode == 0, done.stderr
+    written = [place for operation, place in store.requests if operation == "put"]
+    assert not [place for place in written if ".tfrecord" in place]
+    assert digests_there(done.stdout.splitlines()[-1]) == built_here("--num-shards", 3)

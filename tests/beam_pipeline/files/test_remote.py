@@ -189,6 +189,7 @@ def test_a_bucket_that_is_not_there(folder):
         lambda: list(storage.list_files(nowhere)),
         lambda: storage.list_folder(nowhere),
         lambda: storage.write_bytes(nowhere, b""),
+        lambda: storage.make_dirs(nowhere),
     ):
         with pytest.raises(ConfigError, match=r"there is no bucket .*://no-such-bucket; mend"):
             call()
