@@ -4,6 +4,7 @@ The store library (obstore) retries passing faults itself; what it raises after 
 OSError here, so that callers tell local from remote no more.
 """
 
+import bisect
 import contextlib
 import errno
 import functools
@@ -19,7 +20,7 @@ from obstore.store import HTTPStore, S3Store
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.clients import Client, client_and_key
-from beam_pipeline.files.faults import too_large
+from beam_pipeline.files.faults import as_record_error, too_large
 from beam_pipeline.files.listing import Status
 from beam_pipeline.files.remote_faults import (
     BEYOND_THE_END,
@@ -39,6 +40,7 @@ from beam_pipeline.files.urls import split_object
 _BUFFER_BYTES = 1 << 18
 # Ranges that lie so close are fetched as one: the bytes between take less time than a request.
 _GAP_BYTES = 256 << 10
+_SPANS = 8
 # So many requests wait for their answers, some 50 ms each.
 _CALLS = 64
 
@@ -89,13 +91,15 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length))
         else:
             spans.append((offset, offset + length))
-    fetched = [(start, read(url, start, end - start, end)) for start, end in spans]
-    return [_within(fetched, offset, length) for offset, length in ranges]
+    parts = at_once(lambda span: read(url, span[0], span[1] - span[0], span[1]), spans, _SPANS)
+    starts = [start for start, _ in spans]
 
+    def within(offset: int, length: int) -> bytes:
+        number = bisect.bisect(starts, offset) - 1
+        begin = offset - starts[number]
+        return parts[number][begin : begin + length]
 
-def _within(fetched: Sequence[tuple[int, bytes]], offset: int, length: int) -> bytes:
-    start, data = max(span for span in fetched if span[0] <= offset)
-    return data[offset - start : offset - start + length]
+    return [within(offset, length) for offset, length in ranges]
 
 
 def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
@@ -162,8 +166,11 @@ def exists(url: str) -> bool:
         return False
     try:
         status(url)
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        # Who may not list a bucket is denied what is not there.
+        if as_record_error(error, url):
+            return False
+        raise
     return True
 
 

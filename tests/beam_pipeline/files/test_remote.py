@@ -223,6 +223,22 @@ def test_listing(folder, monkeypatch):
     assert [storage.exists(f"{url}/{name}") for name in ("cat", "a.jpg")] == [False, True]
 
 
+def test_keys_with_an_empty_part(folder):
+    url, store = folder
+    store.put(f"{url}/a//x", b"1")
+    with pytest.raises(OSError, match=r"empty path segment; rename such an object.*/in'"):
+        list(storage.list_files(url))
+    with pytest.raises(RecordError, match="unreadable file: x"):
+        storage.read_bytes(FileRef(path=f"{url}/a//x"))
+    assert not storage.exists(f"{url}/a//x")
+
+
+def test_who_may_not_list_is_denied_what_is_not_there(folder):
+    url, store = folder
+    store.fail(url, 403)
+    assert not storage.exists(f"{url}/x")
+
+
 def test_a_listing_is_streamed(folder):
     url, store = folder
     for number in range(5000):
