@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import http.server
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -131,11 +132,10 @@ class FakeStore:
         return None
 
     @contextlib.contextmanager
-    def counted(self, operation: str, place: str) -> Iterator[None]:
+    def counted(self, operation: str) -> Iterator[None]:
         """Counts one request."""
         with self.lock:
             self.calls[operation] += 1
-            self.requests.append((operation, place))
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
@@ -173,7 +173,9 @@ class _Server(http.server.ThreadingHTTPServer):
     store: FakeStore
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that the client closed is no news."""
+        """Tells of this module's own mistakes; a connection that the client closed is none."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -197,7 +199,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         store = self.server.store
         store.query = self.query
         store.signed = self.headers.get("authorization", "")
-        with store.counted(operation, self.place):
+        store.requests.append((operation, self.place))
+        with store.counted(operation):
             status = store.fault(path, operation)
             if status == 0:
                 self.close_connection = True
