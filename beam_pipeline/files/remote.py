@@ -199,7 +199,9 @@ def _copy(pair: tuple[str, str]) -> None:
     client, key = client_and_key(source)
     bucket, target = split_object(destination)
     if bucket != client.root:
-        raise OSError(errno.EXDEV, "Objects move within a bucket alone", source, None, destination)
+        raise OSError(
+            errno.EXDEV, "objects can only be moved within a bucket", source, None, destination
+        )
     try:
         with translated(client, source):
             obstore.copy(client.store, key, target)

@@ -58,7 +58,7 @@ def _unknown_fault(client: Client, url: str, message: str) -> Exception:
     if status in (401, 403):
         return _denied(client, url)
     if "NoSuchBucket" in message or status == 404:
-        return ConfigError(f"there is no bucket {client.root}; mend the name, or make it")
+        return ConfigError(f"there is no bucket {client.root}; fix the name, or create it")
     if status in (301, 307, 400) and isinstance(client.store, S3Store):
         return ConfigError(f"{client.root} cannot be used ({message}); check AWS_REGION")
     if "empty path segment" in message or "invalid path" in message:
@@ -76,4 +76,6 @@ def translated_write(client: Client, url: str) -> Iterator[None]:
         with translated(client, url):
             yield
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no bucket {client.root}; mend the name, or make it") from error
+        raise ConfigError(
+            f"there is no bucket {client.root}; fix the name, or create it"
+        ) from error

@@ -27,8 +27,8 @@ def _systems(url: str) -> Any:
         FileSystems.get_filesystem(url)
     except (ValueError, BeamIOError) as error:
         raise UnknownSchemeError(
-            f"Apache Beam reads no {scheme_of(url)}:// here; copy the data to a folder, or install "
-            "what Beam needs for it"
+            f"Apache Beam cannot read {scheme_of(url)}:// here; copy the data to a folder, or "
+            "install what Beam needs for it"
         ) from error
     return FileSystems
 

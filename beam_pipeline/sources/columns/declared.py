@@ -88,7 +88,7 @@ def _column(
     column = first(usual, {lowered(name): name for name in usable if name not in others})
     if not column:
         raise ConfigError(
-            f"--schema declares the feature {feature.name!r}, for which there is no column; "
+            f"--schema declares the feature {feature.name!r}, but there is no column for it; "
             f"{there_are(feature.name, usable)}"
         )
     return column
@@ -104,12 +104,12 @@ def _box_columns(
     columns = box_columns(usable, plain, options, facts.nested)
     if boxes[1:] or boxes[0].name != "boxes":
         raise ConfigError(
-            f"--schema declares the boxes {boxes[-1].name!r}; a manifest has one feature of "
-            "boxes, which is called 'boxes'"
+            f"--schema declares the boxes {boxes[-1].name!r}; a manifest has only one "
+            "feature of boxes, named 'boxes'"
         )
     if not columns.boxes and not columns.corners:
         raise ConfigError(
-            f"--schema declares boxes, for which there are no columns, such as "
+            f"--schema declares boxes, but there are no columns for them, such as "
             f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
         )
     if columns.corners:

@@ -80,9 +80,11 @@ def parse_list(text: str) -> list[Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RecordError("malformed annotation", f"{text[:100]!r} is no list: {error}") from error
+        raise RecordError(
+            "malformed annotation", f"{text[:100]!r} is not a list: {error}"
+        ) from error
     if not isinstance(value, list):
-        raise RecordError("malformed annotation", f"{text[:100]!r} is no list")
+        raise RecordError("malformed annotation", f"{text[:100]!r} is not a list")
     return value
 
 
@@ -127,7 +129,7 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     flat, shape = flatten(value)
     types = set(map(type, flat)) - {type(None)}
     if dict in types or (str in types and len(shape) > 1):
-        raise RecordError("unsupported column", f"{str(value)[:100]} is no list of plain values")
+        raise RecordError("unsupported column", f"{str(value)[:100]} is not a list of plain values")
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])
@@ -215,7 +217,7 @@ def convert(
             if not math.isinf(number) or not _overflows(value):
                 return number
             raise RecordError(
-                "value out of range", f"column {name!r} is {value}, which no float32 can hold"
+                "value out of range", f"column {name!r} is {value}, which float32 cannot hold"
             )
         except (TypeError, ValueError):
             if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
@@ -227,7 +229,7 @@ def convert(
             what, fill = (
                 ("lists", "fill it")
                 if isinstance(kind, ListOf)
-                else ("numbers", "fill it, store nan by --missing-numbers nan")
+                else ("numbers", "fill it, store nan with --missing-numbers nan")
             )
             raise RecordError(
                 "missing value",

@@ -49,7 +49,8 @@ def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> A
         raise RecordError("missing value", f"{str(value)[:100]} has null among its numbers")
     if not {int, float, bool}.issuperset(map(type, flat)):
         raise RecordError(
-            "unsupported column", f"{str(value)[:100]} holds what is no number, as in other rows"
+            "unsupported column",
+            f"{str(value)[:100]} holds something other than numbers, unlike other rows",
         )
     return array_of(flat, shape if flat or not inner else (0, *inner), dtype)
 
@@ -81,7 +82,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
         fits = not lost.any()
     if not fits:
         raise RecordError(
-            "value out of range", f"{str(flat)[:100]} holds numbers that no {dtype} can be"
+            "value out of range", f"{str(flat)[:100]} holds numbers beyond the range of {dtype}"
         )
     return Array(dtype=dtype, shape=shape, data=values.tobytes())
 
@@ -94,6 +95,6 @@ def listed_texts(value: list[Any]) -> tuple[str, ...]:
     """
     if nested := [each for each in value if isinstance(each, list | dict)]:
         raise RecordError(
-            "unsupported column", f"a list of texts holds {str(nested[0])[:100]}, which is none"
+            "unsupported column", f"a list of texts holds {str(nested[0])[:100]}, which is not one"
         )
     return tuple("" if each is None else str(each) for each in value)

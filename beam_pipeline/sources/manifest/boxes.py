@@ -97,7 +97,7 @@ def boxes_from_lists(
         if any(isinstance(value, list | dict) for value in values):
             raise RecordError(
                 "unsupported column",
-                f"{column!r} holds a list or an object a box; leave it out with ignore_columns",
+                f"{column!r} holds a list or an object per box; leave it out with --ignore-columns",
             )
         attributes[name] = (
             tuple(values)

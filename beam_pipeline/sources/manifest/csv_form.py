@@ -68,7 +68,7 @@ class CsvForm(RowForm):
                 except StopIteration:
                     return
                 except csv.Error as error:
-                    fault = f"{error}; a field with a quote in it is quoted, and that quote doubled"
+                    fault = f"{error}; quote a field that contains a quote, and double that quote"
                 length = start_of(reader.line_num) - offset
                 if line == 0 and (in_row or is_header):
                     if in_row:
@@ -85,7 +85,7 @@ class CsvForm(RowForm):
     def _fault(self, fields: Sequence[str], unicode: bool) -> str:
         if len(fields) != len(self.header):
             return f"{len(fields)} fields where the header has {len(self.header)}"
-        return "" if unicode or is_unicode("".join(fields)) else "not UTF-8, save it so"
+        return "" if unicode or is_unicode("".join(fields)) else "not UTF-8; save it as UTF-8"
 
     def _bad_row(self, line: int, end: int, fields: Sequence[str], fault: str) -> BadRow:
         shown = f": {self.delimiter.join(fields)[:200]!a}" if fields else ""
@@ -226,8 +226,8 @@ def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[
     shown = ", ".join(map(repr, header[:10]))
     if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
         raise ConfigError(
-            f"{path} begins with {shown}, of which {data[0]!r} is no column's name: {_HEADERLESS}, "
-            "else rename such columns"
+            f"{path} begins with {shown}, of which {data[0]!r} is not the name of a column: "
+            f"{_HEADERLESS}, else rename such columns"
         )
     numbers = [int(name) for name in header if name.isascii() and name.isdigit()]
     if numbers != sorted(set(numbers)):

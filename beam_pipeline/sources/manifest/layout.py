@@ -97,7 +97,7 @@ def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
 
 CSV = Layout(
     name="csv",
-    sign="one .csv or .tsv file that names images, audio or arrays, or holds all data itself",
+    sign="one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
     kind="manifest",
     read=_read_csv,
     suffixes=_CSV,
@@ -106,7 +106,7 @@ CSV = Layout(
 )
 JSONL = Layout(
     name="jsonl",
-    sign="one .jsonl or .ndjson file of that sort",
+    sign="one such .jsonl or .ndjson file",
     kind="manifest",
     read=_read_jsonl,
     suffixes=_JSONL,

@@ -25,7 +25,7 @@ def check_plain(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
             shown = next(str(value) for value in values if type(value) in types)
             raise RecordError(
                 "unsupported column",
-                f"column {name!r} holds {shown[:100]}, {what}; mend it, or leave the column "
+                f"column {name!r} holds {shown[:100]}, {what}; fix it, or leave the column "
                 "out with --ignore-columns",
             )
 

@@ -101,13 +101,13 @@ class ReadManifest(beam.PTransform, abc.ABC):
         if self.schema:
             columns = declare_columns(self.schema, names, options, facts)
             left_out = columns.ignored - options.ignored
-            _warn("left out, for --schema does not declare them", left_out)
+            _warn("left out, since --schema does not declare them", left_out)
         else:
             columns = pick_columns(names, options, facts)
             lost = facts.media.keys() - columns.taken - set(facts.files)
-            _warn("read as text, for no such files are there (see --image-root)", lost)
+            _warn("read as text, since no such files exist (see --image-root)", lost)
         without = unlabelled(rows, columns.label_columns)
-        _warn("without any label in the first rows, so that records may lack them", without)
+        _warn("without any label in the first rows, so records may lack labels", without)
         return dataclasses.replace(
             columns,
             classes=tuple(self.classes),
@@ -169,11 +169,11 @@ class ReadCsv(ReadManifest):
 
     def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
-        _warn("left out, for they hold no metadata.csv", folders_left_out(self.path, manifests))
+        _warn("left out, since they hold no metadata.csv", folders_left_out(self.path, manifests))
         forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
         names = dict.fromkeys(name for form in forms for name in form.header)
         if not self.column_names:
-            _warn("left out, for they have no name", _nameless(form.header for form in forms))
+            _warn("left out, since they have no name", _nameless(form.header for form in forms))
         tables = list(zip(manifests, forms, strict=True))
         rows = first_rows(tables)
         check_ignored(self.ignore_columns, list(filter(None, names)))
@@ -194,12 +194,12 @@ class ReadJsonl(ReadManifest):
 
     def job(self) -> "ReadManifests":
         manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
-        _warn("left out, for they hold no metadata.jsonl", folders_left_out(self.path, manifests))
+        _warn("left out, since they hold no metadata.jsonl", folders_left_out(self.path, manifests))
         tables = [(manifest, JsonForm()) for manifest in manifests]
         rows = first_rows(tables)
         if not rows:
             raise ConfigError(
-                f"{self.path} has no line with a JSON object in it: write an object a line"
+                f"{self.path} has no line with a JSON object; write one object per line"
             )
         names = dict.fromkeys(name for _, row in rows for name in row.values)
         facts = look(rows, kind_of_json)

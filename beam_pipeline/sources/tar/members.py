@@ -78,7 +78,7 @@ def read_members(handle: Any) -> Iterator[Member]:
         if info.isreg() and not info.issparse() and end > size:
             raise RecordError(
                 TRUNCATED,
-                f"member {info.name!r} ends {end - size:,} bytes behind the end of the archive",
+                f"member {info.name!r} ends {end - size:,} bytes after the end of the archive",
             )
         end = archive.offset
         if not info.isdir():
@@ -114,7 +114,7 @@ def _open(handle: Any) -> tarfile.TarFile:
     except RecordError:
         raise
     except Exception as error:  # a hostile header may raise anything
-        raise RecordError(DAMAGED, f"no tar file: {error}") from error
+        raise RecordError(DAMAGED, f"not a tar file: {error}") from error
 
 
 def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
@@ -135,7 +135,7 @@ def _check_end(handle: Any, offset: int, size: int) -> None:
         )
     handle.seek(offset)
     if handle.read(_BLOCK_BYTES).strip(b"\0"):
-        raise RecordError(DAMAGED, f"the header at byte {offset:,} is none")
+        raise RecordError(DAMAGED, f"the header at byte {offset:,} is not one")
     while data := handle.read(_SCANNED_BYTES):
         if data.strip(b"\0"):
             raise RecordError(
@@ -148,7 +148,7 @@ def _check_end(handle: Any, offset: int, size: int) -> None:
 def _member(info: tarfile.TarInfo) -> Member:
     problem = None
     if _OUTSIDE.match(info.name):
-        problem = ("unsafe path", f"{info.name!r} leads out of the archive")
+        problem = ("unsafe path", f"{info.name!r} leads outside the archive")
     elif info.issparse():
         problem = ("unsupported member", f"{info.name!r} is a sparse file; pack it without holes")
     elif not info.isreg():

@@ -147,7 +147,7 @@ def read_tar(
                     yield Rejected(
                         source=source,
                         reason="no extension",
-                        detail="what a member is, its extension says",
+                        detail="the extension says what a member is",
                         bad=False,
                     )
                 elif extension in ignored:

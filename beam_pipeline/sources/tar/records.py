@@ -79,9 +79,7 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
             raise RecordError(*part.problem)
     counts = Counter(part.extension for part in parts)
     if twice := [extension for extension, count in counts.items() if count > 1]:
-        raise RecordError(
-            "two members of one name", f".{twice[0]} is there {counts[twice[0]]} times"
-        )
+        raise RecordError("two members of one name", f".{twice[0]} occurs {counts[twice[0]]} times")
     values: dict[str, Any] = {}
     for part in parts:
         if part.form == "json":

@@ -191,7 +191,7 @@ def test_a_bucket_that_is_not_there(folder):
         lambda: storage.write_bytes(nowhere, b""),
         lambda: storage.make_dirs(nowhere),
     ):
-        with pytest.raises(ConfigError, match=r"there is no bucket .*://no-such-bucket; mend"):
+        with pytest.raises(ConfigError, match=r"there is no bucket .*://no-such-bucket; fix"):
             call()
 
 

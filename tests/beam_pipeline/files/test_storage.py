@@ -31,9 +31,11 @@ def test_a_file_url_is_a_local_path():
 
 
 def test_a_scheme_that_beam_does_not_know():
-    with pytest.raises(ConfigError, match="reads no nosuch:// here"):
+    with pytest.raises(ConfigError, match="cannot read nosuch:// here"):
         storage.exists("nosuch://bucket/a.csv")
-    with pytest.raises(RecordError, match=r"unreadable file: a\.png: .* no nosuch:// here"):
+    with pytest.raises(
+        RecordError, match=r"unreadable file: a\.png: .* cannot read nosuch:// here"
+    ):
         storage.read_bytes(FileRef(path="nosuch://bucket/a.png"))
 
 

@@ -82,10 +82,10 @@ def test_boxes_take_their_columns_and_declared_attributes():
     ("schema", "names", "named", "message"),
     [
         ({"age": AGE}, "ages id", {}, "feature 'age', .* there are 'ages', 'id'; did you .*'ages'"),
-        ({"image": "image"}, "x y", {}, "feature 'image', for which there is no column"),
+        ({"image": "image"}, "x y", {}, "feature 'image', but there is no column for it"),
         ({"label": "class_label"}, "x", {"label": "y"}, "--label-column 'y' is not a column"),
-        ({"boxes": "boxes"}, "image", {}, "declares boxes, for which .*xmin, ymin, xmax, ymax"),
-        ({"parts": "boxes"}, "boxes", {}, "the boxes 'parts'; .*called 'boxes'"),
+        ({"boxes": "boxes"}, "image", {}, "declares boxes, but there .*xmin, ymin, xmax, ymax"),
+        ({"parts": "boxes"}, "boxes", {}, "the boxes 'parts'; .*named 'boxes'"),
     ],
 )
 def test_a_feature_without_a_column(schema, names, named, message):

@@ -128,18 +128,24 @@ def test_tensors(value, declared, expected):
         pytest.param([1, 2.0], {"shape": [2]}, "a list of 2 int64", id="a float"),
         pytest.param([1, None], {"shape": [2]}, "a list of 2 int64", id="null"),
         pytest.param([1, "2"], {"shape": [2]}, "a list of 2 int64", id="text"),
-        pytest.param("[1, 2", {"shape": [2]}, "is no list", id="no JSON"),
+        pytest.param("[1, 2", {"shape": [2]}, "is not a list", id="no JSON"),
         pytest.param("", {"shape": [2]}, "empty, where", id="empty"),
         pytest.param(None, {"shape": [2]}, "empty, where", id="missing"),
         pytest.param({"a": 1}, {"shape": [1]}, "a list of 1 int64", id="object"),
         pytest.param(
-            [300], {"dtype": "uint8", "encoding": "bytes", "shape": [1]}, "no uint8", id="too large"
+            [300],
+            {"dtype": "uint8", "encoding": "bytes", "shape": [1]},
+            "range of uint8",
+            id="too large",
         ),
         pytest.param(
-            [-1], {"dtype": "uint64", "encoding": "bytes", "shape": [1]}, "no uint64", id="negative"
+            [-1],
+            {"dtype": "uint64", "encoding": "bytes", "shape": [1]},
+            "range of uint64",
+            id="negative",
         ),
         pytest.param(
-            [2], {"dtype": "bool", "encoding": "bytes", "shape": [1]}, "no bool", id="no bool"
+            [2], {"dtype": "bool", "encoding": "bytes", "shape": [1]}, "range of bool", id="no bool"
         ),
     ],
 )

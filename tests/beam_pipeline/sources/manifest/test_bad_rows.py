@@ -92,8 +92,8 @@ def test_an_odd_value_rejects_its_row_alone(
     ("value", "message"),
     [
         pytest.param({"x": 1}, r"'v' holds \{'x': 1\}, an object; .*ignore-columns", id="object"),
-        pytest.param([{"x": 1}], "is no list of plain values", id="list of objects"),
-        pytest.param([["a"]], "is no list of plain values", id="nested texts"),
+        pytest.param([{"x": 1}], "is not a list of plain values", id="list of objects"),
+        pytest.param([["a"]], "is not a list of plain values", id="nested texts"),
     ],
 )
 def test_unsupported_columns_stop_before_the_job(
@@ -112,7 +112,7 @@ def test_half_of_the_rows_may_be_odd(tmp_path, read_manifest, write, json_lines,
     assert rejects(read_manifest(ReadJsonl(path))) == {
         "m.jsonl:2": (
             "unsupported column",
-            "column 'v' holds {'a': 2}, an object; mend it, or leave the column out with "
+            "column 'v' holds {'a': 2}, an object; fix it, or leave the column out with "
             "--ignore-columns",
         )
     }
@@ -144,7 +144,7 @@ def test_lists_beside_the_one_box_of_a_row(tmp_path, read_manifest, write, json_
 )
 def test_a_csv_without_a_header(tmp_path, read_manifest, write, header):
     path = write(tmp_path / "m.csv", f"{header}\n")
-    with pytest.raises(ConfigError, match=r"is no column's name: .*--column-names"):
+    with pytest.raises(ConfigError, match=r"is not the name of a column: .*--column-names"):
         read_manifest(ReadCsv(path))
     names = [*"abc"][: header.count(",") + 1]
     assert len(read_manifest(ReadCsv(path, column_names=names))) == 1

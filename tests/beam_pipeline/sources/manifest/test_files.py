@@ -130,14 +130,14 @@ def test_a_folder_without_a_manifest_beside_others_is_told(tmp_path, read_manife
     write(tmp_path / f"{top}val/notes.txt", "")
     write(tmp_path / f"{top}masks/a.png", "")
     assert len(read_manifest(ReadCsv(str(tmp_path)))) == 1
-    assert f"left out, for they hold no metadata.csv: {top}test\n" in caplog.text
+    assert f"left out, since they hold no metadata.csv: {top}test\n" in caplog.text
 
 
 def test_columns_without_a_name_are_told(tmp_path, read_manifest, caplog):
     path = write(tmp_path / "m.csv", ",x,\n10,1,2\n")
     (record,) = read_manifest(ReadCsv(path))
     assert record.features == {"x": 1}
-    assert "left out, for they have no name: column 1, column 3\n" in caplog.text
+    assert "left out, since they have no name: column 1, column 3\n" in caplog.text
 
 
 def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, read_manifest, caplog):

@@ -90,7 +90,7 @@ def test_a_split_without_labels(
     )
     assert records["train.csv:2"].features["label"] == ClassLabel("cat")
     assert records["test.csv:2"].features.keys() == {"x"}
-    assert "may lack them: test.csv" in caplog.text
+    assert "may lack labels: test.csv" in caplog.text
 
 
 def test_a_split_whose_labels_come_late(tmp_path, read_manifest, write, records_by_key):

@@ -159,7 +159,9 @@ def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by
         tmp_path / "v.csv",
         "TRAIN,gs://b/a.jpg,cat,0.1,0.2,,,0.3,0.4,,\nUNASSIGNED,/x/b.jpg,cat,.1,.2,,,.3,.4,,\n",
     )
-    with pytest.raises(ConfigError, match=r"'gs://b/a\.jpg' is no column's name.*--column-names"):
+    with pytest.raises(
+        ConfigError, match=r"'gs://b/a\.jpg' is not the name of a column.*--column-names"
+    ):
         read_manifest(ReadCsv(write(tmp_path / "h.csv", "TRAIN,gs://b/a.jpg,cat\n")))
     names = ["ml_use", "path", "label", "xmin", "ymin", "", "", "xmax", "ymax", "", ""]
 

@@ -96,7 +96,7 @@ def test_quotes_that_do_not_pair(tmp_path, text):
     first, fault, *_ = csv_rows(write(tmp_path / "a.csv", text))
     assert first == (2, {"a": "1", "b": "2"})
     assert fault[0] == 3
-    assert "that quote doubled" in fault[1]
+    assert "double that quote" in fault[1]
 
 
 def test_json_rows_refuse_what_is_no_character(tmp_path):

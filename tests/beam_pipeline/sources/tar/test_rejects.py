@@ -15,7 +15,7 @@ from beam_pipeline.sources.tar.read import ReadTar
         pytest.param(
             [("0.txt", b"1"), ("0.txt", b"2")],
             "two members of one name",
-            ".txt is there 2 times",
+            ".txt occurs 2 times",
             id="twice",
         ),
         pytest.param(
