@@ -90,5 +90,5 @@ def test_what_is_not_there(url):
 
 @pytest.mark.parametrize("scheme", ["hdfs", "nosuch"])
 def test_a_scheme_that_cannot_be_opened_here(scheme):
-    with pytest.raises(ConfigError, match=f"reads no {scheme}:// here"):
+    with pytest.raises(ConfigError, match=f"cannot read {scheme}:// here"):
         storage.exists(f"{scheme}://bucket/a.csv")
