@@ -11,8 +11,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import errors
-from beam_pipeline.assign.census import Plan
+from beam_pipeline.assign.packing import Packer
+from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.describe import tfds
@@ -46,15 +48,13 @@ class PlanDataset(beam.PTransform):
             BatchSource.COUNT, main="batches"
         )
         num_read = batches[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)  # int
-        assigned = (
-            batches["batches"]  # bytes: a packed batch of Record | Rejected | DeclaredClasses
-            | "Balance" >> beam.Reshuffle()  # the same, spread over the workers
-            | "Inspect"
-            >> InspectMedia(
-                self.config.rules, self.config.threads, self.local
-            )  # the same, records inspected
-            | "Assign" >> AssignShards(self.config)  # Assigned
-        )
+        packed = batches["batches"]  # bytes: a packed batch of Record | Rejected | DeclaredClasses
+        if not self.local.processes:  # else the launching process hands them to worker processes
+            packed = packed | "Balance" >> beam.Reshuffle()  # the same, spread over the workers
+        inspected = packed | "Inspect" >> InspectMedia(
+            self.config.rules, Packer.of(self.config), self.config.threads, self.local
+        )  # Inspected
+        assigned = inspected | "Assign" >> AssignShards(self.config)  # Assigned
         return assigned, num_read
 
 
@@ -75,9 +75,9 @@ class WriteDataset(beam.PTransform):
         check_output(self.config)
         assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.local)
         return (
-            assigned.placed  # ("<split>/<shard>", packed batch of Record)
+            assigned.placed  # ("<split>/<shard>", table of records)
             | "Write" >> WriteShards(self.config, assigned.plan, self.local)  # ShardInfo
-            | "Commit" >> Commit(self.config, assigned.plan, assigned.rejected, num_read)  # str
+            | "Commit" >> Commit(self.config, assigned, num_read)  # str
         )
 
 
@@ -118,7 +118,7 @@ def plan(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-) -> Plan:
+) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written."""
     options = options or PipelineOptions([])
     if not is_local(options):
@@ -134,14 +134,16 @@ def plan(
             config = complete(config, found)
             source = source_of(config, found, f"{folder}/unpacked")
         with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
-            planned = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
-            planned[0].plan | "Save" >> beam.Map(_save, str(result))
-        made: Plan = pickle.loads(result.read_bytes())
-    return made
+            assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
+            assigned.plan | "Save" >> beam.Map(
+                _save, statistics=beam.pvalue.AsSingleton(assigned.statistics), path=str(result)
+            )
+        preview: Preview = pickle.loads(result.read_bytes())
+    return preview
 
 
-def _save(value: object, path: str) -> None:
-    Path(path).write_bytes(pickle.dumps(value))
+def _save(plan: Plan, statistics: Statistics, path: str) -> None:
+    Path(path).write_bytes(pickle.dumps(Preview(plan, statistics)))
 
 
 def check_schema(schema: Iterable[Feature]) -> None:

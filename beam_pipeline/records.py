@@ -8,10 +8,8 @@ slots takes twice as long there (21 µs against 9 for a labelled image, both way
 """
 
 import dataclasses
-import pickle
 import re
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
@@ -158,20 +156,6 @@ class Expected(NamedTuple):
     source: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StoredExample:
-    """A record that is an Example already, and is written as it is, byte for byte.
-
-    Attributes:
-        file: The record's whole frame in a TFRecord file that is not compressed.
-        expected: What the first records of the dataset have, by key; every record is held
-            against it, unless the user declares a schema.
-    """
-
-    file: FileRef
-    expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
-
-
 @dataclasses.dataclass(frozen=True)
 class ClassLabel:
     """A class by its name; its number is known once all names are."""
@@ -259,11 +243,10 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
         notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
-        content: Once inspected: equal for records of equal images, sounds and other files, or,
-            without those, for equal records.
+        content: Once inspected: hex digest, equal for records of equal images, audio and other
+            files, or, without those, for equal records.
         num_bytes: Once inspected: about how many bytes the record takes in a shard.
-        example: The record itself, where it is an Example already; `features` then hold what
-            Inspect found in it, by key or by the name that a schema gives.
+        deferred: Once inspected: by feature, where the values lie that are not to be kept.
     """
 
     key: str
@@ -275,7 +258,24 @@ class Record:
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     content: str = ""
     num_bytes: int = 0
-    example: StoredExample | None = None
+    deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExampleRecord(Record):
+    """A record that is an Example already, and is written as it is, byte for byte.
+
+    Attributes:
+        features: Once inspected: `Stored` and other values by key, or by the name that a schema
+            gives the key.
+        file: The record's whole frame in a TFRecord file that is not compressed.
+        expected: What the first records of the dataset have, by key; every record is held
+            against it, unless the user declares a schema.
+    """
+
+    features: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    file: FileRef
+    expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -310,19 +310,3 @@ class DeclaredClasses:
 
 
 Element = Record | Rejected | DeclaredClasses
-
-
-def pack(elements: Iterable[Element]) -> bytes:
-    """One batch as bytes: Beam's own coders cost more, element by element (docs/design.md).
-
-    Compressed to a quarter (paths repeat themselves), for 2 µs a record: shuffles and a
-    local runner's memory hold every record several times.
-    """
-    pickled = pickle.dumps(list(elements), protocol=pickle.HIGHEST_PROTOCOL)
-    return zlib.compress(pickled, level=1)
-
-
-def unpack(batch: bytes) -> list[Element]:
-    """The elements that `pack` packed."""
-    elements: list[Element] = pickle.loads(zlib.decompress(batch))
-    return elements

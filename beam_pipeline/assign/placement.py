@@ -14,6 +14,9 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
     Array,
@@ -26,7 +29,8 @@ from beam_pipeline.records import (
     Record,
     Stored,
 )
-from beam_pipeline.schema.stored_values import is_label_key
+
+Int64s = npt.NDArray[np.int64]
 
 _NOT_GROUPING = (Image, Audio, Array, FileContent, ClassLabels, Boxes, Stored)
 _POSITION_BITS = 64
@@ -35,26 +39,16 @@ _POSITION_BITS = 64
 _BIN_BITS = 16
 
 
+def _no_numbers() -> Int64s:
+    return np.zeros(0, np.int64)
+
+
 def _hash(salt: str, text: str) -> int:
     """A uniform 64-bit number (BLAKE2b)."""
     digest = hashlib.blake2b(
         text.encode("utf-8", "surrogateescape"), digest_size=8, key=salt.encode()
     )
     return int.from_bytes(digest.digest(), "big")
-
-
-def label_text(record: Record) -> str:
-    """The class names of `record`, for messages."""
-    names: list[str] = []
-    for name, value in record.features.items():
-        match value:
-            case int() if record.example and is_label_key(name):
-                names.append(str(value))
-            case ClassLabel(label):
-                names.append(label)
-            case ClassLabels(labels) | Boxes(labels=labels):
-                names.extend(labels)
-    return ", ".join(names)
 
 
 def group_of(record: Record, group_by: str) -> str:
@@ -98,9 +92,34 @@ def position(key: str, seed: int) -> int:
     return _hash(f"order {seed}", key)
 
 
-def bin_of(place: int) -> int:
-    """The histogram bin of a position."""
-    return place >> (_POSITION_BITS - _BIN_BITS)
+def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
+    """The histogram bins of positions."""
+    return (positions >> np.uint64(_POSITION_BITS - _BIN_BITS)).astype(np.int64)
+
+
+@dataclasses.dataclass(slots=True)
+class Histogram:
+    """How the records of a split lie among the bins of positions.
+
+    Attributes:
+        bins: int64 [n], the bins that are not empty, ascending.
+        num_records: int64 [n], records in each.
+        num_bytes: int64 [n], about how many bytes these take.
+    """
+
+    bins: Int64s = dataclasses.field(default_factory=_no_numbers)
+    num_records: Int64s = dataclasses.field(default_factory=_no_numbers)
+    num_bytes: Int64s = dataclasses.field(default_factory=_no_numbers)
+
+    def add(self, bins: Int64s, num_records: Int64s, num_bytes: Int64s) -> None:
+        """Adds records: int64 [n] each; a bin may come several times."""
+        bins = np.concatenate((self.bins, bins))
+        records = np.concatenate((self.num_records, num_records))
+        sizes = np.concatenate((self.num_bytes, num_bytes))
+        self.bins, place = np.unique(bins, return_inverse=True)
+        self.num_records, self.num_bytes = np.zeros((2, len(self.bins)), np.int64)
+        np.add.at(self.num_records, place, records)
+        np.add.at(self.num_bytes, place, sizes)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,35 +141,34 @@ class SplitPlan:
         """Shards of the split."""
         return len(self.first_bins)
 
-    def shard_of(self, place: int) -> int:
-        """The shard where `place` (a `position`) falls."""
-        return bisect.bisect_right(self.first_bins, bin_of(place)) - 1
+    def shards_of(self, positions: npt.NDArray[np.uint64]) -> Int64s:
+        """The shard of each position: int64, of the shape of `positions`."""
+        return np.searchsorted(self.first_bins, bins_of(positions), side="right") - 1
 
 
-def plan_split(
-    histogram: Mapping[int, tuple[int, int]], num_shards: int | None, target_shard_bytes: int
-) -> SplitPlan:
+def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
     """Cuts a split so that every shard holds the same bytes, to one bin.
 
     Args:
-        histogram: (records, bytes) by bin, for bins that are not empty.
+        histogram: Its records.
         num_shards: Shards wanted; None for as many as target_shard_bytes asks for. There
             are never more than records, and none is empty.
         target_shard_bytes: Bytes a shard aims at.
     """
-    bins = sorted(histogram)
-    num_records = sum(records for records, _ in histogram.values())
-    ends = list(itertools.accumulate(histogram[each][1] for each in bins))
-    total = ends[-1]
+    bins, num_bins = histogram.bins, len(histogram.bins)
+    ends = np.cumsum(histogram.num_bytes)
+    total = int(ends[-1])
     wanted = num_shards or round(total / target_shard_bytes)
-    count = max(1, min(wanted, len(bins)))
+    count = max(1, min(wanted, num_bins))
     cuts = [0]  # indices into bins
     for shard in range(1, count):
-        nearest = bisect.bisect_left(ends, total * shard / count) + 1
+        nearest = int(np.searchsorted(ends, total * shard / count)) + 1
         # At least one bin for this shard's predecessor, and one for each that still comes.
-        cuts.append(max(cuts[-1] + 1, min(nearest, len(bins) - (count - shard))))
-    first_bins = (0, *(bins[cut] for cut in cuts[1:]))
-    return SplitPlan(num_records=num_records, num_bytes=total, first_bins=first_bins)
+        cuts.append(max(cuts[-1] + 1, min(nearest, num_bins - (count - shard))))
+    first_bins = (0, *(int(bins[cut]) for cut in cuts[1:]))
+    return SplitPlan(
+        num_records=int(histogram.num_records.sum()), num_bytes=total, first_bins=first_bins
+    )
 
 
 def wanted_shards(

@@ -1,220 +1,242 @@
-"""Assign: duplicates are found, every record gets its split and shard, and the plan is made."""
+"""Assign: duplicates are settled, the plan is made, and every record goes to its shard.
+
+All of it works on tables (`columns`): nothing here unpacks a record that stays.
+"""
 
 import dataclasses
-import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindows
+import numpy as np
+import pyarrow as pa
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.assign import placement
-from beam_pipeline.assign.census import Census, DuplicateGroup, MergeCensus, Plan, make_plan
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.placement import Int64s
+from beam_pipeline.assign.plan import Plan, make_plan
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.digest import annotation
-from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, unpack
-from beam_pipeline.running.batches import KeyedBatches
+from beam_pipeline.inspect.stage import Inspected
+from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.pickling import pack
 
-# Records of one content that are told by name; all are counted.
-_KEYS_TOLD = 10
+# Records that one worker compares with one another at once, some 100 MB.
+RECORDS_PER_BUCKET = 250_000
+# Enough for a cluster's workers to share.
+_MIN_BUCKETS = 16
+# Of so many shards every worker gathers records of each; of more, records go to a group of
+# neighbouring shards first, so that a batch still holds hundreds of them.
+DIRECT_SHARDS = 256
+# What waits in memory, compressed, until a batch is worth an element of a shuffle.
+MAX_WAITING_BYTES = 8 << 20
+
+Keyed = tuple[str, bytes]
 
 
 class Assigned(NamedTuple):
     """What Assign yields.
 
     Attributes:
-        placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a packed batch of records.
-        rejected: PCollection[tuple[str, bytes]]: "" and a packed batch of Rejected.
+        placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records.
+        rejected: PCollection[bytes]: packed batches of Rejected.
         plan: PCollection[Plan], of one element.
+        statistics: PCollection[Statistics], of one element.
     """
 
-    placed: beam.PCollection[tuple[str, bytes]]
-    rejected: beam.PCollection[tuple[str, bytes]]
+    placed: beam.PCollection[Keyed]
+    rejected: beam.PCollection[bytes]
     plan: beam.PCollection[Plan]
+    statistics: beam.PCollection[Statistics]
 
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """Lists of inspected elements to `Assigned`."""
+    """`Inspected` records to `Assigned`."""
 
     config: BuildConfig
 
     @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, batches: beam.PCollection[list[Element]]) -> Assigned:
-        settled = (
-            batches
+    def expand(self, inspected: Inspected) -> Assigned:
+        unique = (
+            inspected.records  # bytes: a table
             | "KeyByContent"
-            >> beam.ParDo(_KeyByContent()).with_output_types(
-                tuple[str, bytes]
-            )  # (content's prefix, batch)
-            | "GroupByContent" >> beam.GroupByKey()
+            >> beam.ParDo(
+                _KeyByContent(), beam.pvalue.AsSingleton(inspected.num_records)
+            ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
+            | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
-            >> beam.ParDo(_SettleDuplicates(self.config)).with_outputs(
-                _SettleDuplicates.CENSUS, main="batches"
+            >> beam.ParDo(_SettleDuplicates(self.config.duplicates)).with_outputs(
+                _SettleDuplicates.REJECTED, _SettleDuplicates.STATISTICS, main="tables"
             )
         )
-        plan = (
-            settled[_SettleDuplicates.CENSUS]  # Census
-            | "MergeCensus" >> beam.CombineGlobally(MergeCensus())  # Census, one
-            | "MakePlan" >> beam.Map(make_plan, self.config)  # Plan, one
+        statistics = (
+            (inspected.statistics, unique[_SettleDuplicates.STATISTICS])
+            | "AllStatistics" >> beam.Flatten()  # Statistics
+            | "MergeStatistics" >> beam.CombineGlobally(MergeStatistics())  # Statistics, one
         )
-        outputs = settled["batches"] | "Place" >> beam.ParDo(
-            _Place(self.config.seed), plan=beam.pvalue.AsSingleton(plan)
-        ).with_output_types(tuple[str, bytes]).with_outputs(_Place.REJECTED, main="placed")
-        return Assigned(placed=outputs["placed"], rejected=outputs[_Place.REJECTED], plan=plan)
+        plan = statistics | "MakePlan" >> beam.Map(
+            make_plan, self.config, beam.pvalue.AsSingleton(inspected.num_records)
+        )  # Plan, one
+        rejected = (
+            inspected.rejected,
+            unique[_SettleDuplicates.REJECTED],
+        ) | "AllRejected" >> beam.Flatten()  # bytes: packed Rejected
+        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan)  # (shard, table)
+        return Assigned(placed, rejected, plan, statistics)
 
 
-def content_bucket(element: Element) -> str:
-    """Which of 256 groups an element goes through the search for duplicates with."""
-    match element:
-        case Record():
-            return element.content[:2]
-        case Rejected():
-            return f"{placement.position(element.source, 0) >> 56:02x}"
-        case DeclaredClasses():
-            return "00"
+@dataclasses.dataclass
+class PlaceInShards(beam.PTransform):
+    """Tables to ("<split>/<shard>", table), in batches that are worth an element each."""
+
+    plan: beam.PCollection[Plan]
+
+    def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[Keyed]:
+        plan = beam.pvalue.AsSingleton(self.plan)
+        placed = tables | "Place" >> beam.ParDo(_Place(), plan).with_output_types(
+            Keyed
+        ).with_outputs(_Place.IN_GROUPS, main="direct")
+        divided = (
+            placed[_Place.IN_GROUPS]  # (group of shards, table)
+            | "GroupByShards" >> beam.GroupByKey()  # (group of shards, tables)
+            | "DivideGroup" >> beam.ParDo(_DivideGroup(), plan).with_output_types(Keyed)
+        )
+        return (placed["direct"], divided) | "AllPlaced" >> beam.Flatten()
+
+
+class MergeStatistics(beam.CombineFn):
+    """Statistics to their sum."""
+
+    def create_accumulator(self) -> Statistics:
+        return Statistics()
+
+    def add_input(self, accumulator: Statistics, element: Statistics) -> Statistics:
+        accumulator.merge(element)
+        return accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Statistics]) -> Statistics:
+        merged = Statistics()
+        for accumulator in accumulators:
+            merged.merge(accumulator)
+        return merged
+
+    def extract_output(self, accumulator: Statistics) -> Statistics:
+        return accumulator
+
+
+class Tables:
+    """Gathers tables, and gives their rows up by key once enough bytes wait.
+
+    Args:
+        keys_of: The key of each row of a table, int64 [n].
+    """
+
+    def __init__(self, keys_of: Callable[[pa.Table], Int64s]):
+        self._keys_of = keys_of
+        self._waiting: list[bytes] = []
+        self._num_bytes = 0
+
+    def add(self, table: bytes) -> Iterator[tuple[int, bytes]]:
+        """Takes a table; yields (key, table) of all when too much waits."""
+        self._waiting.append(table)
+        self._num_bytes += len(table)
+        if self._num_bytes >= MAX_WAITING_BYTES:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[tuple[int, bytes]]:
+        """Yields (key, table) for all that waits."""
+        table = columns.from_bytes(self._waiting)
+        self._waiting, self._num_bytes = [], 0
+        for key, rows in columns.divide(table, self._keys_of(table)):
+            yield key, columns.to_bytes(rows)
+        del table
+        columns.release_memory()
+
+
+def num_buckets(num_records: int) -> int:
+    """How many buckets of contents so many records are compared in."""
+    return max(_MIN_BUCKETS, -(-num_records // RECORDS_PER_BUCKET))
+
+
+def content_buckets(table: pa.Table, buckets: int) -> Int64s:
+    """The bucket of each row's content: int64 [n]."""
+    contents = table.column("content").combine_chunks()
+    data = np.frombuffer(contents.buffers()[1], ">u4").reshape(-1, 8)
+    first = data[contents.offset : contents.offset + len(contents), 0].astype(np.uint64)
+    return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 
 class _KeyByContent(beam.DoFn):
     def start_bundle(self) -> None:
-        self._batches = KeyedBatches(content_bucket)
+        self._tables: Tables | None = None
 
-    def process(self, elements: list[Element]) -> Iterator[tuple[str, bytes]]:
-        for element in elements:
-            yield from self._batches.add(element)
+    def process(self, table: bytes, num_records: int) -> Iterator[tuple[int, bytes]]:
+        if self._tables is None:
+            buckets = num_buckets(num_records)
+            self._tables = Tables(lambda rows: content_buckets(rows, buckets))
+        yield from self._tables.add(table)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for keyed in self._batches.flush():
-            yield GlobalWindows.windowed_value(keyed)
-
-
-def settle(
-    elements: Iterable[Element], config: BuildConfig, census: Census
-) -> Iterator[Record | Rejected]:
-    """The records that stay, with their splits, and the rejects; `census` counts everything.
-
-    Args:
-        elements: All elements of a set of contents: records of equal content are together.
-    """
-    by_content: dict[str, list[Record]] = {}
-    for element in elements:
-        match element:
-            case Record():
-                try:
-                    group = placement.group_of(element, config.group_by)
-                except RecordError as error:
-                    source = element.source or element.key
-                    rejected = Rejected(source=source, reason=error.reason, detail=error.detail)
-                    census.add_rejected(rejected)
-                    yield rejected
-                    continue
-                split = placement.split_name(element.split) or placement.choose_split(
-                    group, config.split, config.seed
-                )
-                if split != element.split:
-                    element = dataclasses.replace(element, split=split)
-                by_content.setdefault(element.content, []).append(element)
-            case Rejected():
-                census.add_rejected(element)
-                yield element
-            case DeclaredClasses():
-                census.add_declared(element)
-    for records in by_content.values():
-        for settled in _settle_content(records, config.duplicates, census):
-            if isinstance(settled, Record):
-                bin_ = placement.bin_of(placement.position(settled.key, config.seed))
-                census.add_record(settled, bin_)
-            else:
-                census.add_rejected(settled)
-            yield settled
-
-
-def _settle_content(
-    records: list[Record], policy: str, census: Census
-) -> Iterator[Record | Rejected]:
-    """The records of one content, less those that `policy` drops."""
-    if len(records) == 1:
-        yield from records
-        return
-    records.sort(key=lambda record: (record.key, record.source, annotation(record)))
-    conflict = len({annotation(record) for record in records}) > 1
-    written = records[:1] if policy == "drop" else records
-    census.add_duplicates(
-        DuplicateGroup(
-            keys=tuple(record.key for record in records[:_KEYS_TOLD]),
-            labels=tuple(map(placement.label_text, records[:_KEYS_TOLD])) if conflict else (),
-            splits=tuple(sorted({record.split or "" for record in written})),
-            num_records=len(records),
-        )
-    )
-    kept, *others = records
-    yield kept
-    for record in others:
-        if policy == "drop":
-            yield Rejected(
-                source=record.source or record.key,
-                reason="duplicate",
-                detail=f"same content as {kept.key}"
-                + (f", annotated otherwise ({placement.label_text(kept)})" if conflict else ""),
-                bad=False,
-            )
-        else:
-            yield record
+        yield from map(in_global_window, self._tables.flush() if self._tables else ())
 
 
 class _SettleDuplicates(beam.DoFn):
-    CENSUS = "census"
+    REJECTED = "rejected"
+    STATISTICS = "statistics"
 
-    def __init__(self, config: BuildConfig):
-        self._config = config
+    def __init__(self, policy: str):
+        self._policy = policy
 
     def start_bundle(self) -> None:
-        self._census = Census()
+        self._statistics = Statistics()
 
-    def process(self, keyed: tuple[str, Iterable[bytes]]) -> Iterator[Any]:
-        elements = (element for batch in keyed[1] for element in unpack(batch))
-        batches = KeyedBatches(lambda _: "")
-        for settled in settle(elements, self._config, self._census):
-            for _, batch in batches.add(settled):
-                yield batch
-        for _, batch in batches.flush():
-            yield batch
+    def process(self, keyed: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        unique = settle(columns.from_bytes(keyed[1]), self._policy, self._statistics)
+        if unique.rejects:
+            yield beam.pvalue.TaggedOutput(self.REJECTED, pack(unique.rejects))
+        yield columns.to_bytes(unique.table)
 
     def finish_bundle(self) -> Iterator[Any]:
-        census = GlobalWindows.windowed_value(self._census)
-        yield beam.pvalue.TaggedOutput(self.CENSUS, census)
+        yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, self._statistics))
 
 
-def shard_key(element: Element, plan: Plan, seed: int) -> str:
-    """ "<split>/<shard>" of a record, "" of a reject."""
-    if not isinstance(element, Record):
-        return ""
-    assert element.split is not None
-    shard = plan.splits[element.split].shard_of(placement.position(element.key, seed))
-    return f"{element.split}/{shard:05d}"
+def shards_per_group(num_shards: int) -> int:
+    """Neighbouring shards that records go to together first; 1 where they go straight."""
+    return 1 if num_shards <= DIRECT_SHARDS else -(-num_shards // int(num_shards**0.5))
 
 
 class _Place(beam.DoFn):
-    REJECTED = "rejected"
-
-    def __init__(self, seed: int):
-        self._seed = seed
+    IN_GROUPS = "in_groups"
 
     def start_bundle(self) -> None:
-        self._batches: KeyedBatches | None = None
+        self._tables: Tables | None = None
 
-    def process(self, batch: bytes, plan: Plan) -> Iterator[Any]:
-        if self._batches is None:
-            self._batches = KeyedBatches(functools.partial(shard_key, plan=plan, seed=self._seed))
-        for element in unpack(batch):
-            if isinstance(element, Record) and plan.problem:
-                continue  # nothing is written
-            for keyed in self._batches.add(element):
-                yield keyed if keyed[0] else beam.pvalue.TaggedOutput(self.REJECTED, keyed)
+    def process(self, table: bytes, plan: Plan) -> Iterator[Any]:
+        if self._tables is None and not plan.problem:  # else nothing is written
+            self._per_group = shards_per_group(plan.num_shards)
+            self._names = plan.shard_names()
+            self._tables = Tables(lambda rows: plan.shard_numbers(rows) // self._per_group)
+        for number, rows in self._tables.add(table) if self._tables else ():
+            yield self._keyed(number, rows)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for keyed in self._batches.flush() if self._batches else ():
-            windowed = GlobalWindows.windowed_value(keyed)
-            yield windowed if keyed[0] else beam.pvalue.TaggedOutput(self.REJECTED, windowed)
+        for number, rows in self._tables.flush() if self._tables else ():
+            yield in_global_window(self._keyed(number, rows))
+
+    def _keyed(self, number: int, rows: bytes) -> Any:
+        if self._per_group == 1:
+            return self._names[number], rows
+        return beam.pvalue.TaggedOutput(self.IN_GROUPS, (str(number), rows))
+
+
+class _DivideGroup(beam.DoFn):
+    def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[Keyed]:
+        names = plan.shard_names()
+        tables = Tables(plan.shard_numbers)
+        for table in keyed[1]:
+            for number, rows in tables.add(table):
+                yield names[number], rows
+        for number, rows in tables.flush():
+            yield names[number], rows

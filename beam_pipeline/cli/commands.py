@@ -202,10 +202,10 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config, found = _find_input(build_config(args))
     with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
-        made = plan(config, options, source_of(config, found, scratch))
-    print(summary.of_plan(made, config.split))
-    if made.problem:
-        raise made.problem
+        preview = plan(config, options, source_of(config, found, scratch))
+    print(summary.of_plan(preview, config.split))
+    if preview.plan.problem:
+        raise preview.plan.problem
 
 
 def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:

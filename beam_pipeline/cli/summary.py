@@ -5,7 +5,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.assign.census import Census, Plan
+from beam_pipeline.assign.plan import Preview, rounded_numbers
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
@@ -42,14 +43,14 @@ def of_dataset(info: DatasetInfo) -> str:
     return "\n".join(lines)
 
 
-def of_plan(plan: Plan, split_names: Collection[str]) -> str:
+def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     """The summary of what a build would write.
 
     Args:
-        plan: The plan.
+        preview: The plan, and what it was made from.
         split_names: The names in `--split`.
     """
-    census = plan.census
+    plan, statistics = preview
     lines = [
         f"{split}: {counted(cut.num_records, 'record')} in "
         f"{counted(cut.num_shards, 'shard')}, about "
@@ -58,16 +59,19 @@ def of_plan(plan: Plan, split_names: Collection[str]) -> str:
     ]
     lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
     lines += [
-        _feature(each, census.observed.get(each.name, Observed()), census.num_records)
+        _feature(each, statistics.observed.get(each.name, Observed()), statistics.num_records)
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
-    lines += _counted("rejected", dict(sorted(census.rejected.items())))
-    lines += _warn_of_rejects(census.rejected, census.num_records)
-    lines += [f"  {source}: {reason} ({detail})" for source, reason, detail in census.told[:10]]
-    lines += _counted("changed", dict(sorted(census.notes.items())))
-    lines += _rounded(plan.schema, plan.rounded)
-    lines += _duplicates_of(census)
+    lines += _counted("rejected", dict(sorted(statistics.rejected.items())))
+    lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
+    lines += [
+        f"  {source}: {reason} ({detail})"
+        for source, reason, detail in statistics.first_rejects[:10]
+    ]
+    lines += _counted("changed", dict(sorted(statistics.notes.items())))
+    lines += _rounded(plan.schema, rounded_numbers(plan.schema, statistics))
+    lines += _duplicates_of(statistics)
     return "\n".join(lines)
 
 
@@ -203,13 +207,13 @@ def _empty_splits(split_names: Collection[str], splits: Collection[str]) -> list
     ]
 
 
-def _duplicates_of(census: Census) -> list[str]:
+def _duplicates_of(statistics: Statistics) -> list[str]:
     return _duplicates(
-        census.duplicate_groups,
-        census.duplicate_records,
-        census.conflicting,
-        census.across_splits,
-        [(list(group.keys), list(group.labels)) for _, group in census.duplicates],
+        statistics.duplicate_groups,
+        statistics.duplicate_records,
+        statistics.conflicting,
+        statistics.across_splits,
+        [(list(group.keys), list(group.labels)) for _, group in statistics.duplicates],
     )
 
 

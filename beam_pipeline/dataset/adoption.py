@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.assign.census import Census, declared_classes
+from beam_pipeline.assign.class_names import declared_classes
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.dataset.shard_inspection import (
@@ -170,15 +171,15 @@ def _schema(
     inspections: Sequence[ShardInspection],
     classes: tuple[str, ...],
 ) -> tuple[Feature, ...]:
-    census = Census(num_records=sum(inspection.num_records for inspection in inspections))
+    statistics = Statistics(num_records=sum(inspection.num_records for inspection in inspections))
     for inspection in inspections:
         for name, observed in inspection.observed.items():
-            census.observed.setdefault(name, Observed()).merge(observed)
-    names = class_names(directory, census.observed)
-    names |= declared_classes(census, classes, config.schema)
+            statistics.observed.setdefault(name, Observed()).merge(observed)
+    names = class_names(directory, statistics.observed)
+    names |= declared_classes(statistics, classes, config.schema)
     if config.schema:
-        return complete(config.schema, census.observed, names)
-    return infer(census.observed, num_records=census.num_records, declared=names)
+        return complete(config.schema, statistics.observed, names)
+    return infer(statistics.observed, num_records=statistics.num_records, declared=names)
 
 
 def _splits(

@@ -9,12 +9,14 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import told
-from beam_pipeline.records import Expected, FileRef, Record, StoredExample, pack, unpack
+from beam_pipeline.records import ExampleRecord, Expected, FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed, observe_record
@@ -92,7 +94,7 @@ def inspect_shard(
             for record in chunk:
                 observe_record(record, inspection.observed)
                 inspection.notes.update(record.notes)
-            pickle.dump(pack(chunk), handle)
+            pickle.dump(chunk, handle)
             meter.add(len(chunk))
     meter.beat()
     try:
@@ -104,7 +106,7 @@ def inspect_shard(
 
 def _records(
     shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], inspection: ShardInspection
-) -> Iterator[Record]:
+) -> Iterator[ExampleRecord]:
     """The good records of a file; `inspection` counts all, and names the others."""
     try:
         for offset, frame in frames.read_file(shard.path, shard.compressed):
@@ -117,29 +119,31 @@ def _records(
                 inspection.add_problem(key, error)
                 continue
             span = FileRef(path=shard.path, offset=offset, length=len(frame))
-            example = StoredExample(file=span)
-            yield Record(key=key, features=features, notes=notes, example=example)
+            yield ExampleRecord(key=key, features=features, notes=notes, file=span)
     except RecordError as error:
         inspection.add_problem(shard.file, error)
 
 
 def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
     """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
-    table = index.Rows(schema)
-    for record in _read_rows(shard.rows):
-        assert record.example is not None
-        span = record.example.file
-        assert span.length is not None
-        table.add(record, span.offset, span.length)
-    for suffix, data in table.files(shard.compressed):
-        storage.write_bytes(storage.join(directory, "index", f"{shard.file}{suffix}"), data)
+    folder = storage.join(directory, "index")
+    with storage.writing(storage.join(folder, f"{shard.file}.parquet")) as parquet:
+        writer = index.IndexWriter(parquet)
+        for records in _chunks(shard.rows):
+            rows = index.Rows(schema)
+            for record in records:
+                rows.add(record)
+            lengths = [record.file.length for record in records]
+            writer.add(rows.table(), np.array(lengths, np.int64))
+        writer.close()
+    if not shard.compressed:  # else nobody can seek to a record
+        storage.write_bytes(storage.join(folder, f"{shard.file}.idx"), writer.spans())
 
 
-def _read_rows(rows: str) -> Iterator[Record]:
-    with open(rows, "rb") as handle:
+def _chunks(path: str) -> Iterator[list[ExampleRecord]]:
+    with open(path, "rb") as handle:
         while True:
             try:
-                chunk = unpack(pickle.load(handle))
+                yield pickle.load(handle)
             except EOFError:
                 return
-            yield from (each for each in chunk if isinstance(each, Record))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from beam_pipeline.files import storage
-from beam_pipeline.running.parallel import ahead_in_processes, map_threads
+from beam_pipeline.running.parallel import map_threads, start_processes
 from beam_pipeline.running.runner import LocalJob
 
 _T = TypeVar("_T")
@@ -30,4 +30,4 @@ def map_shards(
         return list(map_threads(function, shards, _REMOTE_SHARDS_AT_ONCE))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
         return list(map(function, shards))
-    return list(ahead_in_processes(max(1, local.processes)).map(function, shards))
+    return list(start_processes(max(1, local.processes)).ahead().map(function, shards))

@@ -1,10 +1,15 @@
-"""A shard's index: a row a record in Parquet, and the offsets as DALI reads them."""
+"""A shard's index: a row a record in Parquet, and the offsets as DALI reads them.
+
+Rows are made where the records are encoded, chunk by chunk, and come together where they are
+written. No Beam here: worker processes import this module.
+"""
 
 import hashlib
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
@@ -27,6 +32,10 @@ _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
 
 _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64}
+# Known once the records are written.
+_SPANS = ("offset", "length")
+# Of rows that make up one row group of a Parquet file, in memory.
+_GROUP_BYTES = 32 << 20
 _RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
 # What there is of each feature of a kind, beside its name.
 _FACTS = {
@@ -44,7 +53,7 @@ _FACTS = {
 
 
 class Rows:
-    """The rows of one shard's index, in the order of its records.
+    """Rows of a shard's index, in the order of its records.
 
     Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
     starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
@@ -60,16 +69,13 @@ class Rows:
         self._schema = schema
         self._column_of = _own_columns(schema)
         self._arrow_schema = _arrow_schema(schema, self._column_of)
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._arrow_schema.names}
-
-    def add(self, record: Record, offset: int, length: int) -> None:
-        """Adds a record that lies at `offset` and takes `length` bytes with its framing."""
-        row: dict[str, Any] = {
-            "key": record.key,
-            "source": record.source or record.key,
-            "offset": offset,
-            "length": length,
+        self._columns: dict[str, list[Any]] = {
+            name: [] for name in self._arrow_schema.names if name not in _SPANS
         }
+
+    def add(self, record: Record) -> None:
+        """Adds a record with all its values."""
+        row: dict[str, Any] = {"key": record.key, "source": record.source or record.key}
         labels: list[str] = []
         for feature in self._schema:
             value = record.features.get(feature.name)
@@ -84,15 +90,79 @@ class Rows:
         for name, values in self._columns.items():
             values.append(row.get(name))
 
-    def files(self, compressed: bool) -> Iterator[tuple[str, bytes]]:
-        """The index's files as (suffix, bytes): .parquet, and .idx where readers can seek."""
-        table = pyarrow.Table.from_pydict(self._columns, schema=self._arrow_schema)
-        sink = io.BytesIO()
-        pyarrow.parquet.write_table(table, sink, compression="zstd")
-        yield ".parquet", sink.getvalue()
-        if not compressed:
-            spans = zip(self._columns["offset"], self._columns["length"], strict=True)
-            yield ".idx", "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+    def table(self) -> pyarrow.Table:
+        """The rows, but for offset and length, which are known once the records are written."""
+        fields = [field for field in self._arrow_schema if field.name not in _SPANS]
+        return pyarrow.Table.from_pydict(self._columns, schema=pyarrow.schema(fields))
+
+
+def to_bytes(table: pyarrow.Table) -> bytes:
+    """Rows, to cross a pipe."""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def from_bytes(data: bytes) -> pyarrow.Table:
+    """The rows of `to_bytes`."""
+    return pyarrow.ipc.open_stream(data).read_all()
+
+
+class IndexWriter:
+    """Writes the index of a shard as its records come, in groups of some megabytes.
+
+    Args:
+        parquet: A binary file for the rows; it stays open.
+    """
+
+    def __init__(self, parquet: Any):
+        self._file = parquet
+        self._writer: pyarrow.parquet.ParquetWriter | None = None
+        self._waiting: list[pyarrow.Table] = []
+        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._end = 0
+
+    def add(self, table: pyarrow.Table, lengths: npt.NDArray[np.int64]) -> None:
+        """Adds rows of records whose frames take `lengths` bytes, int64 [n]."""
+        ends = self._end + np.cumsum(lengths)
+        at = table.schema.get_field_index("source") + 1
+        table = table.add_column(at, "offset", pyarrow.array(ends - lengths))
+        table = table.add_column(at + 1, "length", pyarrow.array(lengths))
+        self._end = int(ends[-1]) if len(ends) else self._end
+        self._lengths.append(lengths)
+        self._waiting.append(table)
+        if sum(waiting.nbytes for waiting in self._waiting) >= _GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what is left."""
+        self._flush()
+        if self._writer:
+            self._writer.close()
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all records with their framing."""
+        return self._end
+
+    def spans(self) -> bytes:
+        """ "<offset> <length>" of every record, a line each, as DALI reads them."""
+        lengths = np.concatenate([np.zeros(0, np.int64), *self._lengths])
+        offsets = np.cumsum(lengths) - lengths
+        spans = zip(offsets.tolist(), lengths.tolist(), strict=True)
+        return "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pyarrow.concat_tables(self._waiting).combine_chunks()
+        self._waiting = []
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(
+                self._file, table.schema, compression="zstd"
+            )
+        self._writer.write_table(table)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.assign.census import Census, Plan
+from beam_pipeline.assign.plan import Plan, rounded_numbers
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
@@ -15,10 +16,13 @@ FORMAT_VERSION = 1
 
 
 def metadata(
-    config: BuildConfig, plan: Plan, shards: Mapping[str, Sequence[ShardEntry]]
+    config: BuildConfig,
+    plan: Plan,
+    statistics: Statistics,
+    shards: Mapping[str, Sequence[ShardEntry]],
 ) -> dict[str, Any]:
     """The object in metadata.json; nothing in it states when, where or on what it was built."""
-    census = plan.census
+    rounded = rounded_numbers(plan.schema, statistics)
     return {
         "format_version": FORMAT_VERSION,
         "name": config.name,
@@ -26,10 +30,10 @@ def metadata(
         "features": [feature.to_json() for feature in plan.schema],
         "classes": list(main_classes(plan.schema)),
         "splits": {split: _split(entries) for split, entries in shards.items()},
-        "rejected": dict(sorted(census.rejected.items())),
-        "changes": dict(sorted(census.notes.items())),
-        **({"rounded": plan.rounded} if plan.rounded else {}),
-        "duplicates": _duplicates(config.duplicates, census),
+        "rejected": dict(sorted(statistics.rejected.items())),
+        "changes": dict(sorted(statistics.notes.items())),
+        **({"rounded": rounded} if rounded else {}),
+        "duplicates": _duplicates(config.duplicates, statistics),
         "config": config.content(),
         "fingerprint": config.fingerprint,
     }
@@ -75,16 +79,16 @@ def _split(shards: Sequence[ShardEntry]) -> dict[str, Any]:
     }
 
 
-def _duplicates(policy: str, census: Census) -> dict[str, Any]:
+def _duplicates(policy: str, statistics: Statistics) -> dict[str, Any]:
     return {
         "policy": policy,
-        "groups": census.duplicate_groups,
-        "records": census.duplicate_records,
-        "conflicting": census.conflicting,
-        "across_splits": census.across_splits,
+        "groups": statistics.duplicate_groups,
+        "records": statistics.duplicate_records,
+        "conflicting": statistics.conflicting,
+        "across_splits": statistics.across_splits,
         "examples": [
             {"keys": list(group.keys), "labels": list(group.labels), "splits": list(group.splits)}
-            for _, group in census.duplicates
+            for _, group in statistics.duplicates
         ],
     }
 

@@ -1,9 +1,19 @@
-"""What a record's content is: equal contents are duplicates, and share a split."""
+"""What of a record is compared: its content and its annotation."""
 
 import hashlib
 from collections.abc import Mapping
 
-from beam_pipeline.records import Array, Record, Value, file_of
+from beam_pipeline.records import (
+    Array,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    ExampleRecord,
+    Record,
+    Value,
+    file_of,
+)
+from beam_pipeline.schema.stored_values import is_label_key
 
 
 def content_digest(features: Mapping[str, Value]) -> str:
@@ -15,17 +25,32 @@ def content_digest(features: Mapping[str, Value]) -> str:
     ]
     if len(digests) == 1:
         return digests[0]
-    text = repr(digests) if digests else _told(features)
+    text = repr(digests) if digests else _values_beside_files(features)
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def annotation(record: Record) -> str:
     """What `record` says of its content; equal contents with unequal annotations conflict."""
-    return record.example.file.sha256 if record.example else _told(record.features)
+    if isinstance(record, ExampleRecord):
+        return record.file.sha256
+    return _values_beside_files(record.features)
 
 
-def _told(features: Mapping[str, Value]) -> str:
-    """All that lies in no file."""
+def label_text(record: Record) -> str:
+    """The class names of `record`, for messages."""
+    names: list[str] = []
+    for name, value in record.features.items():
+        match value:
+            case int() if isinstance(record, ExampleRecord) and is_label_key(name):
+                names.append(str(value))
+            case ClassLabel(label):
+                names.append(label)
+            case ClassLabels(labels) | Boxes(labels=labels):
+                names.extend(labels)
+    return ", ".join(names)
+
+
+def _values_beside_files(features: Mapping[str, Value]) -> str:
     values = sorted(
         (name, _array_digest(value) if isinstance(value, Array) else value)
         for name, value in features.items()

@@ -11,6 +11,7 @@ from collections import Counter
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import boxes, tokens
+from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digest
 from beam_pipeline.inspect.media_values import (
     MAX_RECORD_BYTES,
@@ -27,17 +28,16 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
+    Deferred,
     Element,
+    ExampleRecord,
     FileContent,
     FileRef,
     Image,
     Record,
     Rejected,
     Value,
-    pack,
-    unpack,
 )
-from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.schema.conformance import conforming
 from beam_pipeline.schema.observation import dtype_of
 
@@ -61,13 +61,14 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         ConfigError: The tokenizer cannot be used.
     """
     _check_text("key", record.key)
-    if record.example:
+    if isinstance(record, ExampleRecord):
         return inspect_existing(record, rules)
+    given, deferred = read_deferred(record.features)
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
     num_bytes = _EXAMPLE_OVERHEAD_BYTES
     facts: dict[str, ImageFacts] = {}
-    for name, value in record.features.items():
+    for name, value in given.items():
         if isinstance(value, Image):
             data = storage.read_bytes(value.file)
             fact = facts[name] = inspect_image(data, rules.image)
@@ -97,7 +98,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
             notes.update(changed)
             num_bytes += _BOX_BYTES * len(value.coordinates)
     if rules.tokenizer:
-        num_bytes += _add_tokens(features, rules.tokenizer)
+        num_bytes += _add_tokens(features, deferred, rules.tokenizer)
     if rules.schema:
         features = conforming(features, rules.schema, may_be_nan=rules.may_be_nan)
     if num_bytes > MAX_RECORD_BYTES:
@@ -115,6 +116,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         notes=dict(notes),
         content=content_digest(features),
         num_bytes=num_bytes,
+        deferred={name: value for name, value in deferred.items() if name in features},
     )
 
 
@@ -142,15 +144,17 @@ def _measured(
     return measured, num_bytes
 
 
-def _add_tokens(features: dict[str, Value], tokenizer: str) -> int:
+def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], tokenizer: str) -> int:
     """Adds the tokens of every text, but where there are some; their bytes, about."""
     num_bytes = 0
     for name, value in [*features.items()]:
         if isinstance(value, str) and f"{name}/tokens" not in features:
-            ids = tokens.tokenize(value, tokenizer)
-            array = Array(dtype="int64", shape=ids.shape, data=ids.astype("<i8").tobytes())
+            array = tokens.token_array(value, tokenizer)
             features[f"{name}/tokens"], value_bytes = measure_array(array)
             num_bytes += value_bytes
+            if text := deferred.get(name):
+                read = functools.partial(tokens.read_tokens, text=text.read, tokenizer=tokenizer)
+                deferred[f"{name}/tokens"] = Deferred(file=text.file, read=read)
     return num_bytes
 
 
@@ -216,9 +220,3 @@ def inspect_element(element: Element, rules: Rules) -> Element:
         # A name that is no UTF-8 can be printed and written so.
         source = (element.source or element.key).encode(errors="backslashreplace").decode()
         return Rejected(source=source, reason=error.reason, detail=error.detail)
-
-
-def inspect_batch(batch: bytes, rules: Rules, threads: int) -> bytes:
-    """`inspect_element` over a packed batch, `threads` elements at once."""
-    inspect = functools.partial(inspect_element, rules=rules)
-    return pack(map_threads(inspect, unpack(batch), threads))

@@ -3,38 +3,87 @@
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.record import inspect_batch
+from beam_pipeline.inspect.batch import Packed, Packs, inspect_batch
 from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.records import Element, unpack
-from beam_pipeline.running.parallel import Ahead, ahead_in_processes, divide_labour
+from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.parallel import (
+    Ahead,
+    choose_parallelism,
+    start_processes,
+    started_processes,
+)
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import LocalJob
 
-# How often it is looked at what the files are. The first time, processes are not thought of:
-# so many batches are worth the half second that they take to start.
-_BATCHES_A_LOOK = 8
+# Fewer batches are not worth the half second that worker processes take to start.
+_BATCHES_WITHOUT_PROCESSES = 4
+
+
+class Inspected(NamedTuple):
+    """What Inspect yields.
+
+    Attributes:
+        records: PCollection[bytes]: tables of records.
+        num_records: PCollection[int], of one element: records in all.
+        rejected: PCollection[bytes]: packed batches of Rejected.
+        statistics: PCollection: statistics of the batches.
+    """
+
+    records: beam.PCollection[bytes]
+    num_records: beam.PCollection[int]
+    rejected: beam.PCollection[bytes]
+    statistics: beam.PCollection[Any]
 
 
 @dataclasses.dataclass
 class InspectMedia(beam.PTransform):
-    """Packed batches of elements to lists of them, each Record inspected or Rejected."""
+    """Packed batches of elements to `Inspected`.
+
+    Attributes:
+        rules: How records are checked.
+        packer: Packs what was inspected, in the process that did.
+        threads: Records at once in a process; 0 chooses.
+        local: What a job on this machine has.
+    """
 
     rules: Rules
+    packer: Packs
     threads: int
     local: LocalJob
 
-    def expand(self, batches: beam.PCollection[bytes]) -> beam.PCollection[list[Element]]:
-        return batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self))
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(self, batches: beam.PCollection[bytes]) -> Inspected:
+        outputs = batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self)).with_outputs(
+            _InspectBatch.NUM_RECORDS,
+            _InspectBatch.REJECTED,
+            _InspectBatch.STATISTICS,
+            main="records",
+        )
+        num_records = outputs[_InspectBatch.NUM_RECORDS] | "CountRecords" >> beam.CombineGlobally(
+            sum
+        )
+        return Inspected(
+            records=outputs["records"],
+            num_records=num_records,
+            rejected=outputs[_InspectBatch.REJECTED],
+            statistics=outputs[_InspectBatch.STATISTICS],
+        )
 
 
 class _InspectBatch(beam.DoFn):
+    NUM_RECORDS = "num_records"
+    REJECTED = "rejected"
+    STATISTICS = "statistics"
+
     def __init__(self, settings: InspectMedia):
-        self._inspect = functools.partial(inspect_batch, rules=settings.rules)
+        self._settings = Constant((settings.rules, settings.packer))
         self._threads = settings.threads
         self._local = settings.local
 
@@ -43,27 +92,47 @@ class _InspectBatch(beam.DoFn):
         self._num_batches = 0
 
     def start_bundle(self) -> None:
-        self._ahead: Ahead[bytes] | None = None
+        self._ahead: Ahead[Packed] | None = None
+        self._num_records = 0
+        self._statistics: list[Any] = []
 
-    def process(self, batch: bytes) -> Iterator[list[Element]]:
-        if self._num_batches % _BATCHES_A_LOOK == 0:
-            processes = self._local.processes if self._num_batches else 0
-            self._labour = divide_labour(unpack(batch), self._threads, processes)
+    def process(self, batch: bytes) -> Iterator[Any]:
+        if not self._num_batches:
+            self._parallelism = choose_parallelism(
+                unpack(batch), self._threads, self._local.processes
+            )
         self._num_batches += 1
-        labour = self._labour
-        inspect = functools.partial(self._inspect, threads=labour.threads)
-        if not labour.processes:
-            yield self._done(inspect(batch))
-            return
-        self._ahead = self._ahead or ahead_in_processes(labour.processes)
-        yield from map(self._done, self._ahead.call(inspect, batch))
+        inspect = functools.partial(
+            inspect_batch, settings=self._settings, threads=self._parallelism.threads
+        )
+        if self._ahead is None and self._parallelism.processes:
+            self._ahead = self._processes_ahead()
+        for packed in self._ahead.call(inspect, batch) if self._ahead else [inspect(batch)]:
+            yield from self._outputs(packed)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for batch in self._ahead.rest() if self._ahead else ():
-            yield GlobalWindows.windowed_value(self._done(batch))
+        for packed in self._ahead.rest() if self._ahead else ():
+            yield from map(in_global_window, self._outputs(packed))
+        yield in_global_window(TaggedOutput(self.NUM_RECORDS, self._num_records))
+        for statistics in self._statistics:
+            yield in_global_window(TaggedOutput(self.STATISTICS, statistics))
         self._meter.beat()
 
-    def _done(self, batch: bytes) -> list[Element]:
-        elements = unpack(batch)
-        self._meter.add(len(elements))
-        return elements
+    def _processes_ahead(self) -> Ahead[Packed] | None:
+        """Calls in worker processes; None while these still start: this process is sooner done."""
+        if self._num_batches > _BATCHES_WITHOUT_PROCESSES:
+            start_processes(self._parallelism.processes)
+        processes = started_processes()
+        return processes.ahead() if processes and processes.ready else None
+
+    def _outputs(self, packed: Packed) -> Iterator[Any]:
+        self._meter.add(packed.num_records + packed.num_rejects)
+        self._num_records += packed.num_records
+        if self._statistics:
+            self._statistics[0].merge(packed.statistics)
+        else:
+            self._statistics.append(packed.statistics)
+        if packed.num_records:
+            yield packed.records
+        if packed.num_rejects:
+            yield TaggedOutput(self.REJECTED, packed.rejects)

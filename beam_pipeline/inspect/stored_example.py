@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample, Value
+from beam_pipeline.records import ExampleRecord, Expected, Stored, Value
 from beam_pipeline.schema.stored_conformance import Lists, misfits, shown, size_problem
 from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, summary, told_list
 from beam_pipeline.tfrecord.example import lists
@@ -20,32 +20,27 @@ from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payloa
 _MISFIT = "does not fit the schema"
 
 
-def inspect_existing(record: Record, rules: Rules) -> Record:
+def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
     """`record` with what its Example holds, key by key.
 
     Raises:
         RecordError: The frame is damaged, or as `told`.
     """
-    assert record.example is not None
-    file = record.example.file
-    assert file.length is not None
-    if file.length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
-        raise RecordError("record too large", f"{file.length:,} bytes")
-    frame = storage.read_bytes(file)
-    features, notes = told(payload_of(frame), rules, record.example.expected)
+    length = record.file.length
+    assert length is not None
+    if length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
+        raise RecordError("record too large", f"{length:,} bytes")
+    frame = storage.read_bytes(record.file)
+    features, notes = told(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
-    read = FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
-    return Record(  # dataclasses.replace takes three times as long
-        key=record.key,
+    return dataclasses.replace(
+        record,
         features=features,
-        split=record.split,
-        group=record.group,
-        source=record.source,
-        source_id=record.source_id,
         notes=notes,
         content=_content(features) or sha256,
         num_bytes=len(frame),
-        example=StoredExample(file=read),
+        file=dataclasses.replace(record.file, sha256=sha256),
+        expected={},
     )
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef
+from beam_pipeline.records import Array, FileRef, Value
 
 _EXTRA = "pip install 'beam-tfrecords[text]'"
 
@@ -25,6 +25,27 @@ def tokenize(text: str, path: str) -> npt.NDArray[np.int64]:
         ConfigError: As `load`.
     """
     return np.asarray(load(path)(text), np.int64)
+
+
+def token_array(text: str, path: str) -> Array:
+    """The tokens of `text` as a record holds them.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    ids = tokenize(text, path)
+    return Array(dtype="int64", shape=ids.shape, data=ids.astype("<i8").tobytes())
+
+
+def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> Array:
+    """The tokens of the text that `text` makes of `data`: how tokens of deferred texts are read.
+
+    Raises:
+        RecordError: `data` does not hold the text.
+    """
+    value = text(data)
+    assert isinstance(value, str)
+    return token_array(value, tokenizer)
 
 
 @functools.lru_cache(maxsize=4)

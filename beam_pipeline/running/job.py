@@ -1,6 +1,7 @@
 """What surrounds a job on this machine: the lock, the progress, what a failure leaves and says."""
 
 import contextlib
+import ctypes
 import fcntl
 import gc
 import os
@@ -15,6 +16,10 @@ from beam_pipeline.files import storage
 from beam_pipeline.running import progress
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, is_local, spare_processes
+
+# malloc.h
+_M_MMAP_THRESHOLD = -3
+_LARGE_BLOCK_BYTES = 256 << 10
 
 
 @contextlib.contextmanager
@@ -33,12 +38,22 @@ def collecting_rarely() -> Iterator[None]:
         gc.unfreeze()
 
 
+def return_memory() -> None:
+    """Lets the C library give large blocks back to the system as soon as they are free.
+
+    Else it keeps them once such blocks have been freed: 65 MB of a build of 50,000 tiny images.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # another C library than glibc
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+
+
 @contextlib.contextmanager
 def watched(options: PipelineOptions) -> Iterator[LocalJob]:
     """Shows the progress of a local job; yields what its stages are told of this machine."""
     if not is_local(options):
         yield NOT_LOCAL
         return
+    return_memory()
     with (
         tempfile.TemporaryDirectory(prefix="beam-tfrecords-progress-") as folder,
         progress.shown(folder),

@@ -1,86 +1,88 @@
-"""Work inside a stage: threads where the C code is long, processes where it is short.
+"""Work inside a stage: worker processes on this machine, threads where reads have to wait.
 
-Reads, hashes and decodes release the GIL, so threads overlap them; with small files the
-Python between them is what costs, and only processes share that out.
+Between the reads, hashes and decodes of small files lies Python, which only processes share
+out; threads overlap the waiting for remote files, and decodes where no process may be started.
+
+No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import importlib
 import itertools
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 import loky
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef, Record, file_of
+from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, file_of
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# Below this many bytes a file, handing work to threads costs more than they save
-# (50,000 JPEGs of 3 KB: 0.6 times the speed; 4,000 photographs: 1.85 times).
-_SMALL_FILE_BYTES = 16 << 10
 _THREADS_FOR_REMOTE_FILES = 16
-_FILES_LOOKED_AT = 32
+_RECORDS_LOOKED_AT = 8
 
+# What the stages run in worker processes; imported while the launching process still prepares.
+_WORK = (
+    "beam_pipeline.inspect.batch",
+    "beam_pipeline.assign.packing",
+    "beam_pipeline.write.encoding",
+)
 # Processes that have had nothing to do for so long end.
-_IDLE_S = 10
+_IDLE_S = 60
 _PARENT_LOOK_S = 1.0
 
 
+def usable_cpus() -> int:
+    """CPUs that this process may use: less than the machine's under taskset or in a container."""
+    count: int = loky.cpu_count()
+    return count
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Labour:
+class Parallelism:
     """How work is shared out.
 
     Attributes:
         threads: Records at once in a process.
-        processes: Processes beside this one; 0 does all in this one.
+        processes: Worker processes; 0 does all in this one.
     """
 
     threads: int = 1
     processes: int = 0
 
 
-def divide_labour(elements: Sequence[object], threads: int, processes: int) -> Labour:
-    """What pays for the files of `elements`: `threads` if it is not 0, else by what they are.
+def choose_parallelism(elements: Iterable[Element], threads: int, processes: int) -> Parallelism:
+    """What pays for the files of `elements`.
 
     Args:
-        elements: Of them, a few records' files are looked at.
-        threads: Threads that were asked for, or 0.
-        processes: Processes that may be used for small local files, or 0.
+        elements: Of them, the files of the first records are looked at: remote ones have to be
+            waited for.
+        threads: Threads that were asked for, or 0; they take no processes beside them.
+        processes: Worker processes that may be started, or 0.
     """
     if threads:
-        return Labour(threads=threads)
-    files = list(itertools.islice(_files(elements), _FILES_LOOKED_AT))
-    if any(storage.is_remote(file.path) for file in files):
-        return Labour(threads=_THREADS_FOR_REMOTE_FILES)
-    if sum(map(_num_bytes, files)) >= _SMALL_FILE_BYTES * max(1, len(files)):
-        return Labour(threads=os.cpu_count() or 1)
-    return Labour(processes=processes)
+        return Parallelism(threads=threads)
+    records = (element for element in elements if isinstance(element, Record))
+    files = itertools.chain.from_iterable(
+        map(_files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
+    )
+    remote = any(storage.is_remote(file.path) for file in files)
+    return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
 
 
-def _files(elements: Iterable[object]) -> Iterator[FileRef]:
-    for element in elements:
-        if isinstance(element, Record):
-            if element.example:
-                yield element.example.file
-            for value in element.features.values():
-                if file := file_of(value):
-                    yield file
-
-
-def _num_bytes(file: FileRef) -> int:
-    if file.length is not None:  # perhaps of a much larger file
-        return file.length
-    try:
-        return os.path.getsize(file.path)
-    except OSError:
-        return 0  # the stage that reads it says so
+def _files_of(record: Record) -> Iterator[FileRef]:
+    if isinstance(record, ExampleRecord):
+        yield record.file
+    for value in record.features.values():
+        if file := file_of(value):
+            yield file
 
 
 class Ahead(Generic[_R]):
@@ -110,7 +112,7 @@ class Ahead(Generic[_R]):
 
 
 def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int) -> Iterator[_R]:
-    """`map(function, items)` with at most `threads` calls at once."""
+    """`map(function, items)`, `threads` at once."""
     if threads == 1:
         yield from map(function, items)
         return
@@ -118,16 +120,62 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
         yield from Ahead[_R](pool, 2 * threads).map(function, items)
 
 
-def ahead_in_processes(processes: int) -> Ahead[Any]:
-    """Calls in worker processes, which all stages of this process share.
+class WorkerProcesses:
+    """The worker processes of this process, which all its stages share.
 
     loky's processes do not import the program's `__main__`, and inherit nothing that this
     process has opened. They end when they are idle, and soon after this process is gone.
+
+    Args:
+        count: How many.
     """
-    executor = loky.get_reusable_executor(
-        max_workers=processes, timeout=_IDLE_S, initializer=_end_with_parent
-    )
-    return Ahead(executor, 2 * processes)
+
+    def __init__(self, count: int):
+        self._count = count
+        self._executor = loky.get_reusable_executor(
+            max_workers=count, timeout=_IDLE_S, initializer=_end_with_parent
+        )
+        self._first: list[Future[None]] = [self._executor.submit(import_work) for _ in range(count)]
+
+    @property
+    def ready(self) -> bool:
+        """Whether one of them has started: until then work is done sooner in this process."""
+        return any(future.done() for future in self._first)
+
+    def ahead(self) -> Ahead[Any]:
+        """Calls in these processes."""
+        return Ahead(self._executor, 2 * self._count)
+
+
+def started_processes() -> WorkerProcesses | None:
+    """The worker processes, if they have been started."""
+    return _processes
+
+
+def start_processes(count: int) -> WorkerProcesses:
+    """Starts worker processes, or returns those that have been started."""
+    global _processes  # one pool a process, as loky's executor is
+    if _processes is None:
+        _processes = WorkerProcesses(count)
+    return _processes
+
+
+def end_processes() -> None:
+    """Ends the worker processes of this process, if it has any."""
+    global _processes
+    if _processes is not None:
+        _processes = None
+        executor = loky.get_reusable_executor(reuse=True, timeout=_IDLE_S)
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+_processes: WorkerProcesses | None = None
+
+
+def import_work() -> None:
+    """Imports what worker processes need."""
+    for module in _WORK:
+        importlib.import_module(module)
 
 
 def _end_with_parent() -> None:
@@ -143,8 +191,3 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def end_processes() -> None:
-    """Ends the worker processes of this process, if it has any."""
-    loky.get_reusable_executor(reuse=True, timeout=_IDLE_S).shutdown(wait=True, kill_workers=True)

@@ -1,13 +1,13 @@
 """Which runner runs the job, and what must be set for it to lose nothing."""
 
 import dataclasses
-import os
 
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.parallel import usable_cpus
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class LocalJob:
 
     Attributes:
         progress_dir: Where stages leave their counts; empty for nowhere.
-        processes: Processes that stages may start beside their own.
+        processes: Worker processes that stages may start.
     """
 
     progress_dir: str = ""
@@ -36,7 +36,7 @@ def is_local(options: PipelineOptions) -> bool:
 def spare_processes(options: PipelineOptions) -> int:
     """Processes that stages may start: none where Beam's workers are processes themselves."""
     in_memory = options.view_as(DirectOptions).direct_running_mode in (None, "in_memory")
-    return (os.cpu_count() or 1) if is_local(options) and in_memory else 0
+    return usable_cpus() if is_local(options) and in_memory else 0
 
 
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:

@@ -13,6 +13,7 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
+    ExampleRecord,
     FileContent,
     Image,
     Record,
@@ -261,7 +262,7 @@ def observe_record(record: Record, observed: dict[str, Observed]) -> None:
     for name, value in record.features.items():
         if name not in observed:
             observed[name] = Observed()
-        if record.example:
+        if isinstance(record, ExampleRecord):
             observed[name].add_stored(value, source, is_label_key(name))
         else:
             observed[name].add(value, source)

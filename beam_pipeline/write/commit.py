@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.assign.census import Plan
+from beam_pipeline.assign.plan import Plan
+from beam_pipeline.assign.stage import Assigned
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import description, metadata
 from beam_pipeline.describe.shard_info import ShardInfo
@@ -27,8 +29,7 @@ class Commit(beam.PTransform):
     """
 
     config: BuildConfig
-    plan: beam.PCollection[Plan]
-    rejected: beam.PCollection[tuple[str, bytes]]
+    assigned: Assigned
     num_read: beam.PCollection[int]
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
@@ -38,9 +39,10 @@ class Commit(beam.PTransform):
             | "CommitOnce"
             >> beam.Map(
                 commit,
-                plan=beam.pvalue.AsSingleton(self.plan),
+                plan=beam.pvalue.AsSingleton(self.assigned.plan),
+                statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
                 shards=beam.pvalue.AsList(shards),
-                rejected=beam.pvalue.AsIter(self.rejected),
+                rejected=beam.pvalue.AsIter(self.assigned.rejected),
                 num_read=beam.pvalue.AsSingleton(self.num_read),
             )
         )
@@ -49,8 +51,9 @@ class Commit(beam.PTransform):
 def commit(
     config: BuildConfig,
     plan: Plan,
+    statistics: Statistics,
     shards: Sequence[ShardInfo],
-    rejected: Iterable[tuple[str, bytes]],
+    rejected: Iterable[bytes],
     num_read: int,
 ) -> str:
     """Makes the written shards a dataset; running it again after it was cut off is safe.
@@ -81,7 +84,7 @@ def commit(
         storage.write_bytes(storage.join(config.dataset_dir, name), text.encode())
     storage.write_bytes(
         storage.join(config.dataset_dir, metadata.FILE),
-        metadata.to_text(metadata.metadata(config, plan, by_split)).encode(),
+        metadata.to_text(metadata.metadata(config, plan, statistics, by_split)).encode(),
         durable=True,
     )
     delete_working_dirs(config)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from beam_pipeline.assign.census import Plan
+from beam_pipeline.assign.plan import Plan
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import CountMismatchError
 

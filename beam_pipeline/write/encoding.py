@@ -1,17 +1,21 @@
 """A record becomes an Example: its files are read again, its values get the schema's keys.
 
-docs/format.md has the table of keys. No Beam here: worker processes import this module.
+No Beam here: worker processes import this module.
 """
 
+import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
 
-import numpy
+import numpy as np
 
-from beam_pipeline.errors import RecordError, SourceChangedError
+from beam_pipeline.assign import columns
+from beam_pipeline.describe import index
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.inspect.deferred import changed, hash_change, with_values
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.arrays import encode_array
 from beam_pipeline.media.audio import encode_audio
@@ -19,265 +23,113 @@ from beam_pipeline.media.images import encode_image
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
-    ClassLabel,
-    ClassLabels,
-    FileContent,
+    ExampleRecord,
     FileRef,
     Image,
     Record,
     Value,
     file_of,
-    unpack,
 )
 from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.running.pickling import Constant
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.tfrecord.example import FeatureValue, encode
+from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import payload_of
+from beam_pipeline.write.example_values import ClassNumbers, class_numbers, example_values
 
 
-def encode_records(
-    batch: bytes, schema: tuple[Feature, ...], rules: Rules, threads: int
-) -> list[bytes]:
-    """The serialized Examples of a packed batch of records, in its order."""
-    records = (each for each in unpack(batch) if isinstance(each, Record))
-    encode_one = functools.partial(encode_record, schema=schema, rules=rules)
-    return list(map_threads(encode_one, records, threads))
+class EncodedChunk(NamedTuple):
+    """Some records of a shard, one after the other.
 
-
-def encode_record(record: Record, schema: tuple[Feature, ...], rules: Rules) -> bytes:
-    """The serialized Example of `record`, its files read anew.
-
-    Raises:
-        SourceChangedError: A file is not what Inspect saw.
-        RecordError: The record's values do not fit the schema.
+    Attributes:
+        examples: The serialized Examples.
+        lengths: int64 [n], little-endian: bytes of each.
+        rows: Their rows of the index (`index.to_bytes`).
     """
-    if record.example:
-        return payload_of(_read_again(record, record.example.file))
-    payloads = {}
-    for name, value in record.features.items():
-        if file := file_of(value):
-            payloads[name] = _payload(value, _read_again(record, file), rules)
-    return encode(example_values(record, schema, payloads))
+
+    examples: bytes
+    lengths: bytes
+    rows: bytes
+
+    def each(self) -> Iterator[bytes]:
+        """The serialized Examples, one by one."""
+        start = 0
+        for end in np.cumsum(np.frombuffer(self.lengths, "<i8")).tolist():
+            yield self.examples[start:end]
+            start = end
 
 
-def _payload(value: Value, data: bytes, rules: Rules) -> bytes:
-    """What is stored of a value whose file holds `data`."""
-    match value:
-        case Image():
-            return encode_image(data, value, rules.image)
-        case Audio():
-            return encode_audio(data, value)
-        case Array():
-            return encode_array(data, value)
-    return data
+# Not slotted: the numbers are kept in its dictionary.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """Makes Examples of records.
+
+    Attributes:
+        schema: The dataset's features.
+        rules: How records are checked and stored.
+    """
+
+    schema: tuple[Feature, ...]
+    rules: Rules
+
+    @functools.cached_property
+    def _numbers(self) -> ClassNumbers:
+        return class_numbers(self.schema)
+
+    def encode(self, record: Record) -> bytes:
+        """The serialized Example of `record`, its files read anew.
+
+        Raises:
+            SourceChangedError: A file is not what Inspect saw.
+            RecordError: The record's values do not fit the schema.
+        """
+        if isinstance(record, ExampleRecord):
+            return payload_of(_read_again(record, record.file))
+        payloads = {}
+        for name, value in record.features.items():
+            if file := file_of(value):
+                payloads[name] = self._payload(value, _read_again(record, file))
+        return encode(example_values(record, self.schema, payloads, self._numbers))
+
+    def encode_with_row(self, record: Record) -> tuple[Record, bytes]:
+        """(`record` with all its values, its serialized Example)."""
+        whole = with_values(record)
+        return whole, self.encode(whole)
+
+    def _payload(self, value: Value, data: bytes) -> bytes:
+        """What is stored of a value whose file holds `data`."""
+        match value:
+            case Image():
+                return encode_image(data, value, self.rules.image)
+            case Audio():
+                return encode_audio(data, value)
+            case Array():
+                return encode_array(data, value)
+        return data
+
+
+def encode_chunk(chunk: bytes, encoder: Constant[Encoder], threads: int) -> EncodedChunk:
+    """The records of a table (`columns.to_bytes`), `threads` at once."""
+    made = encoder.value
+    records = columns.records_of(columns.from_bytes([chunk]))
+    rows = index.Rows(made.schema)
+    examples = []
+    for record, example in map_threads(made.encode_with_row, records, threads):
+        rows.add(record)
+        examples.append(example)
+    return EncodedChunk(
+        examples=b"".join(examples),
+        lengths=np.array(list(map(len, examples)), "<i8").tobytes(),
+        rows=index.to_bytes(rows.table()),
+    )
 
 
 def _read_again(record: Record, file: FileRef) -> bytes:
     try:
         data = storage.read_bytes(file)
     except RecordError as error:
-        raise SourceChangedError(
-            f"{file.path} was read at the inspection and now is a {error}; run the build "
-            "again when nothing writes to its input"
-        ) from error
+        raise changed(record, f"{file.path} is now a {error}") from error
     sha256 = hashlib.sha256(data).hexdigest()
     if sha256 != file.sha256:
-        raise SourceChangedError(
-            f"{file.path} (record {record.key}) changed while the job ran: sha256 was "
-            f"{file.sha256[:12]}… at the inspection and is {sha256[:12]}… now; run the "
-            "build again when nothing writes to its input"
-        )
+        raise changed(record, hash_change(file, sha256))
     return data
-
-
-def example_values(
-    record: Record, schema: Sequence[Feature], payloads: Mapping[str, bytes]
-) -> dict[str, FeatureValue]:
-    """What `record` holds, by Example key.
-
-    Args:
-        record: An inspected record.
-        schema: The dataset's features; every key of theirs is written for every record,
-            an absent class label as -1 with an empty name, absent text as "".
-        payloads: By feature name what files hold, as it is stored: encoded images and sounds,
-            the raw values of arrays, and other bytes.
-
-    Raises:
-        RecordError: "value out of range": a number that the schema's dtype cannot hold;
-            "malformed annotation": boxes that lack the classes of others.
-    """
-    values: dict[str, FeatureValue] = {}
-    for feature in schema:
-        value = record.features.get(feature.name)
-        match feature.kind:
-            case "image":
-                assert isinstance(value, Image)
-                values |= _image_values(record, feature, value, payloads[feature.name])
-            case "audio":
-                assert isinstance(value, Audio)
-                values |= _audio_values(feature, value, payloads[feature.name])
-            case "class_label":
-                assert value is None or isinstance(value, ClassLabel | ClassLabels)
-                values |= _label_values(feature, value)
-            case "boxes":
-                assert value is None or isinstance(value, Boxes)
-                values |= _box_values(feature, value or Boxes(coordinates=(), format="rel_xyxy"))
-            case "tensor" | "sequence":
-                values[feature.key] = _numbers(feature, value, payloads.get(feature.name))
-            case _:
-                values[feature.key] = (
-                    [payloads[feature.name]]
-                    if isinstance(value, FileContent)
-                    else _scalar_values(feature, value)
-                )
-    return values
-
-
-def _scalar_values(feature: Feature, value: Value | None) -> FeatureValue:
-    match value:
-        case int() | float() if feature.dtype == "float32":
-            return [float(value)]
-        case int() | float():
-            return [int(value)]
-        case bytes():
-            return [value]
-        case _:
-            return [str("" if value is None else value).encode()]
-
-
-def _numbers(feature: Feature, value: Value | None, payload: bytes | None) -> FeatureValue:
-    """The list, or the raw values, of a tensor or sequence."""
-    match value:
-        case tuple():
-            return [text.encode() for text in value]
-        case Array():
-            raw = value.data if payload is None else payload
-            array = numpy.frombuffer(raw, _little(value.dtype))
-        case _:
-            assert isinstance(value, int | float)
-            array = numpy.asarray([value])
-    cast = _cast(feature, array)
-    if feature.encoding == "bytes":
-        return [cast.tobytes()]
-    values: list[Any] = cast.tolist()
-    return values
-
-
-def _cast(feature: Feature, array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """`array` in the schema's type.
-
-    Raises:
-        RecordError: "value out of range": a number would become infinite.
-    """
-    dtype = _little(feature.dtype)
-    if array.dtype == dtype:
-        return array
-    with numpy.errstate(over="ignore"):
-        cast = array.astype(dtype)
-    if dtype.kind == "f" and (numpy.isinf(cast) & numpy.isfinite(array)).any():
-        raise RecordError(
-            "value out of range",
-            f"feature {feature.name!r} holds numbers that no {feature.dtype} can be",
-        )
-    return cast
-
-
-def _little(dtype: str) -> numpy.dtype[Any]:
-    return numpy.dtype(dtype).newbyteorder("<")
-
-
-def _image_values(
-    record: Record, feature: Feature, image: Image, payload: bytes
-) -> dict[str, FeatureValue]:
-    if feature.bare:
-        return {feature.key: [payload]}
-    prefix = feature.key.removesuffix("/encoded")
-    unchanged = not image.conversions
-    sha256 = image.file.sha256 if unchanged else hashlib.sha256(payload).hexdigest()
-    return {
-        f"{prefix}/encoded": [payload],
-        f"{prefix}/format": [image.format.encode()],
-        f"{prefix}/filename": [record.key.encode()],
-        f"{prefix}/source_id": [(record.source_id or record.key).encode()],
-        f"{prefix}/key/sha256": [sha256.encode()],
-        f"{prefix}/height": [image.height],
-        f"{prefix}/width": [image.width],
-    }
-
-
-def _audio_values(feature: Feature, audio: Audio, payload: bytes) -> dict[str, FeatureValue]:
-    if feature.bare:
-        return {feature.key: [payload]}
-    prefix = feature.key.removesuffix("/encoded")
-    return {
-        f"{prefix}/encoded": [payload],
-        f"{prefix}/format": [audio.format.encode()],
-        f"{prefix}/sample_rate": [audio.sample_rate],
-        f"{prefix}/num_samples": [audio.num_samples],
-        f"{prefix}/channels": [audio.channels],
-    }
-
-
-def _label_values(
-    feature: Feature, label: ClassLabel | ClassLabels | None
-) -> dict[str, FeatureValue]:
-    if feature.shape:
-        names = label.names if isinstance(label, ClassLabels) else (label.name,) if label else ()
-        numbers = [feature.classes.index(name) + feature.label_offset for name in names]
-        texts = [name.encode() for name in names]
-    else:
-        assert not isinstance(label, ClassLabels)
-        numbers = [feature.classes.index(label.name) + feature.label_offset if label else -1]
-        texts = [label.name.encode() if label else b""]
-    if feature.bare:
-        return {feature.key: numbers}
-    return {feature.key: numbers, f"{feature.key.removesuffix('/label')}/text": texts}
-
-
-def _box_values(feature: Feature, boxes: Boxes) -> dict[str, FeatureValue]:
-    key = feature.key
-    if feature.encoding == "flat":
-        return {key: [float(side) for box in boxes.coordinates for side in box]}
-    columns = [*zip(*boxes.coordinates, strict=True)] or [(), (), (), ()]
-    values: dict[str, FeatureValue] = {
-        f"{key}/bbox/{side}": column
-        for side, column in zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
-    }
-    if feature.classes:
-        if len(boxes.labels) != len(boxes.coordinates):
-            raise RecordError(
-                "malformed annotation",
-                f"{len(boxes.coordinates)} boxes but {len(boxes.labels)} class names, where other "
-                "records name the class of every box",
-            )
-        number = {name: i + feature.label_offset for i, name in enumerate(feature.classes)}
-        values[f"{key}/class/label"] = [number[name] for name in boxes.labels]
-        if not feature.bare:
-            values[f"{key}/class/text"] = [name.encode() for name in boxes.labels]
-    for name, dtype in feature.attributes.items():
-        values[f"{key}/{name}"] = _attribute(name, dtype, boxes)
-    if feature.keypoints:
-        values |= _keypoint_values(key, boxes)
-    return values
-
-
-def _attribute(name: str, dtype: str, boxes: Boxes) -> FeatureValue:
-    """One value a box; where the record's boxes have no such attribute, -1 or ""."""
-    absent = "" if dtype == "string" else -1
-    given = boxes.attributes.get(name, (absent,) * len(boxes.coordinates))
-    if dtype == "string":
-        return [str(value).encode() for value in given]
-    return [float(value) if dtype == "float32" else int(value) for value in given]
-
-
-def _keypoint_values(key: str, boxes: Boxes) -> dict[str, FeatureValue]:
-    """As the TF Object Detection API has them: flat, with the number of points of each box."""
-    points = boxes.keypoints or ((),) * len(boxes.coordinates)
-    flat = [coordinate for row in points for coordinate in row]
-    return {
-        f"{key}/keypoint/x": [float(x) for x in flat[0::3]],
-        f"{key}/keypoint/y": [float(y) for y in flat[1::3]],
-        f"{key}/keypoint/visibility": [int(v) for v in flat[2::3]],
-        f"{key}/keypoint/num": [len(row) // 3 for row in points],
-    }

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.files import storage
-from beam_pipeline.records import Rejected, reading_order, unpack
+from beam_pipeline.records import Rejected, reading_order
+from beam_pipeline.running.pickling import unpack
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished dataset is.
 FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
 
-def sorted_rejects(packed: Iterable[tuple[str, bytes]]) -> list[Rejected]:
+def sorted_rejects(packed: Iterable[bytes]) -> list[Rejected]:
     """The rejects in packed batches, in the order of their sources."""
-    rejects = (each for _, batch in packed for each in unpack(batch) if isinstance(each, Rejected))
+    rejects = (each for batch in packed for each in unpack(batch) if isinstance(each, Rejected))
     return sorted(rejects, key=_order)
 
 

@@ -1,8 +1,11 @@
-"""WriteShards: each shard's records are sorted, read again, encoded and written by one worker.
+"""WriteShards: each shard's records are put in order, read again, encoded and written.
 
 Beam's own sink opens, frames, compresses and names the files. What is replaced is the
 assignment to shards, which Beam draws at random, and the moment of encoding: until here a
 record is a reference, so that no payload crosses a shuffle.
+
+Chunks of a shard are encoded by worker processes, where this job has some; the process that holds
+the sink feeds it and hashes the file.
 
 Everything is written below one working directory, whose name derives from the build's
 fingerprint. A shard is finished once its receipt lies there; a build that is started again
@@ -10,40 +13,39 @@ takes finished shards as they are.
 """
 
 import functools
-import hashlib
-import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
+import numpy as np
+import pyarrow as pa
 from apache_beam.io import WriteToTFRecord
 
-from beam_pipeline.assign import placement
-from beam_pipeline.assign.census import Plan
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.plan import Plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import index
+from beam_pipeline.describe.index import IndexWriter, from_bytes
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
-from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.digest import annotation
-from beam_pipeline.records import Record, pack, unpack
-from beam_pipeline.running.parallel import ahead_in_processes, divide_labour
+from beam_pipeline.running.parallel import choose_parallelism, start_processes
+from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import LocalJob
-from beam_pipeline.schema.feature import Feature
-from beam_pipeline.write.encoding import encode_records
+from beam_pipeline.tfrecord.frames import FRAME_BYTES
+from beam_pipeline.write.encoding import EncodedChunk, Encoder, encode_chunk
 from beam_pipeline.write.receipts import finished_shard, receipt_path
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import working_dir
 
-# Framing around a record: length and two checksums (TFRecord's format).
-_FRAME_BYTES = 16
-
-_RECORDS_A_CHUNK = 128
+# A chunk is worth a message to a worker process, and some of them wait in memory.
+_CHUNK_BYTES = 2 << 20
+_CHUNK_RECORDS = 512
+# Fewer records are encoded before worker processes have started.
+_RECORDS_WITHOUT_PROCESSES = 512
 
 
 class WriteShards(WriteToTFRecord):
-    """("<split>/<shard>", packed batch of records) to one ShardInfo a shard.
+    """("<split>/<shard>", table of records) to one ShardInfo a shard.
 
     The shards lie in the working directory; `commit.Commit` moves them to their final names.
     """
@@ -60,47 +62,13 @@ class WriteShards(WriteToTFRecord):
     def expand(self, placed: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[ShardInfo]:
         return (
             placed
-            | "GroupByShard" >> beam.GroupByKey()
+            | "GroupByShard" >> beam.GroupByKey()  # ("<split>/<shard>", tables)
             | "WriteShard"
             >> beam.ParDo(
                 _WriteShard(self._config, self._local),
                 plan=beam.pvalue.AsSingleton(self._plan),
             )
         )
-
-
-def contents_digest(records: Iterable[Record], schema: Iterable[Feature], file: str) -> str:
-    """Hex digest of all that decides a shard's bytes."""
-    digest = hashlib.sha256(repr((file, *schema)).encode())
-    for record in records:
-        line = (
-            f"{record.key!r} {record.source!r} {record.source_id!r} {record.content} "
-            f"{annotation(record)}\n"
-        )
-        digest.update(line.encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
-
-
-def in_order(records: Iterable[Record], seed: int) -> list[Record]:
-    """The records as they are written.
-
-    Raises:
-        BeamTFRecordsError: Two records have the same key.
-    """
-    ordered = sorted(records, key=lambda record: (placement.position(record.key, seed), record.key))
-    for one, other in itertools.pairwise(ordered):
-        if one.key == other.key:
-            raise BeamTFRecordsError(
-                f"key {one.key!r} belongs to two records, {one.source or one.key} and "
-                f"{other.source or other.key}; a source must give every record a key of its own"
-            )
-    return ordered
-
-
-def chunks(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """The records in lists of a size that is worth a message to a worker process."""
-    for start in range(0, len(records), _RECORDS_A_CHUNK):
-        yield list(records[start : start + _RECORDS_A_CHUNK])
 
 
 class _WriteShard(beam.DoFn):
@@ -110,85 +78,82 @@ class _WriteShard(beam.DoFn):
 
     def setup(self) -> None:
         self._meter = Meter(self._local.progress_dir, "write")
+        self._encoder: Constant[Encoder] | None = None
+
+    def start_bundle(self) -> None:
+        self._encoder = None
 
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[ShardInfo]:
+        if self._encoder is None:
+            self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
         split, _, number = keyed[0].rpartition("/")
         shard = int(number)
-        elements = (element for batch in keyed[1] for element in unpack(batch))
-        records = in_order(
-            (each for each in elements if isinstance(each, Record)), self._config.seed
-        )
+        table = columns.in_order(columns.from_bytes(keyed[1]))
         sink = split_sink(self._config, split)
         file = sink.final_name(shard, plan.splits[split].num_shards)
-        contents = contents_digest(records, plan.schema, file)
+        digest = columns.digest_of(table, file, plan.schema)
         receipt = receipt_path(self._config, split, shard)
-        if finished := finished_shard(receipt, contents):
+        if finished := finished_shard(receipt, digest):
             self._meter.add(finished.num_records)
             yield finished
             return
-        info = self._write(sink, split, shard, file, contents, records, plan.schema)
+        info = self._write(sink, split, shard, file, digest, table)
         storage.write_bytes(receipt, info.to_receipt().encode())
         yield info
 
+    def finish_bundle(self) -> None:
+        self._meter.beat()
+
     def _write(
-        self,
-        sink: ShardSink,
-        split: str,
-        shard: int,
-        file: str,
-        contents: str,
-        records: list[Record],
-        schema: tuple[Feature, ...],
+        self, sink: ShardSink, split: str, shard: int, file: str, digest: str, table: pa.Table
     ) -> ShardInfo:
         attempt = f"{shard:05d}-{uuid.uuid4().hex}"  # sorts by shard: the sink numbers by name
         folder = storage.join(working_dir(self._config), split)
         storage.make_dirs(folder)
-        writer = sink.open_writer(folder, attempt)
-        rows = index.Rows(schema)
-        offset = 0
-        try:
-            for record, example in self._encoded(records, schema):
-                writer.write(example)
-                length = len(example) + _FRAME_BYTES
-                rows.add(record, offset, length)
-                offset += length
-                self._meter.add(1)
-        finally:
-            shard_path = writer.close()
-        temporary = {file: TemporaryFile(str(shard_path), sink.file.num_bytes)}
-        for suffix, data in rows.files(compressed=self._config.compression != "none"):
-            path = storage.join(working_dir(self._config), "index", f"{attempt}-{split}{suffix}")
-            storage.write_bytes(path, data)
-            temporary[f"index/{file}{suffix}"] = TemporaryFile(path, len(data))
+        prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
+        with storage.writing(f"{prefix}.parquet") as parquet:
+            index = IndexWriter(parquet)
+            writer = sink.open_writer(folder, attempt)
+            try:
+                for chunk in self._encoded(table):
+                    for example in chunk.each():
+                        writer.write(example)
+                    lengths = np.frombuffer(chunk.lengths, "<i8")
+                    index.add(from_bytes(chunk.rows), lengths + FRAME_BYTES)
+                    self._meter.add(len(lengths))
+            finally:
+                shard_path = writer.close()
+            index.close()
+            index_bytes = parquet.tell()
+        temporary = {
+            file: TemporaryFile(str(shard_path), sink.file.num_bytes),
+            f"index/{file}.parquet": TemporaryFile(f"{prefix}.parquet", index_bytes),
+        }
+        if self._config.compression == "none":  # else nobody can seek to a record
+            spans = index.spans()
+            storage.write_bytes(f"{prefix}.idx", spans)
+            temporary[f"index/{file}.idx"] = TemporaryFile(f"{prefix}.idx", len(spans))
         return ShardInfo(
             split=split,
             shard=shard,
             file=file,
-            num_records=len(records),
-            num_bytes=offset,
+            num_records=table.num_rows,
+            num_bytes=index.num_bytes,
             sha256=sink.file.sha256,
-            contents_digest=contents,
+            contents_digest=digest,
             temporary=temporary,
         )
 
-    def _encoded(
-        self, records: list[Record], schema: tuple[Feature, ...]
-    ) -> Iterator[tuple[Record, bytes]]:
-        """(record, its serialized Example), in order."""
-        labour = divide_labour(records, self._config.threads, self._local.processes)
-        encode = functools.partial(
-            encode_records,
-            schema=schema,
-            rules=self._config.rules,
-            threads=labour.threads,
+    def _encoded(self, table: pa.Table) -> Iterator[EncodedChunk]:
+        """The rows of a shard, encoded, in order."""
+        assert self._encoder is not None
+        first = columns.records_of(table.slice(0, 8))
+        parallelism = choose_parallelism(first, self._config.threads, self._local.processes)
+        encode = functools.partial(encode_chunk, encoder=self._encoder, threads=parallelism.threads)
+        chunks = (
+            columns.to_bytes(chunk, compressed=False)
+            for chunk in columns.chunks(table, _CHUNK_BYTES, _CHUNK_RECORDS)
         )
-        packed = map(pack, chunks(records))
-        batches = (
-            ahead_in_processes(labour.processes).map(encode, packed)
-            if labour.processes
-            else map(encode, packed)
-        )
-        yield from zip(records, itertools.chain.from_iterable(batches), strict=True)
-
-    def finish_bundle(self) -> None:
-        self._meter.beat()
+        if parallelism.processes and table.num_rows > _RECORDS_WITHOUT_PROCESSES:
+            return start_processes(parallelism.processes).ahead().map(encode, chunks)
+        return map(encode, chunks)

@@ -11,8 +11,8 @@ import pytest
 import soundfile
 from PIL import Image
 
+from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
-from beam_pipeline.write import stage as write
 
 COLORS = ("red", "green", "blue")
 
@@ -198,14 +198,14 @@ def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys,
     root = shutil.copytree(shards, tmp_path / "shards")
     victim = root / "train-000000.tar"
     data = victim.read_bytes()
-    original = write.in_order
+    original = columns.in_order
 
     def change_then_order(*arguments):
         half = data[: len(data) // 2]
         victim.write_bytes(half if change == "cut" else half + bytes(len(data) - len(half)))
         return original(*arguments)
 
-    monkeypatch.setattr(write, "in_order", change_then_order)
+    monkeypatch.setattr(columns, "in_order", change_then_order)
     code = commands.main(["build", str(root), "--output", str(tmp_path / "out"), "--threads", "1"])
     told = capsys.readouterr().err
     assert code == 1

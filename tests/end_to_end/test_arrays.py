@@ -8,8 +8,8 @@ import pytest
 
 import beam_pipeline
 import trainer
+from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
-from beam_pipeline.write import stage as write
 
 X = np.random.default_rng(0).integers(0, 256, (70, 28, 28), dtype=np.uint8)
 Y = np.arange(70) % 10
@@ -118,7 +118,7 @@ def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
     """Until then it lies beside the shards, where other workers find it."""
     np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
     seen = []
-    original = write.in_order
+    original = columns.in_order
 
     def look_then_order(*arguments):
         seen.extend((tmp_path / "out/mnist/1.0.0").glob(".building-*/unpacked/*"))
@@ -126,7 +126,7 @@ def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
             raise KeyError("cut off")
         return original(*arguments)
 
-    monkeypatch.setattr(write, "in_order", look_then_order)
+    monkeypatch.setattr(columns, "in_order", look_then_order)
     arguments = ["build", str(tmp_path / "mnist.npz"), "--output", str(tmp_path / "out")]
     if fails:
         with pytest.raises(Exception, match="cut off"):

@@ -8,7 +8,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
-from beam_pipeline.running.batches import BATCH_SIZE
+from beam_pipeline.running.batches import MAX_ELEMENTS
 
 OPTIONS = {
     "num_shards": {"train": 3, "test": 2},
@@ -74,7 +74,7 @@ def test_compressed(build, voc_input, expected):
 @pytest.mark.slow
 def test_of_many_batches(build, class_folders, tmp_path):
     """More records than a batch holds, through every way there is."""
-    root = class_folders(tmp_path / "many", each=2 * BATCH_SIZE)
+    root = class_folders(tmp_path / "many", each=2 * MAX_ELEMENTS)
     workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
     found = [build(root), build(root, threads=3), build(root, beam_options=workers)]
     assert found[0] == found[1] == found[2]

@@ -14,6 +14,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
 from beam_pipeline import errors
+from beam_pipeline.assign import columns
+from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
 from beam_pipeline.records import Record
 from beam_pipeline.write import commit
@@ -130,9 +132,9 @@ def test_a_full_disk(pets, whole, tmp_path, digests):
 
 
 def failing_at(number):
-    """`encode_records`, but for the batch of that number."""
+    """`encode_chunk`, but for the chunk of that number."""
     calls = []
-    original = write.encode_records
+    original = write.encode_chunk
 
     def encode(*arguments, **options):
         calls.append(1)
@@ -147,7 +149,7 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
     config = configuration(pets, tmp_path, num_shards=4)
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(write, "encode_records", failing_at(2))
+            patch.setattr(write, "encode_chunk", failing_at(2))
             with pytest.raises(Exception, match="No space left"):
                 beam_pipeline.build(config)
         [working] = (tmp_path / "pets/1.0.0").glob(".building-*")
@@ -159,7 +161,7 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
 
 def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):
     (tmp_path / "mine/data").mkdir(parents=True)
-    monkeypatch.setattr(write, "encode_records", failing_at(1))
+    monkeypatch.setattr(write, "encode_chunk", failing_at(1))
     with pytest.raises(Exception, match="No space left"):
         beam_pipeline.build(configuration(pets, tmp_path / "mine/data"))
     assert os.listdir(tmp_path / "mine") == ["data"]
@@ -172,7 +174,7 @@ def test_a_source_that_changes_under_the_build(
 ):
     pets = class_folders(tmp_path / "pets", each=2)
     victim = pets / "cat/000.jpg"
-    original = write.in_order
+    original = columns.in_order
 
     def change_then_order(*arguments):
         victim.unlink(missing_ok=True)
@@ -180,7 +182,7 @@ def test_a_source_that_changes_under_the_build(
             write_image(victim, seed=99)
         return original(*arguments)
 
-    monkeypatch.setattr(write, "in_order", change_then_order)
+    monkeypatch.setattr(columns, "in_order", change_then_order)
     code = commands.main(["build", str(pets), "--output", str(tmp_path / "out"), "--threads", "1"])
     told = capsys.readouterr().err
 
@@ -236,34 +238,31 @@ def test_two_builds_at_once_for_real(write_image, tmp_path):
     assert beam_pipeline.verify(info) == []
 
 
-def drop_one_of(elements):
-    records = [each for each in elements if isinstance(each, Record)]
-    return [each for each in elements if each is not records[0]]
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ("before the plan", "16 records were inspected, but 15 came to be placed"),
+        ("after the plan", "16 records were read, but 15 written"),
+    ],
+)
+def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, message):
+    if stage == "before the plan":
+        settle, lost = assign.settle, []
 
-
-@pytest.mark.parametrize("stage", ["before the census", "after the census"])
-def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage):
-    if stage == "before the census":
-        from beam_pipeline.assign import stage as assign
-
-        unpack = assign.unpack
-        lost = []
-
-        def lossy(batch):
-            elements = unpack(batch)
-            if not lost and any(isinstance(each, Record) for each in elements):
+        def lossy(table, *arguments):
+            if not lost and table.num_rows:
                 lost.append(1)
-                return drop_one_of(elements)
-            return elements
+                table = table.slice(1)
+            return settle(table, *arguments)
 
-        monkeypatch.setattr(assign, "unpack", lossy)
+        monkeypatch.setattr(assign, "settle", lossy)
     else:
-        in_order = write.in_order
-        monkeypatch.setattr(write, "in_order", lambda *given: in_order(*given)[1:])
+        in_order = columns.in_order
+        monkeypatch.setattr(columns, "in_order", lambda table: in_order(table).slice(1))
 
     code = commands.main(["build", str(pets), "--output", str(tmp_path), "--threads", "1"])
     assert code == 1
-    assert "16 records were read, but 15 written" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.rglob("metadata.json"))
 
 
@@ -287,6 +286,6 @@ def test_a_key_that_comes_twice(pets, tmp_path):
 
 
 def test_an_unexpected_error_is_told_and_does_not_hang(pets, tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "in_order", lambda *_: 1 / 0)
+    monkeypatch.setattr(columns, "in_order", lambda *_: 1 / 0)
     with pytest.raises(Exception, match="division by zero"):
         commands.main(["build", str(pets), "--output", str(tmp_path)])

@@ -11,7 +11,7 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, Expected, FileRef, Record, Rejected, StoredExample
+from beam_pipeline.records import Element, ExampleRecord, Expected, FileRef, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.tfrecord import frames
@@ -28,9 +28,9 @@ _GZIP = 31  # zlib's wbits
 class ReadTFRecords(beam.PTransform):
     """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
 
-    Yields a Record for every frame, of which only the length was read; the split is what the
-    files' names state. A file that ends too early gives its whole records and one Rejected; files
-    of another kind are Rejected.
+    Yields an ExampleRecord for every frame, of which only the length was read; the split is what
+    the files' names state. A file that ends too early gives its whole records and one Rejected;
+    files of another kind are Rejected.
 
     Attributes:
         path: A folder, a file, or a pattern of files.
@@ -54,7 +54,7 @@ class ReadTFRecords(beam.PTransform):
 def list_records(
     file: RecordFile | Rejected, scratch: str, expected: Mapping[str, Expected]
 ) -> Iterator[Element]:
-    """A Record for every whole frame of `file`, and a Rejected where they end too early."""
+    """An ExampleRecord for every whole frame of `file`, and a Rejected where they end too early."""
     if isinstance(file, Rejected):
         yield file
         return
@@ -65,12 +65,11 @@ def list_records(
             path, problem = _unpacked(file.path, scratch)
         with storage.opened(path) as handle:
             for number, (offset, length) in enumerate(frames.spans(handle)):
-                frame = FileRef(path=path, offset=offset, length=length)
-                yield Record(
+                yield ExampleRecord(
                     key=f"{file.relative}:{number}",
-                    features={},
                     split=file.split,
-                    example=StoredExample(file=frame, expected=expected),
+                    file=FileRef(path=path, offset=offset, length=length),
+                    expected=expected,
                 )
     except RecordError as error:
         problem = problem or error

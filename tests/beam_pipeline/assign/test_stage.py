@@ -1,79 +1,107 @@
-"""Duplicates are settled, and every record gets its split: counted as it happens."""
+"""Inspected records are packed, duplicates settled, and every record goes to its shard."""
 
+import hashlib
 from collections import Counter
 
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from beam_pipeline.assign.census import Census, make_plan
-from beam_pipeline.assign.stage import content_bucket, settle, shard_key
+from beam_pipeline.assign import columns, stage
+from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.packing import Packer
+from beam_pipeline.assign.placement import plan_split
+from beam_pipeline.assign.plan import Plan, make_plan
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import DataError
+from beam_pipeline.errors import BeamTFRecordsError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.running.pickling import unpack
 
 
-def image(key, sha256, label="cat", split=None, **more):
+def image(key, content, label="cat", split=None, **more):
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
     image = Image(file=FileRef(path=f"/in/{key}", sha256=sha256), format="jpeg")
     features = {"image": image, "label": ClassLabel(label)}
     return Record(key=key, features=features, split=split, num_bytes=100, content=sha256, **more)
 
 
 def settled(elements, **options):
-    census = Census()
-    found = list(settle(elements, BuildConfig(name="t", **options), census))
-    records = [each for each in found if isinstance(each, Record)]
-    rejects = [each for each in found if isinstance(each, Rejected)]
-    return records, rejects, census
+    """(records by key with their splits, rejects, statistics) of elements that were inspected."""
+    config = BuildConfig(name="t", **options)
+    packed = Packer.of(config).pack(elements)
+    statistics = packed.statistics
+    rejects = unpack(packed.rejects) if packed.num_rejects else []
+    if not packed.num_records:
+        return {}, rejects, statistics
+    unique = settle(columns.from_bytes([packed.records]), config.duplicates, statistics)
+    merged = Statistics()
+    merged.merge(statistics)
+    splits = zip(*(unique.table.column(name).to_pylist() for name in ("key", "split")), strict=True)
+    return dict(splits), rejects + unique.rejects, merged
 
 
 TWINS = [image("b.jpg", "1"), image("a.jpg", "1"), image("c.jpg", "2")]
 
 
 def test_equal_contents_are_kept_and_counted():
-    records, rejects, census = settled(TWINS)
+    records, rejects, statistics = settled(TWINS)
 
-    assert sorted(record.key for record in records) == ["a.jpg", "b.jpg", "c.jpg"]
+    assert sorted(records) == ["a.jpg", "b.jpg", "c.jpg"]
     assert not rejects
-    assert (census.num_records, census.duplicate_groups, census.duplicate_records) == (3, 1, 2)
-    assert (census.conflicting, census.across_splits) == (0, 0)
-    assert census.duplicates[0][1].keys == ("a.jpg", "b.jpg")
+    counts = (statistics.num_records, statistics.duplicate_groups, statistics.duplicate_records)
+    assert counts == (3, 1, 2)
+    assert (statistics.conflicting, statistics.across_splits) == (0, 0)
+    assert statistics.duplicates[0][1].keys == ("a.jpg", "b.jpg")
 
 
 @pytest.mark.parametrize("elements", [TWINS, TWINS[::-1]], ids=["listed", "listed backwards"])
 def test_of_equal_contents_drop_keeps_the_first_key(elements):
-    records, rejects, census = settled(elements, duplicates="drop")
+    records, rejects, statistics = settled(elements, duplicates="drop")
 
-    assert sorted(record.key for record in records) == ["a.jpg", "c.jpg"]
+    assert sorted(records) == ["a.jpg", "c.jpg"]
     assert rejects == [
         Rejected(source="b.jpg", reason="duplicate", detail="same content as a.jpg", bad=False)
     ]
-    assert (census.num_records, census.num_bad, census.rejected.total()) == (2, 0, 1)
+    counts = (statistics.num_records, statistics.num_bad, statistics.rejected.total())
+    assert counts == (2, 0, 1)
+
+
+@pytest.mark.parametrize(("policy", "cats"), [("keep", 2), ("drop", 1)])
+def test_only_what_is_written_is_observed(policy, cats):
+    twins = [image("a.jpg", "1", "cat", notes={"box clipped": 1}), image("b.jpg", "1", "cat")]
+    _, _, statistics = settled([*twins, image("c.jpg", "2", "dog")], duplicates=policy)
+
+    assert statistics.observed["label"].classes == {"cat": cats, "dog": 1}
+    assert statistics.notes == {"box clipped": 1}
 
 
 def test_error_names_the_equal_ones():
-    _, _, census = settled(TWINS, duplicates="error")
-    problem = make_plan(census, BuildConfig(name="t", duplicates="error")).problem
+    _, _, statistics = settled(TWINS, duplicates="error")
+    problem = make_plan(statistics, BuildConfig(name="t", duplicates="error")).problem
 
     assert isinstance(problem, DataError)
     assert "2 records share 1 contents, such as a.jpg and b.jpg" in str(problem)
 
 
 def test_no_duplicates_are_no_error():
-    _, _, census = settled(TWINS[1:], duplicates="error")
-    assert make_plan(census, BuildConfig(name="t", duplicates="error")).problem is None
+    _, _, statistics = settled(TWINS[1:], duplicates="error")
+    assert make_plan(statistics, BuildConfig(name="t", duplicates="error")).problem is None
 
 
 def test_equal_contents_with_unlike_labels_conflict():
     conflict = [image("a.jpg", "1", "cat"), image("b.jpg", "1", "dog")]
 
-    _, _, census = settled(conflict)
-    assert census.conflicting == 1
-    assert census.duplicates[0][1].labels == ("cat", "dog")
+    _, _, statistics = settled(conflict)
+    assert statistics.conflicting == 1
+    assert statistics.duplicates[0][1].labels == ("cat", "dog")
 
     _, [rejected], _ = settled(conflict, duplicates="drop")
     assert rejected.detail == "same content as a.jpg, annotated otherwise (cat)"
 
 
-def test_conflicts_are_told_before_other_duplicates():
+def test_conflicts_come_before_other_duplicates():
     _, _, agreeing = settled([image("a.jpg", "1"), image("b.jpg", "1")])
     _, _, conflicting = settled([image("y.jpg", "2", "cat"), image("z.jpg", "2", "dog")])
     agreeing.merge(conflicting)
@@ -91,42 +119,42 @@ def test_equal_contents_in_several_splits_of_the_layout_are_counted():
 
 def test_equal_contents_without_a_stated_split_share_one():
     pairs = [image(f"{i}{twin}.jpg", str(i)) for i in range(50) for twin in "ab"]
-    records, _, census = settled(pairs, split={"train": 0.5, "test": 0.5})
+    split_of, _, statistics = settled(pairs, split={"train": 0.5, "test": 0.5})
 
-    split_of = {record.key: record.split for record in records}
     assert all(split_of[f"{i}a.jpg"] == split_of[f"{i}b.jpg"] for i in range(50))
     assert set(split_of.values()) == {"train", "test"}
-    assert census.across_splits == 0
+    assert statistics.across_splits == 0
 
 
 def test_a_group_is_in_one_split():
-    records, _, _ = settled(
+    split_of, _, _ = settled(
         [image(f"patient{i}/{n}.jpg", f"{i}-{n}") for i in range(20) for n in range(5)],
         split={"train": 0.5, "test": 0.5},
         group_by="1",
     )
     splits = {}
-    for record in records:
-        splits.setdefault(record.key.split("/")[0], set()).add(record.split)
-    assert all(len(found) == 1 for found in splits.values())
+    for key, split in split_of.items():
+        splits.setdefault(key.split("/")[0], set()).add(split)
+    assert all(len(each) == 1 for each in splits.values())
     assert Counter(split for [split] in splits.values()).keys() == {"train", "test"}
 
 
 def test_a_record_without_the_group_is_bad():
-    records, [rejected], census = settled([image("flat.jpg", "1", source="x.csv:2")], group_by="2")
+    elements = [image("flat.jpg", "1", source="x.csv:2")]
+    records, [rejected], statistics = settled(elements, group_by="2")
 
     assert not records
     assert (rejected.source, rejected.reason, rejected.bad) == ("x.csv:2", "no group", True)
-    assert (census.num_records, census.num_bad) == (0, 1)
+    assert (statistics.num_records, statistics.num_bad) == (0, 1)
 
 
 @pytest.mark.parametrize(
     ("stated", "expected"), [("val", "val"), ("train-set 1", "train_set_1"), (None, "all")]
 )
 def test_the_layouts_splits_are_kept_as_names_of_files(stated, expected):
-    [record], _, census = settled([image("a.jpg", "1", split=stated)], split={"all": 1.0})
-    assert record.split == expected
-    assert list(census.histograms) == [expected]
+    records, _, statistics = settled([image("a.jpg", "1", split=stated)], split={"all": 1.0})
+    assert records == {"a.jpg": expected}
+    assert list(statistics.histograms) == [expected]
 
 
 def test_everything_is_counted_once():
@@ -136,23 +164,190 @@ def test_everything_is_counted_once():
         Rejected(source="README", reason="not an image file", detail="…", bad=False),
         DeclaredClasses(feature="label", names={0: "cat", 1: "dog"}),
     ]
-    records, rejects, census = settled(elements)
+    records, rejects, statistics = settled(elements)
 
     assert len(records) + len(rejects) == 5
-    assert census.num_records == 3
-    assert census.rejected == {"truncated image": 1, "not an image file": 1}
-    assert census.num_bad == 1
-    assert census.declared == {"label": {0: {"cat"}, 1: {"dog"}}}
+    assert statistics.num_records == 3
+    assert statistics.rejected == {"truncated image": 1, "not an image file": 1}
+    assert statistics.num_bad == 1
+    assert statistics.declared == {"label": {0: {"cat"}, 1: {"dog"}}}
 
 
-def test_equal_contents_meet_in_one_bucket():
-    assert content_bucket(TWINS[0]) == content_bucket(TWINS[1])
+def table(count, splits=("train",)):
+    """A table of so many records with positions spread evenly over all."""
+    records = [image(f"{i}.jpg", str(i)) for i in range(count)]
+    step = 2**64 // count
+    return columns.table_of(
+        (record, splits[i % len(splits)], i * step) for i, record in enumerate(records)
+    )
 
 
-def test_shard_key():
-    records, _, census = settled([image(f"{i}.jpg", str(i)) for i in range(100)])
-    plan = make_plan(census, BuildConfig(name="t", num_shards=3))
+def test_records_come_back_as_they_were_packed():
+    record = image("a.jpg", "1", notes={"box clipped": 2}, source="x.csv:2", source_id="7")
+    [unpacked] = columns.records_of(columns.table_of([(record, "train", 5)]))
 
-    keys = Counter(shard_key(record, plan, seed=0) for record in records)
-    assert set(keys) == {"train/00000", "train/00001", "train/00002"}
-    assert shard_key(Rejected(source="x", reason="y", detail="z"), plan, seed=0) == ""
+    assert unpacked.features == record.features
+    assert (unpacked.key, unpacked.source, unpacked.source_id) == ("a.jpg", "x.csv:2", "7")
+    assert unpacked.notes == record.notes
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_tables_cross_as_bytes(compressed):
+    rows = table(100)
+    halves = [rows.slice(0, 60), rows.slice(60)]
+    crossed = columns.from_bytes(columns.to_bytes(half, compressed=compressed) for half in halves)
+    assert crossed == rows
+    assert len(columns.to_bytes(halves[1])) < 0.6 * len(columns.to_bytes(rows))  # a slice alone
+
+
+def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
+    rows = table(4_000)
+    buckets = stage.content_buckets(rows, 16)
+    assert (stage.content_buckets(rows.slice(7, 10), 16) == buckets[7:17]).all()
+    assert np.bincount(buckets).min() > 150
+
+
+@pytest.mark.parametrize(("records", "buckets"), [(0, 16), (50_000, 16), (10**7, 40), (10**8, 400)])
+def test_buckets_follow_the_number_of_records(records, buckets):
+    assert stage.num_buckets(records) == buckets
+
+
+def test_rows_are_divided_by_their_key_in_order():
+    rows = table(10)
+    divided = dict(columns.divide(rows, np.array([2, 0] * 5)))
+    assert list(divided) == [0, 2]
+    assert divided[0].column("key").to_pylist() == [f"{i}.jpg" for i in range(1, 10, 2)]
+    assert not list(columns.divide(rows.slice(0, 0), np.zeros(0, np.int64)))
+
+
+def test_every_row_falls_into_its_shard():
+    rows = table(100, splits=("test", "train"))
+    statistics = Statistics()
+    statistics.add_rows(rows)
+    plan = make_plan(statistics, BuildConfig(name="t", num_shards={"train": 3, "test": 2}))
+
+    names = [plan.shard_names()[number] for number in plan.shard_numbers(rows)]
+    assert Counter(names).keys() == {
+        *("test/00000", "test/00001"),
+        *("train/00000", "train/00001", "train/00002"),
+    }
+    for split, name in zip(rows.column("split").to_pylist(), names, strict=True):
+        assert name.startswith(split)
+
+
+def many_rows(count):
+    """A table of so many records, made without them."""
+    random = np.random.default_rng(0)
+    digests = random.bytes(32 * count)
+
+    def cut(width):
+        buffers = [None, pa.py_buffer(digests)]
+        return pa.Array.from_buffers(pa.binary(width), count, buffers)
+
+    texts = pa.array(["train"]).take(pa.array(np.zeros(count, np.int8)))
+    positions = random.integers(0, 2**64, count, np.uint64)
+    sizes = np.full(count, 3_000)
+    columns_ = [cut(32), cut(16), cut(16), texts, texts, positions, sizes, texts]
+    arrays = [
+        pa.array(values).cast(field.type)
+        for values, field in zip(columns_, columns.SCHEMA, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=columns.SCHEMA)
+
+
+def test_with_4000_shards_a_batch_holds_hundreds_of_records():
+    """Records go to groups of neighbouring shards first, then to their shards."""
+    rows = many_rows(1_000_000)
+    statistics = Statistics()
+    statistics.add_rows(rows)
+    cut = plan_split(statistics.histograms["train"], 4_000, 1)
+    plan = Plan(splits={"train": cut}, schema=(), problem=None)
+
+    per_group = stage.shards_per_group(plan.num_shards)
+    in_groups = columns.divide(rows, plan.shard_numbers(rows) // per_group)
+    sizes = [
+        each.num_rows
+        for _, group in in_groups
+        for _, each in columns.divide(group, plan.shard_numbers(group))
+    ]
+    assert len(sizes) == 4_000
+    assert min(sizes) >= 100
+    # A worker gives up what waits when it has enough for that, at 100 bytes a record.
+    waiting = stage.MAX_WAITING_BYTES / 100
+    assert waiting / (plan.num_shards / per_group) > 500
+    assert waiting / per_group > 500
+
+
+class Placed(beam.PTransform):
+    """Tables, placed by a plan."""
+
+    def __init__(self, tables, plan):
+        super().__init__()
+        self._tables, self._plan = tables, plan
+
+    def expand(self, pipeline):
+        plan = pipeline | "Plan" >> beam.Create([self._plan])
+        return pipeline | "Tables" >> beam.Create(self._tables) | stage.PlaceInShards(plan)
+
+
+def gathered(placed):
+    tables = {}
+    for name, each in placed:
+        tables.setdefault(name, []).append(each)
+    return tables
+
+
+def test_many_shards_get_every_record_once(run_transform):
+    """Two steps place what one step places."""
+    rows = table(900)
+    statistics = Statistics()
+    statistics.add_rows(rows)
+    plan = make_plan(statistics, BuildConfig(name="t", num_shards=300))
+    assert stage.shards_per_group(plan.num_shards) > 1
+
+    tables = [columns.to_bytes(rows.slice(i, 300)) for i in range(0, 900, 300)]
+    placed = run_transform(Placed(tables, plan))
+
+    keys = {name: columns.from_bytes(batches) for name, batches in gathered(placed).items()}
+    assert len(keys) == 300
+    for name, each in keys.items():
+        assert {plan.shard_names()[number] for number in plan.shard_numbers(each)} == {name}
+    assert sum(each.num_rows for each in keys.values()) == 900
+
+
+def test_rows_in_order_and_keys_that_come_twice():
+    rows = table(50)
+    shuffled = rows.take(np.random.default_rng(0).permutation(50))
+    assert columns.in_order(shuffled) == rows
+
+    twice = columns.table_of([(image("a", "1", source=f"row {n}"), "train", 3) for n in (1, 2)])
+    with pytest.raises(BeamTFRecordsError, match="key 'a' belongs to two records, row 1 and row 2"):
+        columns.in_order(twice)
+    other_key = columns.table_of([(image(key, "1"), "train", 3) for key in "ba"])
+    assert columns.in_order(other_key).column("key").to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "max_records", "sizes"),
+    [
+        pytest.param(250, 100, [2] * 5, id="by bytes"),
+        pytest.param(10, 100, [1] * 10, id="a record is never cut"),
+        pytest.param(10**6, 4, [4, 4, 2], id="by records"),
+        pytest.param(10**6, 100, [10], id="all in one"),
+    ],
+)
+def test_chunks(max_bytes, max_records, sizes):
+    parts = list(columns.chunks(table(10), max_bytes, max_records))
+    assert [part.num_rows for part in parts] == sizes
+
+
+def test_a_shards_digest_is_of_its_rows_and_what_is_beside():
+    rows = table(3)
+    digests = {
+        columns.digest_of(rows, "a"),
+        columns.digest_of(rows, "b"),
+        columns.digest_of(rows.slice(1), "a"),
+        columns.digest_of(columns.table_of([(image("0.jpg", "x"), "train", 0)]), "a"),
+    }
+    assert len(digests) == 4
+    assert columns.digest_of(table(3), "a") in digests

@@ -1,10 +1,15 @@
 """The summary that a build prints."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
-from beam_pipeline.assign.census import Census, make_plan
-from beam_pipeline.assign.stage import settle
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.packing import Packer
+from beam_pipeline.assign.plan import Preview, make_plan
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import (
@@ -12,11 +17,11 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
+    ExampleRecord,
     FileRef,
     Image,
     Record,
     Rejected,
-    StoredExample,
 )
 from beam_pipeline.schema import stored_values
 from beam_pipeline.schema.feature import Feature
@@ -24,11 +29,17 @@ from beam_pipeline.schema.feature import Feature
 
 def plan_of(*elements, **options):
     config = BuildConfig(name="t", max_bad_fraction=1, **options)
-    census = Census()
-    list(settle(elements, config, census))
-    merged = Census()
-    merged.merge(census)
-    return summary.of_plan(make_plan(merged, config), config.split)
+    packed = Packer.of(config).pack(elements)
+    statistics = packed.statistics
+    if packed.num_records:
+        settle(columns.from_bytes([packed.records]), config.duplicates, statistics)
+    merged = Statistics()
+    merged.merge(statistics)
+    return summary.of_plan(Preview(make_plan(merged, config), merged), config.split)
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def image(key, sha256, label, split):
@@ -37,7 +48,7 @@ def image(key, sha256, label, split):
         key=key,
         features={"image": image, "label": ClassLabel(label)},
         split=split,
-        content=sha256,
+        content=digest(sha256),
         num_bytes=1500,
         notes={"box clipped": 2},
     )
@@ -101,7 +112,8 @@ def numbers(dtype, *values):
 )  # fmt: skip
 def test_features(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+        Record(key=f"{i}", features={"x": value}, content=digest(f"{i}"))
+        for i, value in enumerate(values)
     ]
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
 
@@ -110,13 +122,13 @@ def stored(lists):
     """Records of existing TFRecords, with a list under the key "box", or without it."""
     kinds = {int: "int64", float: "float32", bytes: "bytes"}
     return [
-        Record(
+        ExampleRecord(
             key=f"{number}",
             features={"box": stored_values.summary(kinds[type(lists[0][0])], values)}
             if values is not None
             else {},
-            example=StoredExample(file=FileRef(path="a")),
-            content=f"{number}",
+            file=FileRef(path="a"),
+            content=digest(f"{number}"),
             num_bytes=9,
         )
         for number, values in enumerate(lists)
@@ -168,7 +180,8 @@ def test_declared_lists_of_classes_in_existing_tfrecords(lists, expected):
 )
 def test_large_numbers_that_float32_rounds_are_noted(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content=f"{i}") for i, value in enumerate(values)
+        Record(key=f"{i}", features={"x": value}, content=digest(f"{i}"))
+        for i, value in enumerate(values)
     ]
     assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
 
@@ -179,7 +192,7 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
 def test_invisible_names_are_quoted(name, shown):
     assert (
         f"feature {shown}: scalar int64, always 1"
-        in plan_of(Record(key="0", features={name: 1})).splitlines()
+        in plan_of(Record(key="0", features={name: 1}, content=digest("0"))).splitlines()
     )
 
 

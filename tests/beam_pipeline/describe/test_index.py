@@ -3,34 +3,43 @@
 import hashlib
 import io
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
-from beam_pipeline.describe.index import Rows
+from beam_pipeline.describe import index
+from beam_pipeline.describe.index import IndexWriter, Rows, from_bytes, to_bytes
 from beam_pipeline.records import (
     Array,
     Audio,
     Boxes,
     ClassLabel,
     ClassLabels,
+    ExampleRecord,
     FileContent,
     FileRef,
     Image,
     Record,
     Stored,
-    StoredExample,
 )
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.observation import observe
 
 
-def index_of(*records, compressed=False):
+def index_of(*records, halves=1):
+    """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
     schema = infer(observe(records), num_records=len(records), declared={})
-    rows = Rows(schema)
-    for number, record in enumerate(records):
-        rows.add(record, offset=100 * number, length=100)
-    files = dict(rows.files(compressed))
-    return pyarrow.parquet.read_table(io.BytesIO(files[".parquet"])), files.get(".idx")
+    parquet = io.BytesIO()
+    writer = IndexWriter(parquet)
+    for start in range(0, len(records), len(records) // halves):
+        rows = Rows(schema)
+        part = records[start : start + len(records) // halves]
+        for record in part:
+            rows.add(record)
+        writer.add(from_bytes(to_bytes(rows.table())), np.full(len(part), 100))
+    writer.close()
+    assert writer.num_bytes == 100 * len(records)
+    return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), writer.spans()
 
 
 def image(sha256, width=3):
@@ -63,8 +72,11 @@ def test_a_row_a_record():
     assert idx == b"0 100\n100 100\n"
 
 
-def test_compressed_shards_cannot_be_sought_in():
-    assert index_of(Record(key="a", features={"n": 1}), compressed=True)[1] is None
+@pytest.mark.parametrize("group_bytes", [1, 1 << 20])
+def test_rows_that_come_in_parts_are_rows_of_one_table(monkeypatch, group_bytes):
+    monkeypatch.setattr(index, "_GROUP_BYTES", group_bytes)
+    records = [Record(key=f"{n}", features={"n": n}) for n in range(4)]
+    assert index_of(*records, halves=2) == index_of(*records)
 
 
 def test_a_second_image_has_columns_of_its_own():
@@ -154,7 +166,7 @@ def test_what_is_called_image_and_is_none_leaves_our_columns_alone():
 
 def test_what_others_stored():
     def stored(key, features):
-        return Record(key=key, features=features, example=StoredExample(file=FileRef(path="/a")))
+        return ExampleRecord(key=key, features=features, file=FileRef(path="/a"))
 
     def image(sha256):
         shape = (2, 3)

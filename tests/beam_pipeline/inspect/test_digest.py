@@ -4,8 +4,17 @@ import dataclasses
 
 import pytest
 
-from beam_pipeline.inspect.digest import annotation, content_digest
-from beam_pipeline.records import Array, Audio, ClassLabel, FileContent, FileRef, Image, Record
+from beam_pipeline.inspect.digest import annotation, content_digest, label_text
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileContent,
+    FileRef,
+    Image,
+    Record,
+)
 
 FILE = FileRef(path="/a", sha256="ab")
 INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
@@ -74,3 +83,8 @@ def test_without_a_file_the_values_are_the_content(one, other):
 def test_the_annotation_of_large_arrays_is_short():
     large = Array(dtype="uint8", shape=(1 << 20,), data=bytes(1 << 20))
     assert len(said(x=large)) < 200
+
+
+def test_label_text_names_all_classes():
+    labels = {"label": ClassLabel("a"), "topics": ClassLabels(("b", "c"))}
+    assert label_text(Record(key="k", features=labels)) == "a, b, c"

@@ -11,11 +11,11 @@ from PIL import ExifTags, Image
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
-from beam_pipeline.records import Expected, FileRef, Record, Stored, StoredExample
+from beam_pipeline.records import ExampleRecord, Expected, FileRef, Stored
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import framed
-from beam_pipeline.write.encoding import encode_record
+from beam_pipeline.write.encoding import Encoder
 
 
 def image(suffix="JPEG", size=(9, 7), **save):
@@ -40,12 +40,7 @@ def record(tmp_path):
         path = tmp_path / "a.tfrecord"
         path.write_bytes(before + frame + framed(b"after"))
         file = FileRef(path=str(path), offset=len(before), length=len(frame))
-        return Record(
-            key="a.tfrecord:1",
-            features={},
-            split="train",
-            example=StoredExample(file=file, expected=expected),
-        )
+        return ExampleRecord(key="a.tfrecord:1", split="train", file=file, expected=expected)
 
     return write
 
@@ -66,7 +61,7 @@ def test_all_that_an_example_holds(record):
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
     assert inspected.content == hashlib.sha256(jpeg).hexdigest()
-    assert encode_record(inspected, (), Rules()) == payload
+    assert Encoder(schema=(), rules=Rules()).encode(inspected) == payload
 
 
 def test_the_content_is_the_images_and_sounds_or_all(record):
@@ -87,20 +82,20 @@ def test_what_others_would_convert_is_kept_and_noted(record):
 
     assert inspected.notes == {"image kept: orientation": 1}
     assert inspected.features["image"].shape == (7, 9), "as stored: not turned"
-    assert encode_record(inspected, (), Rules()) == payload
+    assert Encoder(schema=(), rules=Rules()).encode(inspected) == payload
 
 
 def test_a_changed_file_is_found_at_the_write(record):
     inspected = inspect_existing(record(encode({"x": [1]})), Rules())
     record(encode({"x": [2]}))
     with pytest.raises(SourceChangedError, match="changed while the job ran"):
-        encode_record(inspected, (), Rules())
+        Encoder(schema=(), rules=Rules()).encode(inspected)
 
 
 def test_too_large_a_record_is_not_read():
     file = FileRef(path="/nowhere", length=(1 << 30) + 17)
     with pytest.raises(RecordError, match="record too large"):
-        inspect_existing(Record(key="a", features={}, example=StoredExample(file=file)), Rules())
+        inspect_existing(ExampleRecord(key="a", file=file), Rules())
 
 
 SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"

@@ -1,7 +1,11 @@
-"""Records cross Beam in packed batches."""
+"""Records cross Beam in packed batches, bounded in number and in bytes."""
 
-from beam_pipeline.records import DeclaredClasses, Record, Rejected, pack, unpack
+import pytest
+
+from beam_pipeline.records import Array, DeclaredClasses, Record, Rejected
 from beam_pipeline.running import batches
+from beam_pipeline.running.pickling import Constant, pack, unpack
+from beam_pipeline.running.runner import NOT_LOCAL
 
 ELEMENTS = [
     Record(key="a", features={"n": 1}),
@@ -14,17 +18,39 @@ def test_packed_is_unpacked():
     assert unpack(pack(ELEMENTS)) == ELEMENTS
 
 
-def test_keyed_batches_gather_by_key():
-    keyed = batches.KeyedBatches(lambda element: type(element).__name__)
-    assert not [*keyed.add(ELEMENTS[0]), *keyed.add(ELEMENTS[1]), *keyed.add(ELEMENTS[0])]
+def batch_sizes(elements):
+    source = batches.BatchSource(NOT_LOCAL)
+    source.setup()
+    source.start_bundle()
+    sizes = [len(unpack(batch)) for element in elements for batch in source.process(element)]
+    *rest, count = source.finish_bundle()
+    sizes += [len(unpack(batch.value)) for batch in rest]
+    return sizes, count.value.value
 
-    found = {key: unpack(batch) for key, batch in keyed.flush()}
-    assert found == {"Record": [ELEMENTS[0]] * 2, "Rejected": [ELEMENTS[1]]}
-    assert not list(keyed.flush())
+
+LONG = batches.MAX_BYTES // 2
 
 
-def test_keyed_batches_do_not_wait_for_ever(monkeypatch):
-    monkeypatch.setattr(batches, "_MAX_WAITING", 3)
-    keyed = batches.KeyedBatches(lambda _: "")
-    given = [[len(unpack(batch)) for _, batch in keyed.add(ELEMENTS[0])] for _ in range(7)]
-    assert given == [[], [], [3], [], [], [3], []]
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(7, [batches.MAX_ELEMENTS, 44], id="small: by number"),
+        pytest.param("x" * LONG, [2] * 150, id="long texts"),
+        pytest.param(b"x" * LONG, [2] * 150, id="bytes"),
+        pytest.param(("x" * LONG, "y"), [2] * 150, id="sequences"),
+        pytest.param(Array(dtype="uint8", shape=(LONG,), data=bytes(LONG)), [2] * 150, id="arrays"),
+    ],
+)
+def test_batches_are_bounded(value, expected):
+    records = [Record(key=f"{n}", features={"x": value}) for n in range(300)]
+    assert batch_sizes(records) == (expected, 300)
+
+
+def test_records_and_rejects_are_counted_alone():
+    assert batch_sizes(ELEMENTS) == ([3], 2)
+
+
+def test_a_constant_is_made_once_in_a_process():
+    constant = Constant({"classes": ["a"] * 1000})
+    assert constant.value == {"classes": ["a"] * 1000}
+    assert constant.value is constant.value

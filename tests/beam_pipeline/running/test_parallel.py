@@ -8,66 +8,46 @@ import pytest
 from beam_pipeline.records import (
     Array,
     Audio,
+    ExampleRecord,
     FileContent,
     FileRef,
     Image,
     Record,
     Rejected,
-    StoredExample,
 )
 from beam_pipeline.running import parallel
 
 
-def records(tmp_path, size, value=Image):
-    path = tmp_path / f"{size}.jpg"
-    path.write_bytes(bytes(size))
-    return [Record(key="a", features={"x": value(file=FileRef(path=str(path)))})] * 3
-
-
-def test_small_files_go_to_processes(tmp_path):
-    labour = parallel.divide_labour(records(tmp_path, 3000), threads=0, processes=2)
-    assert (labour.threads, labour.processes) == (1, 2)
-
-
-def test_large_files_go_to_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
-    labour = parallel.divide_labour(records(tmp_path, 100_000), threads=0, processes=2)
-    assert (labour.threads, labour.processes) == (6, 0)
+def record(path, value=Image):
+    return Record(key="a", features={"x": value(file=FileRef(path=path))})
 
 
 @pytest.mark.parametrize("value", [Image, Audio, Array, FileContent])
-def test_files_of_every_kind_are_looked_at(tmp_path, monkeypatch, value):
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
-    assert parallel.divide_labour(records(tmp_path, 100_000, value), 0, processes=2).threads == 6
+def test_remote_files_go_to_many_threads(value):
+    elements = [Rejected(source="a", reason="r", detail="d"), record("gs://bucket/a", value)]
+    parallelism = parallel.choose_parallelism(elements, threads=0, processes=2)
+    assert (parallelism.threads, parallelism.processes) == (16, 2)
 
 
-@pytest.mark.parametrize("length", [3000, 100_000])
-def test_of_a_range_its_own_length_counts(tmp_path, monkeypatch, length):
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 6)
-    path = tmp_path / "a.tfrecord"
-    path.write_bytes(bytes(1_000_000))
-    file = FileRef(path=str(path), length=length)
-    member = Record(key="a", features={"image": Image(file=file)})
-    example = Record(key="a", features={}, example=StoredExample(file=file))
-    for record in (member, example):
-        labour = parallel.divide_labour([record], threads=0, processes=2)
-        assert bool(labour.processes) == (length == 3000)
+def test_remote_examples_go_to_many_threads():
+    example = ExampleRecord(key="a", file=FileRef(path="s3://bucket/a.tfrecord", length=9))
+    assert parallel.choose_parallelism([example], threads=0, processes=0).threads == 16
 
 
-def test_remote_files_go_to_many_threads():
-    remote = [Record(key="a", features={"image": Image(file=FileRef(path="gs://bucket/a.jpg"))})]
-    labour = parallel.divide_labour(remote, threads=0, processes=2)
-    assert (labour.threads, labour.processes) == (16, 0)
+def test_local_files_go_to_processes_alone():
+    parallelism = parallel.choose_parallelism([record("/a.jpg")], threads=0, processes=2)
+    assert (parallelism.threads, parallelism.processes) == (1, 2)
 
 
-def test_what_was_asked_for_is_done(tmp_path):
-    labour = parallel.divide_labour(records(tmp_path, 3000), threads=3, processes=2)
-    assert (labour.threads, labour.processes) == (3, 0)
+@pytest.mark.parametrize("path", ["/a.jpg", "gs://bucket/a.jpg"])
+def test_what_was_asked_for_is_done(path):
+    parallelism = parallel.choose_parallelism([record(path)], threads=3, processes=2)
+    assert (parallelism.threads, parallelism.processes) == (3, 0)
 
 
 def test_no_files_at_all():
     elements = [Rejected(source="a", reason="r", detail="d"), Record(key="n", features={"n": 1})]
-    assert parallel.divide_labour(elements, threads=0, processes=0).processes == 0
+    assert parallel.choose_parallelism(elements, 0, 0) == parallel.Parallelism()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -116,4 +96,8 @@ def test_an_error_comes_out(threads):
 
 
 def test_processes_keep_the_order():
-    assert list(parallel.ahead_in_processes(2).map(abs, range(-20, 0))) == list(range(20, 0, -1))
+    numbers = range(-20, 0)
+    assert list(parallel.start_processes(2).ahead().map(abs, numbers)) == list(range(20, 0, -1))
+    assert parallel.started_processes() is parallel.start_processes(2)
+    parallel.end_processes()
+    assert parallel.started_processes() is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.records import FileRef, Record, StoredExample
+from beam_pipeline.records import ExampleRecord, FileRef
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.observation import observe
@@ -19,12 +19,12 @@ _ABSENT = object()
 def examples(key, *lists):
     """Records of Examples with one key; None for no kind, _ABSENT for a record without it."""
     return [
-        Record(
+        ExampleRecord(
             key=f"a.tfrecord:{number}",
             features={}
             if values is _ABSENT
             else {key: summary(_KINDS[type(values[0])] if values else "", values or [])},
-            example=StoredExample(file=FileRef(path="a.tfrecord")),
+            file=FileRef(path="a.tfrecord"),
         )
         for number, values in enumerate(lists)
     ]
@@ -140,10 +140,10 @@ def test_lists_of_two_kinds_are_told_with_their_records():
 
 def test_features_are_in_the_order_of_their_keys():
     records = [
-        Record(
+        ExampleRecord(
             key="a:0",
             features={"label": 1, "image": summary("bytes", [JPEG]), "boxes": 0.5, "aa": 3},
-            example=StoredExample(file=FileRef(path="a")),
+            file=FileRef(path="a"),
         )
     ]
     schema = infer(observe(records), num_records=1, declared={})
@@ -158,10 +158,10 @@ def test_a_declared_schema_is_completed():
         Feature(name="words", kind="sequence", dtype="string", shape=(None,), key="c", bare=True),
     )
     records = [
-        Record(
+        ExampleRecord(
             key=f"a:{number}",
             features={"pixels": summary("bytes", [PNG]), "breed": number},
-            example=StoredExample(file=FileRef(path="a")),
+            file=FileRef(path="a"),
         )
         for number in range(3)
     ]

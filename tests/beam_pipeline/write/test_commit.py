@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from beam_pipeline import BuildConfig
-from beam_pipeline.assign.census import Census, Plan
 from beam_pipeline.assign.placement import SplitPlan
+from beam_pipeline.assign.plan import Plan
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
@@ -21,7 +22,6 @@ from beam_pipeline.write.working_directory import working_dir
 NUM_SHARDS = 40
 NUM_FILES = 3 * NUM_SHARDS
 PLAN = Plan(
-    census=Census(),
     splits={
         "train": SplitPlan(
             num_records=NUM_SHARDS, num_bytes=NUM_SHARDS, first_bins=tuple(range(NUM_SHARDS))
@@ -123,7 +123,7 @@ def check_whole(store, config, shards):
 
 def test_few_requests_and_many_at_once(store, config, shards, wait_for):
     wait_for("copy", 64)
-    commit(config, PLAN, shards, [], num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
 
     calls = store.calls
     assert calls["copy"] == NUM_FILES
@@ -140,7 +140,7 @@ def test_an_older_build_goes(store, config, shards):
     for path in ("metadata.json", "failed-rejects.jsonl", ".building-other/train/x.tfrecord"):
         store.put(f"{root}/{path}", b"older")
     store.put(f"{root}/{shards[0].file}", b"of the same name")
-    commit(config, PLAN, shards, [], num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
 
     check_whole(store, config, shards)
 
@@ -155,19 +155,19 @@ def test_cut_off_and_run_again(store, config, shards, operation):
     }
     store.fail(place[operation], 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):
-        commit(config, PLAN, shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
     is_committed = storage.exists(f"{config.dataset_dir}/metadata.json")
     assert is_committed == (operation == "list")
 
     for _ in range(2):
-        commit(config, PLAN, shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
         check_whole(store, config, shards)
 
 
 def test_a_lost_file_fails_the_commit(store, config, shards):
     store.objects.pop(shards[7].temporary[shards[7].file].path.partition("://")[2])
     with pytest.raises(FileNotFoundError):
-        commit(config, PLAN, shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
     assert not storage.exists(f"{config.dataset_dir}/metadata.json")
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from beam_pipeline.assign.census import Census, Plan
 from beam_pipeline.assign.placement import SplitPlan
+from beam_pipeline.assign.plan import Plan
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import CountMismatchError
 from beam_pipeline.write.counts import check_counts
@@ -12,7 +12,7 @@ SPLITS = {
     "train": SplitPlan(num_records=10, num_bytes=100, first_bins=(0, 5)),
     "test": SplitPlan(num_records=2, num_bytes=20, first_bins=(0,)),
 }
-PLAN = Plan(census=Census(), splits=SPLITS, schema=(), problem=None)
+PLAN = Plan(splits=SPLITS, schema=(), problem=None)
 
 
 def shard(split, number, num_records):

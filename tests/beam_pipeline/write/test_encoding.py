@@ -25,14 +25,15 @@ from beam_pipeline.records import (
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.observation import observe
 from beam_pipeline.tfrecord.example import decode
-from beam_pipeline.write.encoding import encode_record, example_values
+from beam_pipeline.write.encoding import Encoder
+from beam_pipeline.write.example_values import class_numbers, example_values
 
 
 def values_of(*records, declared=None):
     """The values of the first record, under the schema of all."""
     schema = infer(observe(records), num_records=len(records), declared=declared or {})
     payloads = dict.fromkeys(records[0].features, b"payload")
-    return example_values(records[0], schema, payloads)
+    return example_values(records[0], schema, payloads, class_numbers(schema))
 
 
 def image(**more):
@@ -242,7 +243,7 @@ def encoded(rules=None, **features):
     """The Example of a record, from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
     schema = infer(observe([record]), num_records=1, declared={})
-    return decode(encode_record(record, schema, rules or Rules()))
+    return decode(Encoder(schema=schema, rules=rules or Rules()).encode(record))
 
 
 @pytest.mark.parametrize("dtype", ["<f8", "<u2", "<i8", "?", "<f2"])
@@ -286,4 +287,4 @@ def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
     write(other)
     schema = infer(observe([record]), num_records=1, declared={})
     with pytest.raises(SourceChangedError, match="run the build again"):
-        encode_record(record, schema, Rules())
+        Encoder(schema=schema, rules=Rules()).encode(record)

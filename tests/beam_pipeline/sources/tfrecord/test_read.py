@@ -28,7 +28,7 @@ def listed(tmp_path):
         found = list(list_records(file, str(tmp_path / "scratch"), {}))
         records = [each for each in found if isinstance(each, Record)]
         assert [each.key for each in records] == [f"in/a.tfrecord:{n}" for n in range(len(records))]
-        read = [frames.payload_of(storage.read_bytes(each.example.file)) for each in records]
+        read = [frames.payload_of(storage.read_bytes(each.file)) for each in records]
         return read, [each for each in found if isinstance(each, Rejected)]
 
     return listing
@@ -91,7 +91,7 @@ def test_a_folder(tmp_path, run_transform):
 
     keys = {f"data_{number}.tfrecord:{record}" for number in range(3) for record in range(5)}
     assert {each.key for each in records} == keys
-    assert {each.example.expected["x"].kind for each in records} == {"int64"}
+    assert {each.expected["x"].kind for each in records} == {"int64"}
     assert [each.source for each in found if isinstance(each, Rejected)] == ["README"]
 
 

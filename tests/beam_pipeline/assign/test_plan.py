@@ -1,11 +1,15 @@
-"""The census adds up in any order, and the plan is made of it or says why not."""
+"""Statistics add up in any order, and the plan is made of them or says why not."""
 
 import itertools
 import pickle
 
 import pytest
 
-from beam_pipeline.assign.census import Census, MergeCensus, declared_classes, make_plan
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.class_names import declared_classes
+from beam_pipeline.assign.plan import make_plan
+from beam_pipeline.assign.stage import MergeStatistics
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
@@ -13,23 +17,28 @@ from beam_pipeline.schema.declaration import parse_schema
 
 
 def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):
-    """A census of so many images and rejects."""
-    census = Census()
+    """Statistics of so many images and rejects."""
+    statistics = Statistics()
+    rows = []
     for i in range(records):
-        image = Image(file=FileRef(path=f"/{i}", sha256=str(i)), format="jpeg")
+        sha256 = f"{i:064x}"
+        image = Image(file=FileRef(path=f"/{i}", sha256=sha256), format="jpeg")
         record = Record(
             key=f"{prefix}{i}",
             features={"image": image, "label": ClassLabel(label)},
-            split=split,
+            content=sha256,
             num_bytes=10,
             notes={"box clipped": 1},
         )
-        census.add_record(record, bin_=i)
+        statistics.observe(record)
+        rows.append((record, split, i << 48))
+    statistics.add_rows(columns.table_of(rows))
     for i in range(bad):
-        census.add_rejected(Rejected(source=f"{prefix}{i}", reason="truncated image", detail="d"))
+        rejected = Rejected(source=f"{prefix}{i}", reason="truncated image", detail="d")
+        statistics.add_rejected(rejected)
     for i in range(fine_rejects):
-        census.add_rejected(Rejected(source=f"{i}", reason="duplicate", detail="d", bad=False))
-    return census
+        statistics.add_rejected(Rejected(source=f"{i}", reason="duplicate", detail="d", bad=False))
+    return statistics
 
 
 @pytest.mark.parametrize(
@@ -54,12 +63,12 @@ def test_max_bad_fraction(records, bad, allowed, fine):
 
 
 def test_rejects_are_told_in_the_order_of_their_lines():
-    merged = Census()
+    merged = Statistics()
     for line in (101, 11, 9):
-        one = Census()
+        one = Statistics()
         one.add_rejected(Rejected(source=f"m.csv:{line}", reason="r", detail="d"))
         merged.merge(one)
-    assert [source for source, *_ in merged.told] == ["m.csv:9", "m.csv:11", "m.csv:101"]
+    assert [source for source, *_ in merged.first_rejects] == ["m.csv:9", "m.csv:11", "m.csv:101"]
 
 
 def test_what_was_never_data_does_not_count_as_bad():
@@ -67,14 +76,14 @@ def test_what_was_never_data_does_not_count_as_bad():
 
 
 @pytest.mark.parametrize(
-    ("census", "message"),
+    ("statistics", "message"),
     [
         (counted(), "no record is left to write of 0 found .the input is empty"),
         (counted(fine_rejects=2), "of 2 found .2 × duplicate"),
     ],
 )
-def test_nothing_to_write_is_a_problem(census, message):
-    problem = make_plan(census, BuildConfig(name="t", max_bad_fraction=1)).problem
+def test_nothing_to_write_is_a_problem(statistics, message):
+    problem = make_plan(statistics, BuildConfig(name="t", max_bad_fraction=1)).problem
     assert isinstance(problem, DataError)
     with pytest.raises(DataError, match=message):
         raise problem
@@ -87,9 +96,9 @@ def test_shards_of_an_unknown_split_are_a_problem():
 
 
 def test_plan():
-    census = counted(10)
-    census.merge(counted(4, split="test", label="dog"))
-    plan = make_plan(census, BuildConfig(name="t", num_shards={"train": 2}))
+    statistics = counted(10)
+    statistics.merge(counted(4, split="test", label="dog"))
+    plan = make_plan(statistics, BuildConfig(name="t", num_shards={"train": 2}))
 
     assert {name: cut.num_records for name, cut in plan.splits.items()} == {"test": 4, "train": 10}
     assert {name: cut.num_shards for name, cut in plan.splits.items()} == {"test": 1, "train": 2}
@@ -98,7 +107,7 @@ def test_plan():
     assert pickle.loads(pickle.dumps(plan)).splits == plan.splits
 
 
-def test_censuses_merge_alike_in_any_order():
+def test_statistics_merge_alike_in_any_order():
     parts = [
         counted(150, 80, prefix="a", label="cat"),
         counted(20, 70, prefix="b", split="test", label="dog"),
@@ -106,24 +115,25 @@ def test_censuses_merge_alike_in_any_order():
     ]
     plans = set()
     for order in itertools.permutations(parts):
-        merge = MergeCensus()
+        merge = MergeStatistics()
         halves = [merge.create_accumulator(), merge.create_accumulator()]
         for i, part in enumerate(pickle.loads(pickle.dumps(order))):
             halves[i % 2] = merge.add_input(halves[i % 2], part)
         merged = merge.extract_output(merge.merge_accumulators(halves))
         plan = make_plan(merged, BuildConfig(name="t", max_bad_fraction=1))
-        plans.add(repr((plan.splits, plan.schema, merged.told, sorted(merged.rejected.items()))))
+        rejects = merged.first_rejects, sorted(merged.rejected.items())
+        plans.add(repr((plan.splits, plan.schema, *rejects)))
         assert merged.num_records == 173
         assert merged.notes == {"box clipped": 173}
-        assert len(merged.told) == 100
+        assert len(merged.first_rejects) == 100
     assert len(plans) == 1
 
 
 def declared(*files):
-    census = counted(1)
+    statistics = counted(1)
     for names in files:
-        census.add_declared(DeclaredClasses(feature="label", names=names))
-    return census
+        statistics.add_declared(DeclaredClasses(feature="label", names=names))
+    return statistics
 
 
 @pytest.mark.parametrize(
@@ -150,12 +160,12 @@ def test_the_users_order_wins():
 
 def test_the_users_order_is_of_the_one_feature_that_a_schema_labels():
     schema = parse_schema({"a": "class_label", "b": {"kind": "scalar", "dtype": "int64"}})
-    assert declared_classes(Census(), ("cat",), schema) == {"a": ("cat",)}
+    assert declared_classes(Statistics(), ("cat",), schema) == {"a": ("cat",)}
 
 
 def test_the_users_order_needs_one_feature_with_classes():
     with pytest.raises(ConfigError, match="the classes of one feature, but the data has none"):
-        declared_classes(Census(), ("cat",))
+        declared_classes(Statistics(), ("cat",))
 
 
 def test_classes_that_were_not_declared_are_a_problem():

@@ -6,7 +6,7 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.write.encoding import example_values
+from beam_pipeline.write.example_values import class_numbers, example_values
 
 
 def array(values, **more):
@@ -19,7 +19,8 @@ def declared_value(declared, value, payload=None):
     """The one value of a record whose feature "x" is declared so, by key."""
     schema = parse_schema([{"name": "x", **declared}])
     record = Record(key="a", features={} if value is None else {"x": value})
-    return example_values(record, schema, {} if payload is None else {"x": payload})
+    payloads = {} if payload is None else {"x": payload}
+    return example_values(record, schema, payloads, class_numbers(schema))
 
 
 LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}

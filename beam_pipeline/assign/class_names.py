@@ -1,0 +1,42 @@
+"""The classes of each feature in their order, where the user or the layout declares them."""
+
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.schema.feature import Feature
+
+
+def declared_classes(
+    statistics: Statistics, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Class names in order by feature: those given by the user, else by the layout.
+
+    Args:
+        statistics: What the layout declares, and which classes there are.
+        given: The names that the user gives for the classes of one feature.
+        schema: What the user declares of the features, if anything.
+
+    Raises:
+        DataError: The layout's files give one number to two names.
+    """
+    names: dict[str, tuple[str, ...]] = {}
+    for feature, numbered in statistics.declared.items():
+        for number, texts in numbered.items():
+            if len(texts) > 1:
+                raise DataError(
+                    f"class {number} of {feature!r} is called {' and '.join(sorted(texts))} in "
+                    "different annotation files; make the files agree"
+                )
+        # Two numbers with one name are one class, at its first number.
+        names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
+    if given:
+        labelled = [each.name for each in schema if each.kind in ("class_label", "boxes")] or [
+            name for name, seen in statistics.observed.items() if seen.classes
+        ]
+        main = [name for name in labelled if name == "label"] or labelled
+        if len(main) != 1:
+            raise ConfigError(
+                "--labels (or --classes) orders the classes of one feature, but the data has "
+                f"{', '.join(labelled) or 'none'}; leave it out, or declare them by --schema"
+            )
+        names[main[0]] = given
+    return names

@@ -1,0 +1,177 @@
+"""Records as columns: what routing asks for, beside each record packed into bytes.
+
+Duplicates, splits and shards are settled on the columns; a record is packed once, by the process
+that inspected it, and unpacked once, by the process that encodes it. A table crosses a shuffle as
+one element, in Arrow's stream format.
+
+No Beam here: worker processes import this module.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.inspect.digest import annotation
+from beam_pipeline.records import ExampleRecord, Record
+
+# Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
+pa.set_memory_pool(pa.system_memory_pool())
+
+# A table's columns; a row a record:
+#   content     equal for records of equal content
+#   annotation  digest of what the record says of its content
+#   digest      digest of all that decides the record's bytes and its row in the index
+#   position    where it stands in its split's order
+#   num_bytes   about how many bytes it takes in a shard
+#   record      the packed record
+SCHEMA = pa.schema(
+    [
+        ("content", pa.binary(32)),
+        ("annotation", pa.binary(16)),
+        ("digest", pa.binary(16)),
+        ("key", pa.large_string()),
+        ("split", pa.large_string()),
+        ("position", pa.uint64()),
+        ("num_bytes", pa.int64()),
+        ("record", pa.large_binary()),
+    ]
+)
+# A shuffle's data are a third so large, for 2 µs a record.
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
+    """The table of (inspected record, its split, its position)."""
+    columns: list[list[Any]] = [[] for _ in SCHEMA]
+    for record, split, position in records:
+        stated = annotation(record).encode("utf-8", "surrogateescape")
+        annotated = hashlib.blake2b(stated, digest_size=16).digest()
+        identity = f"{record.key!r} {record.source!r} {record.source_id!r} {record.content}"
+        decided = identity.encode("utf-8", "surrogateescape") + annotated
+        row = (
+            bytes.fromhex(record.content),
+            annotated,
+            hashlib.blake2b(decided, digest_size=16).digest(),
+            record.key,
+            split,
+            position,
+            record.num_bytes,
+            pack_record(record),
+        )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return pa.Table.from_arrays(
+        [pa.array(values, each.type) for values, each in zip(columns, SCHEMA, strict=True)],
+        schema=SCHEMA,
+    )
+
+
+def pack_record(record: Record) -> bytes:
+    """What is asked of an inspected record later, but for its key."""
+    features = {**record.features, **record.deferred}
+    file = record.file if isinstance(record, ExampleRecord) else None
+    parts = (features, record.source, record.source_id, record.notes, file)
+    return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpack_record(key: str, packed: bytes) -> Record:
+    """The record of that key that `pack_record` packed."""
+    features, source, source_id, notes, file = pickle.loads(packed)
+    if file:
+        return ExampleRecord(key=key, features=features, source=source, notes=notes, file=file)
+    return Record(key=key, features=features, source=source, source_id=source_id, notes=notes)
+
+
+def records_of(table: pa.Table) -> Iterator[Record]:
+    """The records of a table, in its order."""
+    keys, packed = table.column("key"), table.column("record")
+    for key, data in zip(keys, packed, strict=True):
+        yield unpack_record(key.as_py(), data.as_buffer())
+
+
+def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
+    """A table as one element of a shuffle, or for a pipe."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SCHEMA, options=_COMPRESSED if compressed else None) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def from_bytes(batches: Iterable[bytes]) -> pa.Table:
+    """All tables of `to_bytes` as one."""
+    tables = [pa.ipc.open_stream(batch).read_all() for batch in batches]
+    return pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
+
+
+def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:
+    """A column of numbers: uint64 or int64 [n]."""
+    values: npt.NDArray[Any] = table.column(column).to_numpy()
+    return values
+
+
+def binaries(table: pa.Table, column: str) -> npt.NDArray[np.bytes_]:
+    """A column of digests of one length, to be compared and sorted."""
+    values = table.column(column).combine_chunks()
+    width = SCHEMA.field(column).type.byte_width
+    return np.frombuffer(values.buffers()[1], f"S{width}", len(values), values.offset * width)
+
+
+def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+    """(key, the rows of that key) for rows whose keys are `keys`, int64 [n]; keys ascending."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    if not len(keys) or ordered[0] == ordered[-1]:
+        yield from [(int(ordered[0]), table)] if len(keys) else []
+        return
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    table = table.take(order)
+    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
+        yield int(ordered[start]), table.slice(start, end - start)
+
+
+def release_memory() -> None:
+    """Gives back to the system what tables that are gone have taken."""
+    pa.default_memory_pool().release_unused()
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The rows by position, as a shard holds them.
+
+    Raises:
+        BeamTFRecordsError: Two records have the same key.
+    """
+    table = table.sort_by([("position", "ascending"), ("key", "ascending")]).combine_chunks()
+    positions = numbers(table, "position")
+    for row in np.flatnonzero(positions[1:] == positions[:-1]).tolist():
+        one, other = records_of(table.slice(row, 2))
+        if one.key == other.key:
+            raise BeamTFRecordsError(
+                f"key {one.key!r} belongs to two records, {one.source or one.key} and "
+                f"{other.source or other.key}; a source must give every record a key of its own"
+            )
+    return table
+
+
+def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
+    """The rows in order, in tables of at most so many stored bytes (but one record) and records."""
+    ends = np.cumsum(numbers(table, "num_bytes"))
+    start, count = 0, len(ends)
+    while start < count:
+        before = ends[start - 1] if start else 0
+        end = int(np.searchsorted(ends, before + max_bytes, side="right"))
+        end = min(max(end, start + 1), start + max_records, count)
+        yield table.slice(start, end - start)
+        start = end
+
+
+def digest_of(table: pa.Table, *beside: object) -> str:
+    """Hex digest of all that decides the bytes of a shard of these rows, and of what is beside."""
+    digest = hashlib.sha256(repr(beside).encode())
+    digest.update(binaries(table, "digest").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,99 @@
+"""Inspected elements leave their process packed: records as columns, rejects, and counts.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from beam_pipeline.assign import columns, placement
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected
+from beam_pipeline.running.pickling import pack
+
+
+class PackedBatch(NamedTuple):
+    """A batch of inspected elements.
+
+    Attributes:
+        num_records: Records in it.
+        records: Their table (`columns.to_bytes`); empty where there are none.
+        num_rejects: Rejects in it.
+        rejects: They (`pickling.pack`); empty where there are none.
+        statistics: Counts of rejects and declared classes, and what the records' values are.
+    """
+
+    num_records: int
+    records: bytes
+    num_rejects: int
+    rejects: bytes
+    statistics: Statistics
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Packer:
+    """Packs inspected elements.
+
+    Attributes:
+        fractions: Fraction by split name, for records whose layout states no split.
+        group_by: As BuildConfig has it.
+        seed: Salt of the hashes that decide split and order.
+        observes: Whether every record will be written, so that its values count already.
+    """
+
+    fractions: Mapping[str, float]
+    group_by: str
+    seed: int
+    observes: bool
+
+    @classmethod
+    def of(cls, config: BuildConfig) -> "Packer":
+        """The packer that `config` asks for."""
+        return cls(
+            fractions=config.split,
+            group_by=config.group_by,
+            seed=config.seed,
+            observes=config.duplicates != "drop",
+        )
+
+    def pack(self, elements: Iterable[Element]) -> PackedBatch:
+        """All elements of a batch, packed."""
+        statistics = Statistics()
+        rows: list[tuple[Record, str, int]] = []
+        rejects: list[Rejected] = []
+        for element in elements:
+            match element:
+                case Record():
+                    try:
+                        split = self._split_of(element)
+                    except RecordError as error:
+                        source = element.source or element.key
+                        rejects.append(
+                            Rejected(source=source, reason=error.reason, detail=error.detail)
+                        )
+                        continue
+                    rows.append((element, split, placement.position(element.key, self.seed)))
+                    if self.observes:
+                        statistics.observe(element)
+                case Rejected():
+                    rejects.append(element)
+                case DeclaredClasses():
+                    statistics.add_declared(element)
+        for reject in rejects:
+            statistics.add_rejected(reject)
+        return PackedBatch(
+            num_records=len(rows),
+            records=columns.to_bytes(columns.table_of(rows)) if rows else b"",
+            num_rejects=len(rejects),
+            rejects=pack(rejects) if rejects else b"",
+            statistics=statistics,
+        )
+
+    def _split_of(self, record: Record) -> str:
+        if stated := placement.split_name(record.split):
+            return stated
+        group = placement.group_of(record, self.group_by)
+        return placement.choose_split(group, self.fractions, self.seed)

@@ -1,0 +1,129 @@
+"""The plan: all that those who write must know before the first byte is written."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.class_names import declared_classes
+from beam_pipeline.assign.placement import Int64s, SplitPlan, plan_split, wanted_shards
+from beam_pipeline.assign.quality import check_quality
+from beam_pipeline.assign.statistics import DUPLICATE, Statistics
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How the records are written.
+
+    Attributes:
+        splits: How each split is cut, splits in the order of their names.
+        schema: The features of the records.
+        problem: Why nothing may be written; None when all is well.
+    """
+
+    splits: Mapping[str, SplitPlan]
+    schema: tuple[Feature, ...]
+    problem: BeamTFRecordsError | None
+
+    @property
+    def num_shards(self) -> int:
+        """Shards of all splits."""
+        return sum(split.num_shards for split in self.splits.values())
+
+    def shard_numbers(self, table: pa.Table) -> Int64s:
+        """The shard of each row, int64 [n], counted over all splits in their order."""
+        splits = table.column("split").combine_chunks().dictionary_encode()
+        codes = splits.indices.to_numpy()
+        positions = columns.numbers(table, "position")
+        shards = np.zeros(table.num_rows, np.int64)
+        first = self._first_numbers()
+        for code, split in enumerate(splits.dictionary.to_pylist()):
+            rows = codes == code
+            shards[rows] = first[split] + self.splits[split].shards_of(positions[rows])
+        return shards
+
+    def shard_names(self) -> list[str]:
+        """ "<split>/<shard>" of every shard number."""
+        return [
+            f"{split}/{shard:05d}"
+            for split, cut in self.splits.items()
+            for shard in range(cut.num_shards)
+        ]
+
+    def _first_numbers(self) -> dict[str, int]:
+        first, numbers = 0, {}
+        for split, cut in self.splits.items():
+            numbers[split] = first
+            first += cut.num_shards
+        return numbers
+
+
+class Preview(NamedTuple):
+    """What a build would make.
+
+    Attributes:
+        plan: How it would write.
+        statistics: What the records are.
+    """
+
+    plan: Plan
+    statistics: Statistics
+
+
+def make_plan(
+    statistics: Statistics, config: BuildConfig, num_inspected: int | None = None
+) -> Plan:
+    """The plan for the records that `statistics` counted.
+
+    Args:
+        statistics: Of all records.
+        config: What is built.
+        num_inspected: Records that Inspect passed on; None where nobody counted.
+    """
+    try:
+        if num_inspected is not None:
+            _check_count(statistics, num_inspected)
+        check_quality(statistics, config)
+        wanted = wanted_shards(config.num_shards, sorted(statistics.histograms))
+        splits = {
+            split: plan_split(statistics.histograms[split], num_shards, config.target_shard_bytes)
+            for split, num_shards in wanted.items()
+        }
+        declared = declared_classes(statistics, config.classes, config.schema)
+        schema = (
+            complete(config.schema, statistics.observed, declared)
+            if config.schema
+            else infer(statistics.observed, num_records=statistics.num_records, declared=declared)
+        )
+        if config.tokenizer:
+            schema = with_sequences_of_tokens(schema)
+    except BeamTFRecordsError as problem:
+        return Plan(splits={}, schema=(), problem=problem)
+    return Plan(splits=splits, schema=schema, problem=None)
+
+
+def _check_count(statistics: Statistics, num_inspected: int) -> None:
+    """Raises CountMismatchError where records went missing, or came twice, on their way here."""
+    arrived = statistics.num_records + statistics.rejected[DUPLICATE]
+    if arrived != num_inspected:
+        raise CountMismatchError(
+            f"{num_inspected} records were inspected, but {arrived} came to be placed; the runner "
+            "lost or repeated some, so nothing is written: run the build again"
+        )
+
+
+def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, float]:
+    """By feature stored as float32 the smallest number that is rounded, if there is any."""
+    return {
+        feature.name: observed.rounded
+        for feature in schema
+        if feature.kind in ("scalar", "tensor", "sequence") and feature.dtype == "float32"
+        if (observed := statistics.observed.get(feature.name)) and observed.rounded is not None
+    }

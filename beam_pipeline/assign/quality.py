@@ -1,0 +1,32 @@
+"""The gate before anything is written: is the data as good as the options ask for?"""
+
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import DataError
+
+
+def check_quality(statistics: Statistics, config: BuildConfig) -> None:
+    """Raises DataError where the data is worse than the options allow."""
+    if config.duplicates == "error" and statistics.duplicate_groups:
+        first = statistics.duplicates[0][1]
+        raise DataError(
+            f"{statistics.duplicate_records} records share {statistics.duplicate_groups} contents, "
+            f"such as {' and '.join(first.keys[:3])}; remove them, or pass --duplicates drop or "
+            "keep"
+        )
+    total = statistics.num_records + statistics.rejected.total()
+    of_data = statistics.num_records + statistics.num_bad
+    # Divided, not multiplied: 0.29 × 100 is a little less than 29.
+    if statistics.num_bad and statistics.num_bad / of_data > config.max_bad_fraction:
+        source, reason, detail = statistics.first_rejects[0]
+        raise DataError(
+            f"{statistics.num_bad} of {of_data} records are bad, where --max-bad-fraction allows "
+            f"{config.max_bad_fraction:g} of them; the first is {source}: {reason} ({detail}). "
+            "Mend or remove them, or allow a larger fraction"
+        )
+    if not statistics.num_records:
+        reasons = ", ".join(f"{n} × {reason}" for reason, n in statistics.rejected.most_common(3))
+        raise DataError(
+            f"no record is left to write of {total} found ({reasons or 'the input is empty'}); "
+            "check the input and --layout"
+        )

@@ -1,0 +1,138 @@
+"""What the records are, taken together: counts over some of them, which merge.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+import heapq
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.placement import Histogram, bins_of
+from beam_pipeline.records import DeclaredClasses, Record, Rejected, reading_order
+from beam_pipeline.schema.observation import Observed, observe_record
+
+# Why records are rejected that `--duplicates drop` drops.
+DUPLICATE = "duplicate"
+# Duplicates and rejects that are named; all are counted.
+_NUM_NAMED = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class DuplicateGroup:
+    """Records of equal content.
+
+    Attributes:
+        keys: The first of their keys, sorted; the very first is the one that `drop` keeps.
+        labels: Class names by key, where the records are not annotated alike; else empty.
+        splits: The splits that those of them that are written fall into.
+        num_records: How many they are.
+    """
+
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+    splits: tuple[str, ...]
+    num_records: int
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Statistics:
+    """Counts over some of the elements; `merge` adds those of others.
+
+    Attributes:
+        num_records: Records to be written.
+        histograms: By split, how the records lie among the bins of positions.
+        observed: What the values were, by feature name.
+        declared: Class names by the layout's number, by feature.
+        rejected: Rejects by reason.
+        num_bad: Rejects that count towards `--max-bad-fraction`.
+        first_rejects: (source, reason, detail) of the first of these, by source.
+        notes: What was changed in records, and how often.
+        duplicate_groups, duplicate_records: Contents met more than once; their records.
+        conflicting, across_splits: Groups annotated unlike; groups in several splits.
+        duplicates: The first groups by key, conflicting ones before others.
+    """
+
+    num_records: int = 0
+    histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
+    observed: dict[str, Observed] = dataclasses.field(default_factory=dict)
+    declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
+    rejected: Counter[str] = dataclasses.field(default_factory=Counter)
+    num_bad: int = 0
+    first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    notes: Counter[str] = dataclasses.field(default_factory=Counter)
+    duplicate_groups: int = 0
+    duplicate_records: int = 0
+    conflicting: int = 0
+    across_splits: int = 0
+    duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
+
+    def observe(self, record: Record) -> None:
+        """Takes the values of a record into account, and what was changed in it."""
+        if record.notes:
+            self.notes.update(record.notes)
+        observe_record(record, self.observed)
+
+    def add_rows(self, table: pa.Table) -> None:
+        """Counts records to be written, by split and position."""
+        self.num_records += table.num_rows
+        splits = table.column("split").combine_chunks().dictionary_encode()
+        codes = splits.indices.to_numpy()
+        bins = bins_of(columns.numbers(table, "position"))
+        num_bytes = columns.numbers(table, "num_bytes")
+        for code, split in enumerate(splits.dictionary.to_pylist()):
+            rows = codes == code
+            records = np.ones(int(rows.sum()), np.int64)
+            self.histograms.setdefault(split, Histogram()).add(bins[rows], records, num_bytes[rows])
+
+    def add_rejected(self, rejected: Rejected) -> None:
+        """Counts a reject."""
+        self.rejected[rejected.reason] += 1
+        if rejected.bad:
+            self.num_bad += 1
+            self.first_rejects.append((rejected.source, rejected.reason, rejected.detail))
+
+    def add_declared(self, declared: DeclaredClasses) -> None:
+        """Takes the classes of one file of the layout."""
+        for number, name in declared.names.items():
+            self.declared.setdefault(declared.feature, {}).setdefault(number, set()).add(name)
+
+    def add_duplicates(self, group: DuplicateGroup) -> None:
+        """Counts a content met more than once."""
+        self.duplicate_groups += 1
+        self.duplicate_records += group.num_records
+        self.conflicting += bool(group.labels)
+        self.across_splits += len(group.splits) > 1
+        self.duplicates.append((not group.labels, group))
+
+    def merge(self, other: "Statistics") -> None:
+        """Adds what `other` counted."""
+        for split, histogram in other.histograms.items():
+            self.histograms.setdefault(split, Histogram()).add(
+                histogram.bins, histogram.num_records, histogram.num_bytes
+            )
+        for name, observed in other.observed.items():
+            self.observed.setdefault(name, Observed()).merge(observed)
+        for feature, names in other.declared.items():
+            for number, texts in names.items():
+                self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
+        self.rejected.update(other.rejected)
+        self.notes.update(other.notes)
+        for count in (
+            "num_records",
+            "num_bad",
+            "duplicate_groups",
+            "duplicate_records",
+            "conflicting",
+            "across_splits",
+        ):
+            setattr(self, count, getattr(self, count) + getattr(other, count))
+        self.first_rejects = heapq.nsmallest(
+            _NUM_NAMED,
+            self.first_rejects + other.first_rejects,
+            key=lambda reject: (reading_order(reject[0]), *reject),
+        )
+        self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)

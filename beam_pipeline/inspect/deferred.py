@@ -1,0 +1,77 @@
+"""Values that lie in byte ranges of files: read where they are needed, and let go again.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+
+from beam_pipeline.errors import RecordError, SourceChangedError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect.media_values import MAX_RECORD_BYTES, measure_array
+from beam_pipeline.records import Array, Deferred, FileRef, Record, Value
+
+
+def read_deferred(
+    features: Mapping[str, Value],
+) -> tuple[dict[str, Value], dict[str, Deferred]]:
+    """(the values themselves, by feature those that lie in byte ranges, with their sha256).
+
+    A range that several values share is read once.
+
+    Raises:
+        RecordError: A range cannot be read, or does not hold its value.
+    """
+    values = dict(features)
+    deferred: dict[str, Deferred] = {}
+    ranges: dict[FileRef, tuple[FileRef, bytes]] = {}
+    for name, value in features.items():
+        if isinstance(value, Deferred):
+            if value.file not in ranges:
+                data = storage.read_bytes(value.file, MAX_RECORD_BYTES)
+                sha256 = hashlib.sha256(data).hexdigest()
+                ranges[value.file] = dataclasses.replace(value.file, sha256=sha256), data
+            file, data = ranges[value.file]
+            values[name] = value.read(data)
+            deferred[name] = Deferred(file=file, read=value.read)
+    return values, deferred
+
+
+def with_values(record: Record) -> Record:
+    """An inspected record with the values that lie in byte ranges, as Inspect saw them.
+
+    Raises:
+        SourceChangedError: A range is not what Inspect saw.
+    """
+    if not any(isinstance(value, Deferred) for value in record.features.values()):
+        return record
+    try:
+        values, deferred = read_deferred(record.features)
+    except RecordError as error:
+        raise changed(record, str(error)) from error
+    for name, read in deferred.items():
+        stated = record.features[name]
+        assert isinstance(stated, Deferred)
+        if read.file.sha256 != stated.file.sha256:
+            raise changed(record, hash_change(stated.file, read.file.sha256))
+        value = values[name]
+        if isinstance(value, Array):
+            values[name] = measure_array(value)[0]
+    return dataclasses.replace(record, features=values)
+
+
+def hash_change(file: FileRef, sha256: str) -> str:
+    """How a file's hash changed, for messages."""
+    return (
+        f"the sha256 of {file.path} was {file.sha256[:12]}… at the inspection and is "
+        f"{sha256[:12]}… now"
+    )
+
+
+def changed(record: Record, how: str) -> SourceChangedError:
+    """The error of a file that changed while the job ran."""
+    return SourceChangedError(
+        f"a file of record {record.key} changed while the job ran: {how}; run the build again "
+        "when nothing writes to its input"
+    )
