@@ -65,6 +65,7 @@ def test_custom_source(database: Path, tmp_path: Path) -> None:
     assert not cameras["train"] & cameras["test"]
 
 
+@pytest.mark.slow
 def test_custom_source_counts_its_rejects_as_bad(database: Path, tmp_path: Path) -> None:
     result = _run(database, tmp_path / "data")
 

@@ -110,6 +110,7 @@ def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkey
     assert digests(beam_pipeline.build(config).directory) == whole
 
 
+@pytest.mark.slow
 def test_a_full_disk(pets, whole, tmp_path, digests):
     """A limit on the size of files stands for it: the write fails in its middle."""
     big = [sys.executable, "-m", "beam_pipeline", "build", pets, "--output", tmp_path]
@@ -147,7 +148,7 @@ def failing_at(number):
 
 def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, monkeypatch, digests):
     config = configuration(pets, tmp_path, num_shards=4)
-    for _ in range(3):
+    for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(write, "encode_chunk", failing_at(2))
             with pytest.raises(Exception, match="No space left"):

@@ -42,7 +42,9 @@ def digests_there(tmp_path, digests):
     return of
 
 
-@pytest.mark.parametrize(("scheme", "compression"), [("s3", "none"), ("gs", "gzip")])
+@pytest.mark.parametrize(
+    ("scheme", "compression"), [("s3", "none"), pytest.param("gs", "gzip", marks=pytest.mark.slow)]
+)
 def test_a_dataset_on_a_store_is_the_local_one(
     folders, command, built_here, digests_there, scheme, compression
 ):

@@ -73,7 +73,6 @@ def test_groups_by_column(write_image, build, tmp_path):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param(["--num-shards", "8"], {"train": 8}, id="a number"),
         pytest.param(["--num-shards", "99"], {"train": 16}, id="at most one a record"),
         pytest.param(["--target-shard-bytes", "3KiB"], {"train": 6}, id="by size"),
         pytest.param([], {"train": 1}, id="at least one"),

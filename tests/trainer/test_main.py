@@ -118,6 +118,7 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
     assert json.loads(capsys.readouterr().out)["num_records"] == 7  # of the test split
 
 
+@pytest.mark.slow
 def test_fit_gives_what_the_custom_loop_gives(finished, colors, tmp_path, capsys):
     _, done = finished
 

@@ -76,7 +76,7 @@ def test_batches_are_padded_to_their_longest(dataset):
         pytest.param({"tokens": 2, "words": 3, "rows": 1}, True, id="cut"),
     ],
 )
-@pytest.mark.parametrize("batch_size", [9, None])
+@pytest.mark.parametrize("batch_size", [9, pytest.param(None, marks=pytest.mark.slow)])
 def test_stated_lengths(dataset, pad, truncate, batch_size):
     values = {"tokens": -5, "words": "none", "rows": 0.5}
     batches = dataset.batches(

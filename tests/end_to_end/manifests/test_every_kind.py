@@ -12,7 +12,7 @@ from beam_pipeline.cli import commands
 NUM_ROWS = 7  # as many as there are files of a kind in `media`
 
 
-@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+@pytest.mark.parametrize("layout", ["csv", pytest.param("jsonl", marks=pytest.mark.slow)])
 def test_images_with_vectors_and_captions(
     media, tmp_path, write_manifest, build_verified, read_by_id, kinds, pixels, layout
 ):
@@ -49,7 +49,7 @@ def test_images_with_vectors_and_captions(
         assert record["weight"] == np.float32(row["weight"])
 
 
-@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+@pytest.mark.parametrize("layout", ["jsonl", pytest.param("csv", marks=pytest.mark.slow)])
 def test_token_sequences(tmp_path, write_manifest, build_verified, read_by_id, kinds, layout):
     rows = [
         {
@@ -156,7 +156,7 @@ def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, re
         assert record["shape"] == row["shape"]
 
 
-@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+@pytest.mark.parametrize("layout", ["csv", pytest.param("jsonl", marks=pytest.mark.slow)])
 def test_several_labels_a_record(tmp_path, write_manifest, build_verified, read_by_id, layout):
     names = [["b", "a"], [], ["c"], ["a", "b", "c"]]
     rows = [{"id": number, "labels": each} for number, each in enumerate(names)]

@@ -31,7 +31,13 @@ def test_numbers_that_are_rounded_are_noted(table, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "declared", ["{kind: text}", "{kind: tensor, dtype: float64, shape: [1], encoding: bytes}"]
+    "declared",
+    [
+        "{kind: text}",
+        pytest.param(
+            "{kind: tensor, dtype: float64, shape: [1], encoding: bytes}", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_what_holds_them_has_no_note(table, tmp_path, capsys, declared):
     schema = tmp_path / "schema.yaml"

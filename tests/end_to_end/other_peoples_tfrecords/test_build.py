@@ -167,7 +167,10 @@ def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
     assert names["image/encoded"] == "image"
     assert names["image/class/label"] == "class_label"
 
-    again = build_verified(labelled.directory, tmp_path / "again", schema=labelled.features)
+
+@pytest.mark.slow
+def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
+    again = build_verified(labelled.directory, tmp_path, schema=labelled.features)
     assert again.features == labelled.features
     assert again.classes == ("cat", "dog")
     assert Counter(stored(again)) == Counter(stored(labelled))

@@ -109,7 +109,7 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
             marks=pytest.mark.slow,
         ),
         pytest.param("audio", [], "audio_classification", marks=pytest.mark.slow),
-        pytest.param("text", [], "text_classification"),
+        pytest.param("text", [], "text_classification", marks=pytest.mark.slow),
         pytest.param("sequence", [], "sequence_classification", marks=pytest.mark.slow),
         pytest.param("table", ["--target", "y"], "tabular_classification", marks=pytest.mark.slow),
     ],
