@@ -1,6 +1,5 @@
 """Images with their boxes and names drawn, for `show --images`."""
 
-import bisect
 import dataclasses
 import io
 import math
@@ -123,14 +122,9 @@ def _draw_boxes(canvas: _Canvas, boxes: Boxes, classes: Sequence[str]) -> None:
         )
     for triples in boxes.keypoints:
         _draw_keypoints(canvas, triples)
-    tags: list[Rectangle] = []
     for index in order:
         if names[index]:
-            tags.append(
-                _draw_tag(
-                    canvas, names[index], in_pixels[index], color_of(names[index], classes), tags
-                )
-            )
+            _draw_name(canvas, names[index], in_pixels[index], color_of(names[index], classes))
 
 
 def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
@@ -141,72 +135,26 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
             canvas.draw.circle(center, radius, fill=_WHITE, outline=_BLACK)
 
 
-def _draw_tag(
-    canvas: _Canvas, name: str, box: Rectangle, color: Color, tags: list[Rectangle]
-) -> Rectangle:
-    """Draws a name on a filled background at its box, clear of other names if possible."""
-    padding = canvas.line + 1
-    name = _shortened(canvas.draw, name, canvas.width - 2 * padding, canvas.font)
-    left, top, right, bottom = canvas.draw.textbbox((0, 0), name, font=canvas.font)
-    width = right - left + 2 * padding
-    height = bottom - top + 2 * padding
-    corners = (
-        (box[0], box[1] - height),  # above
-        (box[2] - width, box[1] - height),
-        (box[0], box[1]),  # inside
-        (box[0], box[3]),  # below
-        (box[2] - width, box[3]),
-        (box[0], box[3] - height),
-    )
-    places = []
-    for x, y in corners:
-        inside_x = max(0.0, min(x, canvas.width - width))
-        inside_y = max(0.0, min(y, canvas.height - height))
-        places.append((inside_x, inside_y, inside_x + width, inside_y + height))
-    free = (place for place in places if not any(_overlap(place, other) for other in tags))
-    place = next(free, places[0])
-    canvas.draw.rectangle(place, fill=color)
-    canvas.draw.text(
-        (place[0] + padding - left, place[1] + padding - top),
-        name,
-        fill=_readable_on(color),
-        font=canvas.font,
-    )
-    return place
+def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
+    """Writes a name above its box, moved as far as it takes to lie in the image."""
+    corner, draw = (box[0], box[1]), canvas.draw
+    _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
+    x = max(0.0, corner[0] + min(0.0, canvas.width - right))
+    y = corner[1] + max(0.0, -top)
+    place = draw.textbbox((x, y), name, canvas.font, "lb", stroke_width=canvas.line)
+    draw.rectangle(place, fill=color)
+    draw.text((x, y), name, _WHITE, canvas.font, "lb", stroke_width=1, stroke_fill=_BLACK)
 
 
 def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
-    """`image` with `text` on a dark strip below it, shortened to fit."""
-    measure = ImageDraw.Draw(image)
-    _, top, _, bottom = measure.textbbox((0, 0), "Ág", font=font)
+    """`image` with `text` on a dark strip below it, as much of it as fits."""
+    _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
     padding = max(3, int(bottom - top) // 4)
-    shown = _shortened(measure, text, image.width - 2 * padding, font)
     framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)
     framed.paste(image, (0, 0))
-    ImageDraw.Draw(framed).text(
-        (padding, image.height + padding - top), shown, fill=_WHITE, font=font
-    )
+    ImageDraw.Draw(framed).text((padding, image.height + padding - top), text, _WHITE, font)
     return framed
-
-
-def _shortened(draw: ImageDraw.ImageDraw, text: str, width: float, font: Font) -> str:
-    """`text`, or as much of it as fits into `width` pixels, at least one letter."""
-    if draw.textlength(text, font=font) <= width:
-        return text
-    length = bisect.bisect_right(
-        range(1, len(text)), width, key=lambda letters: draw.textlength(text[:letters] + "…", font)
-    )
-    return text[: max(1, length)] + "…"
-
-
-def _readable_on(color: Color) -> Color:
-    red, green, blue = color
-    return _BLACK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else _WHITE
 
 
 def _area(box: Rectangle) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
-
-
-def _overlap(a: Rectangle, b: Rectangle) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -60,20 +60,13 @@ def test_a_name_is_written_above_its_box_or_inside_the_image():
         assert ink > 200
 
 
-def test_names_do_not_cover_each_other():
-    boxes = relative(*[(0.5, 0.5, 0.9, 0.9)] * 3, labels=("one", "two", "three"))
-    pixels = drawn(encoded((640, 480)), boxes, classes=boxes.labels)
-    for color in COLORS[:3]:
-        assert (pixels == color).all(axis=2).sum() > 150
-
-
 def test_many_boxes_and_long_names():
     grid = [(x / 9, y / 9, (x + 1) / 9, (y + 1) / 9) for x in range(9) for y in range(9)]
     boxes = relative(*grid, labels=tuple(f"class number {i}" * 9 for i in range(81)))
     assert drawn(encoded((300, 200)), boxes).shape == (400, 600, 3)
 
 
-def test_a_label_stands_below_the_image_and_is_shortened():
+def test_a_label_stands_below_the_image():
     for label in ("cat", "a very long name " * 50, "Ärger", "猫"):
         pixels = drawn(encoded((640, 480)), label=label)
         assert (pixels[:480] == GREY).all()
