@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from beam_pipeline.sources.paths import stem, uncompressed
+
 _NAMES = (
     *("train", "training", "trainval", "val", "valid", "validation", "minival"),
     *("test", "testing", "dev", "eval", "evaluation"),
@@ -49,6 +51,22 @@ def splits_of_files(paths: Sequence[str]) -> list[str | None]:
         if all(splits):
             return splits
     return [None] * len(paths)
+
+
+def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
+    """The split by table, of the tables of a folder that are called after one.
+
+    After it alone: train.csv, beside others; else all of them in part, each after another:
+    mnist_train.csv, mnist_test.csv.
+    """
+    if alone := {name: stem(uncompressed(name)) for name in names if _is_alone(name)}:
+        return alone
+    splits = {name: split for name in names if (split := split_of_name(name))}
+    return splits if len(set(splits.values())) == len(names) else {}
+
+
+def _is_alone(name: str) -> bool:
+    return is_split(stem(uncompressed(name)))
 
 
 def lists_of_splits(names: Iterable[str]) -> list[str]:

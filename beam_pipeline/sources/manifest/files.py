@@ -5,9 +5,9 @@ from collections.abc import Collection
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import folder, media_kind, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import folder, media_kind, suffix, uncompressed
 from beam_pipeline.sources.references import locate, name_of, parent
-from beam_pipeline.sources.splits import is_split, split_of_folders
+from beam_pipeline.sources.splits import is_split, split_of_folders, splits_of_tables
 from beam_pipeline.sources.tree import Tree, joined
 
 
@@ -71,8 +71,8 @@ def find_manifests(
     if by_folder := [file for file in found if name_of(file) == metadata]:
         return [_manifest(path, file, name_of(parent(file)), media_root) for file in by_folder]
     top = [file for file in found if "/" not in file]
-    if by_name := [file for file in top if is_split(stem(uncompressed(file)))]:
-        return [_manifest(path, file, stem(uncompressed(file)), media_root) for file in by_name]
+    if splits := splits_of_tables(top):
+        return [_manifest(path, file, split, media_root) for file, split in splits.items()]
     if len(top) == 1:
         return [_manifest(path, top[0], None, media_root)]
     raise ConfigError(

@@ -17,11 +17,10 @@ from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
-    stem,
     suffix,
     uncompressed,
 )
-from beam_pipeline.sources.splits import is_split
+from beam_pipeline.sources.splits import is_split, splits_of_tables
 from beam_pipeline.sources.tree import Tree
 
 _MEDIA_NAME = re.compile(
@@ -77,7 +76,7 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
         names = tables
-    if len(names) > 1 and all(is_split(stem(uncompressed(name))) for name in names):
+    if 1 < len(names) == len(splits_of_tables(names)):
         return [Place("", ", ".join(names))]
     return [Place(name, name) for name in names]
 

@@ -237,6 +237,13 @@ TREES = [
         id="a csv a split",
     ),
     pytest.param(
+        {"mnist_train.csv": "x,y\n1,2\n", "mnist_test.csv": "x,y\n1,2\n"},
+        "csv",
+        "",
+        "mnist_test.csv, mnist_train.csv",
+        id="tables called in part after a split",
+    ),
+    pytest.param(
         {"rows.csv": "x,y\n1,2\n", "README": ""}, "csv", "rows.csv", "rows.csv", id="a table"
     ),
     pytest.param(

@@ -8,6 +8,7 @@ from beam_pipeline.sources.splits import (
     split_of_folders,
     split_of_name,
     splits_of_files,
+    splits_of_tables,
     without_split,
 )
 
@@ -86,6 +87,26 @@ def test_split_of_a_path(path, in_folders, in_name):
 )
 def test_splits_of_files(paths, expected):
     assert splits_of_files(paths) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["train.csv", "test_set.csv.gz"], {"train.csv": "train", "test_set.csv.gz": "test_set"}),
+        (["train.csv", "sample_submission.csv"], {"train.csv": "train"}),
+        (["train.csv", "train_labels.csv"], {"train.csv": "train"}),
+        (
+            ["mnist_train.csv", "mnist_test.csv"],
+            {"mnist_train.csv": "train", "mnist_test.csv": "test"},
+        ),
+        (["mnist_train.csv", "sizes.csv"], {}),
+        (["a_train.csv", "b_train.csv"], {}),
+        (["rows.csv"], {}),
+        ([], {}),
+    ],
+)
+def test_splits_of_tables(names, expected):
+    assert splits_of_tables(names) == expected
 
 
 @pytest.mark.parametrize(
