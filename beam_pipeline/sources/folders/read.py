@@ -28,8 +28,8 @@ from beam_pipeline.sources.folders.contents import (
 )
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.paths import below, input_folder, media_kind
-from beam_pipeline.sources.tree import Tree
 
+Part = tuple[bytes, bool]
 _VALUE_OF_KIND: Mapping[str, type[Image | Audio | Array]] = {
     "image": Image,
     "audio": Audio,
@@ -59,8 +59,8 @@ class ReadClassFolders(beam.PTransform):
     ClassLabel, "split" the split. A path that it does not match is Rejected, bad. Where it
     says nothing of folders, and the first folders are all splits, they are.
 
-    The files are listed twice, folder by folder, for what a folder is depends on all of them, and
-    they are too many to be held: 1,000,000 local files take 2 s to list.
+    The files are listed twice, for what a folder is depends on all of them, and they are too many
+    to be held: 1,000,000 local files take 2 s to list.
 
     Attributes:
         root: The folder, local or remote.
@@ -76,52 +76,57 @@ class ReadClassFolders(beam.PTransform):
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
         root = input_folder(self.root)
-        folders = (
+        parts = (
             pipeline
             | "Root" >> beam.Create([root])  # str
-            | "ListFolders" >> beam.FlatMap(first_folders)  # bytes
-            | "BalanceFolders" >> beam.Reshuffle()  # bytes
+            | "ListParts" >> beam.FlatMap(parts_of)  # Part
+            | "BalanceParts" >> beam.Reshuffle()  # Part
         )
         contents = (
-            folders
+            parts
             | "LookAtFiles" >> beam.Map(look_into, root, pattern)  # ContentsByKind
             | "MergeLooks" >> beam.CombineGlobally(merge_contents)  # ContentsByKind
         )
-        return folders | "ListFiles" >> beam.FlatMap(
-            list_folder, root, pattern, AsSingleton(contents)
+        return parts | "ListFiles" >> beam.FlatMap(
+            records_of, root, pattern, AsSingleton(contents)
         )  # Record | Rejected
 
 
-def first_folders(root: str) -> list[bytes]:
-    """The folders of `root`, and b"" for the files beside them.
+def parts_of(root: str) -> list[Part]:
+    """The parts of `root` that workers can list at once, as (folder, whether with those in it).
 
-    As bytes, for Beam's strings hold no name that is not UTF-8.
+    A local folder is one part, for only so links that lead back up are known. As bytes, for
+    Beam's strings hold no name that is not UTF-8.
     """
-    return [b"", *map(os.fsencode, Tree(root).look().folders)]
+    if not storage.is_remote(root):
+        return [(b"", True)]
+    folders = storage.list_folder(root).folders
+    return [(b"", False), *((os.fsencode(name), True) for name in folders)]
 
 
-def files_of(root: str, first_folder: bytes) -> Iterator[str]:
-    """The paths below `root` of the files in one of its first folders."""
-    if not first_folder:
-        return iter(Tree(root).look().files)
-    first = os.fsdecode(first_folder)
-    return (f"{first}/{file.relative}" for file in storage.list_files(below(root, first)))
+def files_in(part: Part, root: str) -> Iterator[str]:
+    """The paths below `root` of the files in one of its parts."""
+    folder, with_inner = os.fsdecode(part[0]), part[1]
+    if not with_inner:
+        return iter(storage.list_folder(root).files)
+    prefix = f"{folder}/" if folder else ""
+    return (prefix + file.relative for file in storage.list_files(below(root, folder)))
 
 
-def look_into(first: bytes, root: str, pattern: PathPattern | None) -> ContentsByKind:
-    """What one of the first folders holds."""
-    return contents_of(files_of(root, first), pattern)
+def look_into(part: Part, root: str, pattern: PathPattern | None) -> ContentsByKind:
+    """What a part of `root` holds."""
+    return contents_of(files_in(part, root), pattern)
 
 
-def list_folder(
-    first: bytes, root: str, pattern: PathPattern | None, contents: ContentsByKind
+def records_of(
+    part: Part, root: str, pattern: PathPattern | None, contents: ContentsByKind
 ) -> Iterator[Record | Rejected]:
-    """What every file in one of the first folders is, given the contents of all."""
+    """What every file in a part of `root` is, given the contents of all."""
     kind = main_kind(contents)
     class_depth = contents[kind].class_depth
     prefix = below(root, "")
-    for relative in files_of(root, first):
-        path = f"{prefix}{relative}"
+    for relative in files_in(part, root):
+        path = prefix + relative
         if media_kind(relative) != kind:
             yield other_file(relative, kind)
         elif pattern:
