@@ -28,7 +28,8 @@ LAYERS = {
         __init__ __main__ example
     """,
     "beam_pipeline.sources": """
-        paths splits classes references gather unpacking
+        paths
+        splits classes references gather unpacking
         tree input_files columns
         layout
         folders

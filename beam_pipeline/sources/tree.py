@@ -36,22 +36,14 @@ class Tree:
         is_inner: Whether it was reached through the only folder of another.
     """
 
-    def __init__(self, root: str):
+    def __init__(self, root: str, *, is_inner: bool = False):
         self.root = root
-        self.is_inner = False
+        self.is_inner = is_inner
         self._listings: dict[str, Listing] = {}
 
     def inside(self, name: str) -> "Tree":
         """The tree below the only folder of this one."""
-        inner = Tree.__new__(Tree)
-        inner.root, inner.is_inner = self.path(name), True
-        start = f"{name}/"
-        inner._listings = {
-            path.removeprefix(name).removeprefix("/"): listing
-            for path, listing in self._listings.items()
-            if f"{path}/".startswith(start)
-        }
-        return inner
+        return Tree(self.path(name), is_inner=True)
 
     def path(self, relative: str) -> str:
         """The absolute path of what is at `relative`."""

@@ -14,7 +14,6 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table, find_tables
 from beam_pipeline.sources.arrays.rows import (
-    LABELS,
     Distinct,
     Piece,
     pieces_of,
@@ -22,6 +21,7 @@ from beam_pipeline.sources.arrays.rows import (
     read_values,
 )
 from beam_pipeline.sources.columns.choice import lowered, there_are
+from beam_pipeline.sources.columns.column import LABELS
 
 # Whole numbers of more values than this are something to predict, and no classes.
 _MAX_CLASSES = 1000
@@ -102,7 +102,7 @@ def find_labels(tables: Sequence[Table], label_column: str = "") -> dict[str, st
         for name in columns
         if all(_may_be_class(table.columns[name]) for table in tables)
     }
-    usual = [possible[name] for name in LABELS if name in possible]
+    usual = [possible[name] for name in LABELS.of_rows if name in possible]
     # What is called so already keeps the name.
     return {name: name if "label" in columns else "label" for name in (named or usual)[:1]}
 

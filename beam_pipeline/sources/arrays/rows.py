@@ -14,21 +14,11 @@ from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import LABELS as COLUMN_LABELS
+from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import class_name
 from beam_pipeline.sources.unpacking import check_stored, unpack_array
 
-# Names of arrays that mean the class of each row, besides those of a manifest.
-LABELS = (
-    *COLUMN_LABELS.of_record,
-    "y",
-    "labels",
-    "targets",
-    "classes",
-    "categories",
-    "class_labels",
-)
 _ROWS_A_PIECE = 16_384
 # A reference takes as much; rows of less travel with their records.
 _INLINE_BYTES = 256
@@ -104,7 +94,7 @@ def _rows(name: str, column: Column, scratch: str) -> Rows:
     else:
         check_stored(path, column.member)
     shape = column.shape[1:]
-    if lowered(name) in LABELS and math.prod(shape) == 1:
+    if lowered(name) in LABELS.of_rows and math.prod(shape) == 1:
         shape = ()  # [n, 1], as Keras's CIFAR and scikit-learn's columns are
     return Rows(path=path, offset=offset, dtype=column.dtype, shape=shape)
 

@@ -54,6 +54,7 @@ class LabelNames:
     Attributes:
         of_record: The one class of a record.
         lists_of_record: Its classes, where such a column holds lists.
+        of_rows: Arrays with the class of each row.
         beside_boxes: Lists beside the list of boxes.
         in_boxes: Members of Hugging Face's `objects`, and of lists of objects.
     """
@@ -64,6 +65,9 @@ class LabelNames:
     )  # fmt: skip
     lists_of_record: tuple[str, ...] = (
         *of_record, "labels", "classes", "categories", "class_names", "label_names",
+    )  # fmt: skip
+    of_rows: tuple[str, ...] = (
+        *of_record, "y", "labels", "targets", "classes", "categories", "class_labels",
     )  # fmt: skip
     beside_boxes: tuple[str, ...] = (
         "box_labels", "labels", "categories", "classes", "category", "label", "class",

@@ -20,7 +20,12 @@ from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
-from beam_pipeline.sources.tar.roles import Seen, find_roles, merge_seen, seen_in
+from beam_pipeline.sources.tar.roles import (
+    MemberKinds,
+    find_roles,
+    kinds_of_members,
+    merge_member_kinds,
+)
 
 _COMPRESSED = (
     *(".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz"),
@@ -75,8 +80,8 @@ class ReadTar(beam.PTransform):
         )
         roles = (
             batches  # (bucket, packed batch of Part)
-            | "LookAtMembers" >> beam.Map(_seen_in_batch)  # Seen
-            | "MergeLooks" >> beam.CombineGlobally(merge_seen)  # Seen
+            | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
+            | "MergeLooks" >> beam.CombineGlobally(merge_member_kinds)  # MemberKinds
             | "FindRoles"
             >> beam.Map(
                 find_roles, labels, tuple(self.schema), frozenset(self.ignore_columns)
@@ -111,8 +116,8 @@ def _unused(relative: str) -> Rejected:
     )
 
 
-def _seen_in_batch(batch: tuple[int, bytes]) -> Seen:
-    return seen_in(part for _, _, (_, part) in entries_of(batch[1]))
+def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
+    return kinds_of_members(part for _, _, (_, part) in entries_of(batch[1]))
 
 
 def read_tar(

@@ -25,11 +25,11 @@ from beam_pipeline.sources.tar.parts import (
     stem_of,
 )
 
-Seen = dict[str, Kind | None]
+MemberKinds = dict[str, Kind | None]
 """Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""
 
 _MEDIA = ("image", "audio", "array")
-_MAX_SEEN = 1000
+_MAX_NAMES = 1000
 
 
 class Role(NamedTuple):
@@ -46,17 +46,17 @@ class Role(NamedTuple):
     kind: Kind | None = None
 
 
-def seen_in(parts: Iterable[Part]) -> Seen:
+def kinds_of_members(parts: Iterable[Part]) -> MemberKinds:
     """The extensions of `parts`, and the kinds of what their texts hold."""
-    return merge_kinds(map(_seen_in_part, parts))
+    return merge_kinds(map(_kinds_of_part, parts))
 
 
-def _seen_in_part(part: Part) -> Seen:
+def _kinds_of_part(part: Part) -> MemberKinds:
     if part.problem:
         return {}
     if part.form != "json":
         return {part.extension: _kind(part.content, kind_of_text) if part.form in READ else None}
-    kinds: Seen = {part.extension: None}
+    kinds: MemberKinds = {part.extension: None}
     for name, value in members_of(part).items():
         kinds[f"{part.extension}/{name}"] = _kind(value, kind_in_json)
     return kinds
@@ -66,19 +66,19 @@ def _kind(content: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
     return content.kind if isinstance(content, LongValue) else kind_of(content)
 
 
-def merge_seen(seen: Iterable[Seen]) -> Seen:
-    """What was seen in all.
+def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
+    """What holds the values of all records.
 
     Raises:
         DataError: More than any dataset has, so names are split at the wrong dot.
     """
-    merged: Seen = {}
-    for each in seen:
+    merged: MemberKinds = {}
+    for each in kinds:
         merged = merge_kinds((merged, each))
-        if len(merged) > _MAX_SEEN:
+        if len(merged) > _MAX_NAMES:
             few = ", ".join(itertools.islice(merged, 5))
             raise DataError(
-                f"the members of the tars have more than {_MAX_SEEN} extensions and JSON names, "
+                f"the members of the tars have more than {_MAX_NAMES} extensions and JSON names, "
                 f"such as {few}; a record's name ends at the first dot of a file's name: take "
                 "other dots out of the names"
             )
@@ -86,15 +86,15 @@ def merge_seen(seen: Iterable[Seen]) -> Seen:
 
 
 def find_roles(
-    seen: Seen,
+    kinds: MemberKinds,
     label_columns: Sequence[str] = (),
     schema: Sequence[Feature] = (),
     ignored: Collection[str] = (),
 ) -> dict[str, Role]:
-    """What everything that was seen becomes, by what `Seen` calls it.
+    """What every extension and name in JSON becomes, by what `MemberKinds` calls it.
 
     Args:
-        seen: Over all records.
+        kinds: Of all records.
         label_columns: The features that are classes, where a user names them.
         schema: What a user declared.
         ignored: Extensions, and names in JSON, that a user leaves out.
@@ -103,20 +103,20 @@ def find_roles(
         ConfigError: Two of them make one feature, or a named label or one of `ignored` is not
             there.
     """
-    if not seen:
+    if not kinds:
         return {}  # not one tar could be read
-    names = {name: name.partition("/")[2] or name.partition("/")[0] for name in seen}
+    names = {name: name.partition("/")[2] or name.partition("/")[0] for name in kinds}
     check_ignored(ignored, [*dict.fromkeys(names.values())])
-    seen = {name: kind for name, kind in seen.items() if names[name] not in ignored}
-    forms = {name: form_of(name, schema) for name in seen if "/" not in name}
+    kinds = {name: kind for name, kind in kinds.items() if names[name] not in ignored}
+    forms = {name: form_of(name, schema) for name in kinds if "/" not in name}
     roles = {
-        name: Role(_feature(name, form, forms), form, seen[name])
+        name: Role(_feature(name, form, forms), form, kinds[name])
         for name, form in forms.items()
         if form != "json"
     }
     if not label_columns:
         _make_label(roles, LABEL_EXTENSIONS)
-    roles |= _of_json(seen, forms, taken={role.feature for role in roles.values()})
+    roles |= _of_json(kinds, forms, taken={role.feature for role in roles.values()})
     named = [_named_label(column, roles) for column in label_columns]
     if len(named) < 2:
         _make_label(roles, named or _usual_labels(roles))
@@ -135,11 +135,13 @@ def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
     return stem or name
 
 
-def _of_json(seen: Seen, forms: Mapping[str, str], taken: Collection[str]) -> dict[str, Role]:
+def _of_json(
+    kinds: MemberKinds, forms: Mapping[str, str], taken: Collection[str]
+) -> dict[str, Role]:
     """The members of JSON objects under their own names, or behind their extension's."""
     several = sum(form == "json" for form in forms.values()) > 1
     roles = {}
-    for name, kind in seen.items():
+    for name, kind in kinds.items():
         extension, slash, member = name.partition("/")
         if slash:
             stem = stem_of(extension)

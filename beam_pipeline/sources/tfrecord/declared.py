@@ -21,7 +21,7 @@ _USUAL_KEYS = {
 }
 
 
-def settled_with_keys(config: BuildConfig, path: str) -> BuildConfig:
+def complete_with_keys(config: BuildConfig, path: str) -> BuildConfig:
     """`config` with the declared features under the keys that the records at `path` have.
 
     Raises:

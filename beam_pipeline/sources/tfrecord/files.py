@@ -1,4 +1,4 @@
-"""TFRecord files are told by their first bytes; their names tell the splits."""
+"""TFRecord files are recognised by their first bytes; their names state the splits."""
 
 import dataclasses
 import itertools
@@ -99,7 +99,7 @@ def _why(looked: Sequence[tuple[InputFile, str | Rejected]]) -> str:
 def kind_of_file(path: str) -> str | None:
     """ "plain", "gzip" or "zlib" of a TFRecord file; None of any other.
 
-    The last, TensorFlow's third way, is told but not read. One without a record is an empty
+    The last, TensorFlow's third way, is recognised but not read. One without a record is an empty
     file, or a compressed one of nothing, that is named like one.
 
     Raises:
@@ -160,16 +160,16 @@ def find_shards(directory: str) -> list[RecordFile]:
                 f"{directory} has a dataset below it, {parent(other.source)}; adopt that, or "
                 "move it away"
             )
-    for told, property_ in (
+    for one_of, property_ in (
         ({file.compressed: file.relative for file in files}, "gzip, but not"),
         (
             {bool(file_splits([file.relative])[0]): file.relative for file in files},
             "named after a split, but not",
         ),
     ):
-        if len(told) > 1:
+        if len(one_of) > 1:
             raise ConfigError(
-                f"{told[True]} is {property_} {told[False]}; make them alike, or build a dataset "
-                "from them"
+                f"{one_of[True]} is {property_} {one_of[False]}; make them alike, or build a "
+                "dataset from them"
             )
     return files

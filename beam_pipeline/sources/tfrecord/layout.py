@@ -6,7 +6,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.layout import Layout, Place, container_places, first_file
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.tfrecord.declared import settled_with_keys
+from beam_pipeline.sources.tfrecord.declared import complete_with_keys
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from beam_pipeline.sources.tfrecord.read import ReadTFRecords
 from beam_pipeline.sources.tree import Tree
@@ -43,5 +43,5 @@ LAYOUT = Layout(
     find=find_tfrecords,
     accept=lambda folder: first_file(folder, lambda file: True),
     begins=is_tfrecord,
-    complete=settled_with_keys,
+    complete=complete_with_keys,
 )

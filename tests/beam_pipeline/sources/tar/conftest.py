@@ -15,7 +15,7 @@ from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tar.read import is_tar, read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
-from beam_pipeline.sources.tar.roles import find_roles, merge_seen, seen_in
+from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members, merge_member_kinds
 
 Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
 Found = tuple[dict[str, Record], dict[str, Rejected]]
@@ -87,9 +87,9 @@ def read(
         files, _ = find_files(f"{write(tars)}/{path}", is_tar)
         found = [each for file in files for each in read_tar(file, schema, ignore_columns)]
         parts = (each.value[1] for each in found if isinstance(each, Entry))
-        seen = merge_seen(seen_in([part]) for part in parts)
+        kinds = merge_member_kinds(kinds_of_members([part]) for part in parts)
         labels = list(filter(None, label_column.split(",")))
-        roles = find_roles(seen, labels, schema, ignore_columns)
+        roles = find_roles(kinds, labels, schema, ignore_columns)
         return by_name(gather(found, record_of_parts, roles, classes, schema))
 
     return run

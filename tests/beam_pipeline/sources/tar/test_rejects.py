@@ -102,6 +102,6 @@ def test_compressed_tars_alone(tmp_path, name):
 
 
 def test_names_with_dots_are_told_of_before_they_fill_the_memory(read, monkeypatch):
-    monkeypatch.setattr(roles, "_MAX_SEEN", 50)
+    monkeypatch.setattr(roles, "_MAX_NAMES", 50)
     with pytest.raises(DataError, match=r"more than 50 extensions.*first dot"):
         read({"x.tar": {f"image.{n:04d}.jpg": b"1" for n in range(60)}})

@@ -8,8 +8,8 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tfrecord.declared import (
+    complete_with_keys,
     refuse_conversions,
-    settled_with_keys,
     with_key_of,
 )
 from beam_pipeline.tfrecord.example import encode
@@ -105,8 +105,8 @@ def test_a_configuration_is_settled(tmp_path):
     schema = parse_schema({"n": {"kind": "scalar", "dtype": "int64"}})
     config = BuildConfig(input=str(tmp_path), schema=schema)
 
-    assert settled_with_keys(config, str(tmp_path)).schema[0].key == "n"
-    assert settled_with_keys(BuildConfig(input=str(tmp_path)), str(tmp_path)).schema == ()
+    assert complete_with_keys(config, str(tmp_path)).schema[0].key == "n"
+    assert complete_with_keys(BuildConfig(input=str(tmp_path)), str(tmp_path)).schema == ()
 
 
 @pytest.mark.parametrize(
