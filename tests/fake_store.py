@@ -1,6 +1,7 @@
-"""An object store in memory, behind a real HTTP server on this machine: enough of S3's protocol.
+"""An object store in memory, behind a real HTTP server on this machine.
 
-The XML protocols of S3 and Google Cloud Storage are alike; one server serves s3:// and gs://.
+It speaks enough of the protocols of S3, Google Cloud Storage (which are alike) and Azure: one
+server serves s3://, gs:// and az://.
 """
 
 import collections
@@ -17,7 +18,10 @@ import uuid
 import xml.sax.saxutils
 from collections.abc import Iterator
 
-_COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source")
+_COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source")
+# Azure's operations, by the query's "comp".
+_AZURE = {"list": "azure_list", "block": "block", "blocklist": "blocklist", "batch": "batch"}
+_NAMES = {"azure_list": "list", "block": "part", "blocklist": "finish", "batch": "delete_many"}
 
 
 @dataclasses.dataclass
@@ -55,6 +59,7 @@ class FakeStore:
         self.query: dict[str, str] = {}
         self.signed = ""
         self.lock = threading.RLock()
+        self.blocks: dict[tuple[str, str], bytes] = {}
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._faults: list[_Fault] = []
         self._at_once = 0
@@ -69,7 +74,7 @@ class FakeStore:
         self._server.server_close()
 
     def environment(self) -> dict[str, str]:
-        """The environment variables that lead s3:// and gs:// here."""
+        """The environment variables that lead s3://, gs:// and az:// here."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ALLOW_HTTP": "true",
@@ -77,6 +82,10 @@ class FakeStore:
             "AWS_SECRET_ACCESS_KEY": "secret",
             "AWS_REGION": "us-east-1",
             "STORAGE_EMULATOR_HOST": self.endpoint,
+            "AZURE_STORAGE_ENDPOINT": self.endpoint,
+            "AZURE_STORAGE_ACCOUNT_NAME": "account",
+            "AZURE_STORAGE_ACCOUNT_KEY": "a2V5",
+            "AZURE_ALLOW_HTTP": "true",
         }
 
     def put(self, url: str, data: bytes = b"") -> None:
@@ -192,7 +201,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.place = urllib.parse.unquote(url.path).lstrip("/")
         self.bucket, _, self.key = self.place.partition("/")
         self.body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        operation = self._operation()
+        method = _AZURE.get(self.query.get("comp", "")) or self._operation()
+        operation = _NAMES.get(method, method)
         path = (
             f"{self.bucket}/{self.query.get('prefix', '')}" if operation == "list" else self.place
         )
@@ -212,7 +222,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 message = "The specified bucket does not exist"
                 self._answer(404, _error("NoSuchBucket", message))
             else:
-                getattr(self, f"_{operation}")(store)
+                getattr(self, f"_{method}")(store)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
 
@@ -276,36 +286,83 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if (data := self._object(store)) is not None:
             self._answer(200, **{**_facts(data), "Content_Length": str(len(data))})
 
-    def _list(self, store: FakeStore) -> None:
+    def _page(self, store: FakeStore, after: str) -> tuple[list[str], list[str], str]:
+        """Folders, keys and, where there is more, the token of the next page."""
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
-        after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
         begin = f"{self.bucket}/{prefix}"
         with store.lock:
             places = sorted(place for place in store.objects if place.startswith(begin))
-        keys = [place[len(self.bucket) + 1 :] for place in places]
-        entries: dict[str, str] = {}
-        truncated = False
-        for key in (key for key in keys if key > after):
-            rest = key[len(prefix) :]
-            name = prefix + rest.partition(delimiter)[0] if delimiter and delimiter in rest else ""
-            if name and name + delimiter in entries:
-                after = key
+        folders: list[str] = []
+        keys: list[str] = []
+        for key in (place[len(self.bucket) + 1 :] for place in places):
+            name, cut, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            folder = f"{prefix}{name}{delimiter}" if cut else ""
+            if key <= after or (folder and folder in folders[-1:]):
                 continue
-            if len(entries) == int(self.query.get("max-keys", 1000)):
-                truncated = True
-                break
-            entries[name + delimiter if name else key] = (
-                f"<CommonPrefixes><Prefix>{_escape(name + delimiter)}</Prefix></CommonPrefixes>"
-                if name
-                else self._entry(key, store.objects[f"{self.bucket}/{key}"])
-            )
-            after = key
-        token = f"<NextContinuationToken>{_escape(after)}</NextContinuationToken>"
+            if len(folders) + len(keys) == 1000:
+                return folders, keys, after
+            (folders if folder else keys).append(folder or key)
+            # The next page begins behind all of a folder.
+            after = f"{folder}\U0010ffff" if folder else key
+        return folders, keys, ""
+
+    def _list(self, store: FakeStore) -> None:
+        after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
+        folders, keys, token = self._page(store, after)
+        entries = [self._entry(key, store.objects[f"{self.bucket}/{key}"]) for key in keys]
+        entries += [
+            f"<CommonPrefixes><Prefix>{_escape(name)}</Prefix></CommonPrefixes>" for name in folders
+        ]
+        if token:
+            entries.append(f"<NextContinuationToken>{_escape(token)}</NextContinuationToken>")
         self._answer(
             200,
-            f"<ListBucketResult><IsTruncated>{str(truncated).lower()}</IsTruncated>"
-            f"{token if truncated else ''}{''.join(entries.values())}</ListBucketResult>".encode(),
+            f"<ListBucketResult><IsTruncated>{str(bool(token)).lower()}</IsTruncated>"
+            f"{''.join(entries)}</ListBucketResult>".encode(),
         )
+
+    def _azure_list(self, store: FakeStore) -> None:
+        folders, keys, token = self._page(store, self.query.get("marker", ""))
+        entries = [f"<BlobPrefix><Name>{_escape(name)}</Name></BlobPrefix>" for name in folders]
+        for key in keys:
+            data = store.objects[f"{self.bucket}/{key}"]
+            entries.append(
+                f"<Blob><Name>{_escape(key)}</Name><Properties><Last-Modified>{_DATE}"
+                f"</Last-Modified><Etag>{_tag(data)}</Etag><Content-Length>{len(data)}"
+                "</Content-Length><Content-Type>a/b</Content-Type></Properties></Blob>"
+            )
+        self._answer(
+            200,
+            f"<EnumerationResults><Blobs>{''.join(entries)}</Blobs>"
+            f"<NextMarker>{_escape(token)}</NextMarker></EnumerationResults>".encode(),
+        )
+
+    def _block(self, store: FakeStore) -> None:
+        store.blocks[self.place, self.query["blockid"]] = self.body
+        self._answer(201)
+
+    def _blocklist(self, store: FakeStore) -> None:
+        names = re.findall(r"<Uncommitted>(.*?)</Uncommitted>", self.body.decode())
+        with store.lock:
+            data = b"".join(store.blocks.pop((self.place, name)) for name in names)
+            store.objects[self.place] = data
+        self._answer(201, ETag=_tag(data))
+
+    def _batch(self, store: FakeStore) -> None:
+        answers = []
+        for number, path in enumerate(
+            re.findall(r"DELETE /(\S*?)(?:\?\S*)? HTTP", self.body.decode())
+        ):
+            with store.lock:
+                there = store.objects.pop(urllib.parse.unquote(path), None) is not None
+            status = "202 Accepted" if there else "404 The specified blob does not exist."
+            code = "" if there else "x-ms-error-code: BlobNotFound\r\n"
+            answers.append(
+                "--batch\r\nContent-Type: application/http\r\n"
+                f"Content-ID: {number}\r\n\r\nHTTP/1.1 {status}\r\n{code}\r\n\r\n"
+            )
+        body = "".join([*answers, "--batch--\r\n"]).encode()
+        self._answer(202, body, Content_Type="multipart/mixed; boundary=batch")
 
     def _entry(self, key: str, data: bytes) -> str:
         return (
@@ -316,11 +373,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _put(self, store: FakeStore) -> None:
         with store.lock:
             store.objects[self.place] = self.body
-        self._answer(200, ETag=_tag(self.body))
+        self._answer(201 if "x-ms-version" in self.headers else 200, ETag=_tag(self.body))
 
     def _copy(self, store: FakeStore) -> None:
         named = next(filter(None, map(self.headers.get, _COPY_SOURCES)))
         with store.lock:
+            named = named.removeprefix(store.endpoint)  # Azure's is a URL
             data = store.objects.get(urllib.parse.unquote(named).lstrip("/"))
             if data is not None:
                 store.objects[self.place] = data

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import obstore
-from obstore.store import HTTPStore, S3Store
+from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.at_once import at_once
@@ -41,6 +41,7 @@ _BUFFER_BYTES = 1 << 18
 # Ranges that lie so close are fetched as one: the bytes between take less time than a request.
 _GAP_BYTES = 256 << 10
 _SPANS = 8
+_AZURE_KEYS_A_REQUEST = 256
 # So many requests wait for their answers, some 50 ms each.
 _CALLS = 64
 
@@ -211,7 +212,7 @@ def _copy(pair: tuple[str, str]) -> None:
 
 
 def delete_all(urls: Sequence[str]) -> None:
-    """Deletes objects of one bucket that may be there; S3 takes a thousand a request."""
+    """Deletes objects of one bucket that may be there, many a request where a store takes many."""
     client, _ = client_and_key(urls[0])
     keys = [split_object(url)[1] for url in urls]
 
@@ -219,8 +220,8 @@ def delete_all(urls: Sequence[str]) -> None:
         with contextlib.suppress(FileNotFoundError), translated(client, client.root):
             obstore.delete(client.store, chunk)
 
-    # Elsewhere the first object that is missing ends the call.
-    step = KEYS_A_REQUEST if isinstance(client.store, S3Store) else 1
+    # Google's takes one a request, and the first that is missing would end the call.
+    step = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}.get(type(client.store), 1)
     chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
     at_once(delete_chunk, chunks, _CALLS)
 

@@ -13,9 +13,9 @@ from beam_pipeline.records import FileRef
 MEGABYTE = 1 << 20
 
 
-@pytest.fixture(params=["s3", "gs"])
+@pytest.fixture(params=["s3", "gs", "az"])
 def folder(request, bucket):
-    """A URL of either scheme, and the store behind it."""
+    """A URL of each scheme, and the store behind it."""
     url, store = bucket
     return f"{request.param}{url.removeprefix('s3')}/in", store
 
@@ -277,7 +277,7 @@ def test_writing(folder, num_bytes, calls):
         handle.write(data[7:])
         assert store.keys(url) == []
     assert storage.read_bytes(FileRef(path=f"{url}/x")) == data
-    assert set(store.calls) == calls | {"get"}
+    assert set(store.calls) - {"get"} == (calls - {"start"} if "az:" in url else calls)
 
 
 @pytest.mark.parametrize("num_bytes", [10, 20 * MEGABYTE])
@@ -334,7 +334,7 @@ def test_many_objects_are_moved_measured_and_deleted_at_once(folder):
 
     storage.move_all(pairs)
     assert store.calls["copy"] == 200
-    assert store.calls["delete"] + store.calls["delete_many"] == (1 if "s3:" in url else 200)
+    assert store.calls["delete"] + store.calls["delete_many"] == (200 if "gs:" in url else 1)
     assert store.most_at_once > 32
     storage.move_all(pairs)
     assert storage.sizes([*(final for _, final in pairs), pairs[0][0]]) == [*range(200), None]
