@@ -37,15 +37,16 @@ _JSONL = ("jsonl", "ndjson")
 
 
 def _read_csv(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return _read(functools.partial(ReadCsv, column_names=config.column_names), path, config)
+    read = functools.partial(ReadCsv, column_names=config.column_names)
+    return _read(read, path, config, scratch)
 
 
 def _read_jsonl(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return _read(ReadJsonl, path, config)
+    return _read(ReadJsonl, path, config, scratch)
 
 
 def _read(
-    read_manifest: Callable[..., beam.PTransform], path: str, config: BuildConfig
+    read_manifest: Callable[..., beam.PTransform], path: str, config: BuildConfig, scratch: str
 ) -> beam.PTransform:
     return read_manifest(
         path,
@@ -60,6 +61,7 @@ def _read(
         schema=config.schema,
         missing_number=math.nan if config.missing_numbers == "nan" else None,
         divided=len(config.split) > 1,
+        scratch=scratch,
     )
 
 

@@ -58,6 +58,8 @@ class ReadManifest(beam.PTransform, abc.ABC):
         missing_number: What stands for a number that a row misses, such as NaN, so that the
             column is float32; None rejects the row.
         divided: Whether the build divides what states no split into several.
+        scratch: A folder that all workers see, into which compressed manifests are unpacked to be
+            read in ranges; "" reads each whole, with its long values in memory.
     """
 
     path: str
@@ -72,6 +74,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
     schema: Sequence[Feature] = ()
     missing_number: float | None = None
     divided: bool = False
+    scratch: str = ""
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -178,7 +181,7 @@ class ReadCsv(ReadManifest):
         rows = first_rows(tables)
         check_ignored(self.ignore_columns, list(filter(None, names)))
         columns = self.columns(names, rows, look(rows, kind_of_text))
-        return ReadManifests(tables, self.questions(columns, rows))
+        return ReadManifests(tables, self.questions(columns, rows), self.scratch)
 
 
 @dataclasses.dataclass
@@ -212,7 +215,7 @@ class ReadJsonl(ReadManifest):
             ignored=frozenset(self.ignore_columns).difference(could_be_ignored),
             names=tuple(could_be_ignored),
         )
-        return ReadManifests(tables, questions)
+        return ReadManifests(tables, questions, self.scratch)
 
 
 @dataclasses.dataclass
@@ -221,12 +224,14 @@ class ReadManifests(beam.PTransform):
 
     tables: Sequence[Table]
     questions: Questions
+    scratch: str
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         ranges = (
             pipeline
             | "Manifests" >> beam.Create(self.tables)  # (Manifest, RowForm)
-            | "Cut" >> beam.FlatMap(ranges_of)  # RowRange
+            | "BalanceManifests" >> beam.Reshuffle()  # (Manifest, RowForm)
+            | "Cut" >> beam.FlatMap(ranges_of, scratch=self.scratch)  # RowRange
             | "BalanceRanges" >> beam.Reshuffle()  # RowRange
         )
         all_rows = (

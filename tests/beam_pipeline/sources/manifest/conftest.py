@@ -77,7 +77,9 @@ def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
     def run(source: ReadManifest, range_bytes: int = RANGE_BYTES) -> list[Any]:
         job = source.job()
-        parts = [part for table in job.tables for part in ranges_of(table, range_bytes)]
+        parts = [
+            part for table in job.tables for part in ranges_of(table, range_bytes, job.scratch)
+        ]
         all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
         if not all_rows.columns.key:
             return [element for part in parts for element in read_table(part, all_rows)]

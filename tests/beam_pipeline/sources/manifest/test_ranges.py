@@ -1,6 +1,7 @@
 """However a manifest is cut into ranges, its rows are the same, with the same lines."""
 
 import csv
+import gzip
 import io
 import json
 
@@ -8,7 +9,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.manifest.content import Questions
 from beam_pipeline.sources.manifest.csv_form import csv_form
@@ -188,6 +189,21 @@ def test_records_and_rejects_of_small_ranges(tmp_path, read_manifest, write, ran
     whole = read_manifest(source)
     assert sorted(map(repr, read_manifest(source, range_bytes))) == sorted(map(repr, whole))
     assert {element.source for element in whole} == {f"m.csv:{line}" for line in (2, 5, 6, 7, 10)}
+
+
+def test_a_compressed_manifest_is_unpacked_to_be_cut(tmp_path, read_manifest, write):
+    whole = read_manifest(ReadCsv(write(tmp_path / "m.csv", ROWS)))
+    packed = write(tmp_path / "z" / "m.csv.gz", gzip.compress(ROWS.encode()))
+    source = ReadCsv(packed, image_root=str(tmp_path), scratch=str(tmp_path / "scratch"))
+    for _ in range(2):  # the second time it is there
+        elements = read_manifest(source, 16)
+        assert repr(sorted(map(repr, elements))).replace("m.csv.gz", "m.csv") == repr(
+            sorted(map(repr, whole))
+        )
+        assert len([*(tmp_path / "scratch").iterdir()]) == 1
+    write(tmp_path / "z" / "m.csv.gz", gzip.compress(ROWS.encode())[:-9])
+    with pytest.raises(DataError, match=r"m\.csv\.gz cannot be decompressed .*fetch it again"):
+        read_manifest(source, 16)
 
 
 def test_what_is_left_out_lies_in_no_range(tmp_path, read_manifest, write):
