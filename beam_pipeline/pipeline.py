@@ -24,7 +24,7 @@ from beam_pipeline.running.batches import BatchSource
 from beam_pipeline.running.job import collecting_rarely, exclusive, explained, watched
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.sources import complete, find_input, source_of
+from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards

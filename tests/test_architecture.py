@@ -36,6 +36,7 @@ LAYERS = {
         manifest voc coco yolo tar arrays tfrecord
         registry
         detection
+        inputs
         __init__
     """,
     "trainer": """

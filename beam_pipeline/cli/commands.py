@@ -32,7 +32,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.sources import complete, find_input, source_of
+from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir

@@ -37,6 +37,14 @@ def test_no_module_of_it_loads_tensorflow():
     assert not loaded & {"tensorflow", "keras", "tensorflow_datasets", "trainer"}
 
 
+def test_what_reads_long_values_again_loads_no_beam():
+    """Worker processes do so."""
+    sources = "beam_pipeline.sources"
+    modules = ("feature_columns", "long_values", "csv_form", "json_form")
+    names = [*(f"{sources}.manifest.{name}" for name in modules), f"{sources}.tar.records"]
+    assert "apache_beam" not in modules_after("import " + ", ".join(names))
+
+
 def test_every_public_name_is_there():
     assert all(hasattr(beam_pipeline, name) for name in beam_pipeline.__all__)
     with pytest.raises(AttributeError, match="biuld"):

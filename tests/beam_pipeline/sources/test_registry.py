@@ -7,8 +7,9 @@ import pytest
 
 from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import detection, find_input, registry
+from beam_pipeline.sources import detection, registry
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
 OWN = ["auto", "folders", "coco", "voc", "yolo", "csv", "jsonl", "tar", "arrays", "tfrecord"]
