@@ -11,9 +11,25 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Beam says at its import that BigQuery's client is missing; nobody here asks for it.
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
-    from beam_pipeline.cli import commands
+    from beam_pipeline.running import parallel
 
-    return commands.main()
+    if _builds_here(sys.argv[1:]):
+        # They start while this process imports Beam, which takes as long.
+        parallel.start_processes(parallel.usable_cpus())
+    try:
+        from beam_pipeline.cli import commands
+
+        return commands.main()
+    finally:
+        parallel.end_processes()
+
+
+def _builds_here(arguments: list[str]) -> bool:
+    """Whether a build on this machine, in this process, seems to be asked for."""
+    others = ("-h", "--help", "--runner", "--direct_", "--threads")
+    return arguments[:1] in (["build"], ["plan"]) and not any(
+        argument.startswith(others) for argument in arguments
+    )
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -
     """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
     folder = storage.join(directory, "index")
     with storage.writing(storage.join(folder, f"{shard.file}.parquet")) as parquet:
-        writer = index.IndexWriter(parquet)
+        writer = index.IndexWriter(parquet, schema)
         for records in _chunks(shard.rows):
             rows = index.Rows(schema)
             for record in records:

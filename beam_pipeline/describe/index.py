@@ -114,11 +114,12 @@ class IndexWriter:
 
     Args:
         parquet: A binary file for the rows; it stays open.
+        schema: The dataset's features.
     """
 
-    def __init__(self, parquet: Any):
-        self._file = parquet
-        self._writer: pyarrow.parquet.ParquetWriter | None = None
+    def __init__(self, parquet: Any, schema: Sequence[Feature]):
+        arrow_schema = _arrow_schema(schema, _own_columns(schema))
+        self._writer = pyarrow.parquet.ParquetWriter(parquet, arrow_schema, compression="zstd")
         self._waiting: list[pyarrow.Table] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._end = 0
@@ -138,8 +139,7 @@ class IndexWriter:
     def close(self) -> None:
         """Writes what is left."""
         self._flush()
-        if self._writer:
-            self._writer.close()
+        self._writer.close()
 
     @property
     def num_bytes(self) -> int:
@@ -154,15 +154,9 @@ class IndexWriter:
         return "".join(f"{offset} {length}\n" for offset, length in spans).encode()
 
     def _flush(self) -> None:
-        if not self._waiting:
-            return
-        table = pyarrow.concat_tables(self._waiting).combine_chunks()
+        if self._waiting:
+            self._writer.write_table(pyarrow.concat_tables(self._waiting).combine_chunks())
         self._waiting = []
-        if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(
-                self._file, table.schema, compression="zstd"
-            )
-        self._writer.write_table(table)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:

@@ -85,6 +85,7 @@ class _WriteShard(beam.DoFn):
 
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[ShardInfo]:
         if self._encoder is None:
+            self._schema = plan.schema
             self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
         split, _, number = keyed[0].rpartition("/")
         shard = int(number)
@@ -112,7 +113,7 @@ class _WriteShard(beam.DoFn):
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
         with storage.writing(f"{prefix}.parquet") as parquet:
-            index = IndexWriter(parquet)
+            index = IndexWriter(parquet, self._schema)
             writer = sink.open_writer(folder, attempt)
             try:
                 for chunk in self._encoded(table):

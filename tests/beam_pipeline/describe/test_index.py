@@ -30,7 +30,7 @@ def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
     schema = infer(observe(records), num_records=len(records), declared={})
     parquet = io.BytesIO()
-    writer = IndexWriter(parquet)
+    writer = IndexWriter(parquet, schema)
     for start in range(0, len(records), len(records) // halves):
         rows = Rows(schema)
         part = records[start : start + len(records) // halves]
