@@ -41,7 +41,7 @@ from beam_pipeline.write.working_directory import working_dir
 _CHUNK_BYTES = 2 << 20
 _CHUNK_RECORDS = 512
 # Fewer records are encoded before worker processes have started.
-_RECORDS_WITHOUT_PROCESSES = 512
+RECORDS_WITHOUT_PROCESSES = 512
 
 
 class WriteShards(WriteToTFRecord):
@@ -148,13 +148,13 @@ class _WriteShard(beam.DoFn):
     def _encoded(self, table: pa.Table) -> Iterator[EncodedChunk]:
         """The rows of a shard, encoded, in order."""
         assert self._encoder is not None
-        first = columns.records_of(table.slice(0, 8))
+        first = columns.records_of(table.slice(0, 1))
         parallelism = choose_parallelism(first, self._config.threads, self._local.processes)
         encode = functools.partial(encode_chunk, encoder=self._encoder, threads=parallelism.threads)
         chunks = (
             columns.to_bytes(chunk, compressed=False)
             for chunk in columns.chunks(table, _CHUNK_BYTES, _CHUNK_RECORDS)
         )
-        if parallelism.processes and table.num_rows > _RECORDS_WITHOUT_PROCESSES:
+        if parallelism.processes and table.num_rows > RECORDS_WITHOUT_PROCESSES:
             return start_processes(parallelism.processes).ahead().map(encode, chunks)
         return map(encode, chunks)

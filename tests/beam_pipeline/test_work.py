@@ -1,0 +1,125 @@
+"""What a build does for each record, counted: packings, shuffles, reads, messages to processes.
+
+Each count is what docs/design.md promises; a change that adds work fails here.
+"""
+
+import math
+import time
+from collections import Counter
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pipeline import PipelineVisitor
+
+from beam_pipeline.assign import columns
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.files import local
+from beam_pipeline.inspect import batch as inspect_batch
+from beam_pipeline.pipeline import WriteDataset, build
+from beam_pipeline.running import batches, parallel
+from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.write import encoding
+from beam_pipeline.write import stage as write
+
+NUM_RECORDS = 600
+NUM_SHARDS = 3
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory, write_image):
+    folder = tmp_path_factory.mktemp("images")
+    for number in range(NUM_RECORDS):
+        write_image(folder / f"class_{number % 2}/{number}.png", seed=number, size=(4, 3))
+    return folder
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Counts the calls of functions, by name."""
+    calls = Counter()
+
+    def counted(module, name):
+        function = getattr(module, name)
+
+        def call(*arguments, **options):
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module, name in (
+        (columns, "pack_record"),
+        (columns, "unpack_record"),
+        (inspect_batch, "inspect_element"),
+        (encoding, "encode"),
+        (batches, "pack"),
+        (local, "read"),
+    ):
+        counted(module, name)
+    return calls
+
+
+def config(images, output):
+    return BuildConfig(input=str(images), output=str(output), name="t", num_shards=NUM_SHARDS)
+
+
+def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
+    build(config(images, tmp_path))
+
+    assert count["inspect_element"] == count["encode"] == NUM_RECORDS
+    assert count["pack_record"] == NUM_RECORDS
+    assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # a look at the first of each
+    assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; and a few of our own files
+    assert count["pack"] == math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
+
+
+def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
+    """A batch to inspect, a chunk to encode: nothing a record."""
+    messages = []
+    call = parallel.Ahead.call
+
+    def counted(self, function, item):
+        messages.append(function.func.__name__)
+        return call(self, function, item)
+
+    monkeypatch.setattr(parallel.Ahead, "call", counted)
+    processes = parallel.start_processes(2)
+    while not processes.ready:
+        time.sleep(0.05)
+    build(config(images, tmp_path))
+
+    num_batches = math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
+    assert messages.count("inspect_batch") == num_batches
+    # Shards of fewer records than pay for a message are encoded by the process that writes them.
+    assert NUM_RECORDS / NUM_SHARDS < write.RECORDS_WITHOUT_PROCESSES
+    assert set(messages) == {"inspect_batch"}
+
+
+@pytest.mark.parametrize(
+    ("local_job", "balanced"),
+    [
+        pytest.param(LocalJob(processes=2), 0, id="here"),
+        pytest.param(LocalJob(), 1, id="on a cluster"),
+    ],
+)
+def test_shuffles(tmp_path, local_job, balanced):
+    """By content, by shard; by group of shards, which is empty unless there are very many."""
+    names = []
+
+    class Shuffles(PipelineVisitor):
+        def visit_transform(self, node):
+            self.enter_composite_transform(node)
+
+        def enter_composite_transform(self, node):
+            if isinstance(node.transform, beam.GroupByKey | beam.Reshuffle):
+                names.append(node.full_label.rpartition("/")[2])
+
+    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    elements = pipeline | beam.Create([])
+    elements | WriteDataset(BuildConfig(output=str(tmp_path), name="t"), local_job)
+    pipeline.visit(Shuffles())
+
+    of_records = {"GroupByContent", "GroupByShards", "GroupByShard"}
+    assert of_records <= set(names)
+    assert names.count("Balance") == balanced
