@@ -22,6 +22,7 @@ from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchSource
 from beam_pipeline.running.job import collecting_rarely, exclusive, explained, watched
+from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.inputs import complete, find_input, source_of
@@ -103,7 +104,7 @@ def build(
         config = complete(config, found)
         source = source_of(config, found, scratch_dir(config))
     check_output(config)
-    options = options or PipelineOptions([])
+    options = options or JobOptions([])
     with exclusive(config.dataset_dir), collecting_rarely(), watched(options) as local:
         try:
             with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
@@ -120,7 +121,7 @@ def plan(
     source: beam.PTransform | None = None,
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written."""
-    options = options or PipelineOptions([])
+    options = options or JobOptions([])
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave --runner out")
     with (

@@ -8,6 +8,7 @@ from typing import NoReturn
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.options import JobOptions
 
 _ONE_INPUT = "; there can be only one input: put a pattern of several files in quotes"
 
@@ -54,7 +55,7 @@ def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> Pip
         near = difflib.get_close_matches(option, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
         raise ConfigError(f"unknown argument {option}{hint if option[:1] == '-' else _ONE_INPUT}")
-    return PipelineOptions(list(unknown))
+    return JobOptions(list(unknown))
 
 
 def _beam_parser() -> Parser:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from PIL import ExifTags, Image
 
 import beam_pipeline
 import trainer
+from beam_pipeline.running.options import JobOptions
 
 VOC_OBJECT = """
   <object><name>{name}</name><difficult>{difficult}</difficult>
@@ -147,7 +147,7 @@ def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
         config = beam_pipeline.BuildConfig(
             input=str(path), output=str(output), name="made", **options
         )
-        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)))
+        info = beam_pipeline.build(config, JobOptions(list(beam_options)))
         assert beam_pipeline.verify(info) == []
         assert [path.name for path in Path(info.directory).glob(".*")] == []
         return info
