@@ -1,5 +1,7 @@
 """Class folders: what becomes a record, with which class and split, and what does not."""
 
+from pathlib import Path
+
 import pytest
 
 from beam_pipeline.errors import ConfigError
@@ -236,3 +238,26 @@ def test_a_root_that_is_no_folder(make_tree, run_transform, below, message):
     root = make_tree({"cat/1.jpg": ""})
     with pytest.raises(ConfigError, match=message):
         run_transform(ReadClassFolders(f"{root}/{below}"))
+
+
+def test_links_are_followed_but_not_back_up(make_tree, run_transform):
+    root = Path(make_tree({"cat/1.jpg": "", "dog/2.jpg": ""}))
+    (root / "cat/all").symlink_to(root)
+    (root / "bird").symlink_to(root / "dog")
+    elements = run_transform(ReadClassFolders(str(root)))
+    assert {record.key for record in elements} == {"cat/1.jpg", "dog/2.jpg", "bird/2.jpg"}
+
+
+def test_a_remote_folder_is_listed_in_parts(bucket, run_transform):
+    url, store = bucket
+    for name in ("train/cat/1.jpg", "train/dog/2.jpg", "test/cat/3.jpg", "4.jpg", "note.txt"):
+        store.put(f"{url}/in/{name}", b"1")
+    elements = run_transform(ReadClassFolders(f"{url}/in"))
+    records = {each.key: each.split for each in elements if isinstance(each, Record)}
+    assert records == {
+        "train/cat/1.jpg": "train",
+        "train/dog/2.jpg": "train",
+        "test/cat/3.jpg": "test",
+    }
+    rejects = {each.source: each.reason for each in elements if isinstance(each, Rejected)}
+    assert rejects == {"4.jpg": "no class folder", "note.txt": "not an image file"}
