@@ -55,7 +55,7 @@ def test_plan_tells_of_gaps(table, capsys):
     arguments = [str(table), "--label-column", "Survived"]
 
     assert commands.main(["plan", *arguments]) == 3
-    assert "fill it, store nan by --missing-numbers nan, or leave" in capsys.readouterr().err
+    assert "fill it, store nan with --missing-numbers nan, or leave" in capsys.readouterr().err
     assert commands.main(["plan", *arguments, *OPTIONS]) == 0
     told = capsys.readouterr().out
     assert f"nan in {without_age} records" in told
