@@ -54,7 +54,7 @@ class BuildConfig:
         box_format: The format of boxes in a manifest.
         classes: The class names in order, where the layout declares none.
         image: How images are checked and stored.
-        audio: How sounds are checked and stored.
+        audio: How audio is checked and stored.
         tokenizer: A tokenizer's file, for the tokens of every text; "" for none.
         schema: What the records hold; empty finds out by looking at all of them.
         path_pattern: What the paths of class folders' files say, such as "{label}_{speaker}".

@@ -21,7 +21,10 @@ from beam_pipeline.describe import tfds
 from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchSource
-from beam_pipeline.running.job import collecting_rarely, exclusive, explained, watched
+from beam_pipeline.running.failures import explained
+from beam_pipeline.running.job import watched
+from beam_pipeline.running.lock import exclusive
+from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
 from beam_pipeline.schema.feature import Feature
@@ -100,9 +103,9 @@ def build(
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
     if source is None:
-        found = find_input(config)
-        config = complete(config, found)
-        source = source_of(config, found, scratch_dir(config))
+        detected = find_input(config)
+        config = complete(config, detected)
+        source = source_of(config, detected, scratch_dir(config))
     check_output(config)
     options = options or JobOptions([])
     with exclusive(config.dataset_dir), collecting_rarely(), watched(options) as local:
@@ -131,9 +134,9 @@ def plan(
     ):
         result = Path(folder, "plan")
         if source is None:
-            found = find_input(config)
-            config = complete(config, found)
-            source = source_of(config, found, f"{folder}/unpacked")
+            detected = find_input(config)
+            config = complete(config, detected)
+            source = source_of(config, detected, f"{folder}/unpacked")
         with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
             assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
             assigned.plan | "Save" >> beam.Map(

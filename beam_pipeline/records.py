@@ -54,10 +54,10 @@ class Image:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audio:
-    """One sound; a source gives `file` alone, Inspect fills in the rest.
+    """Audio; a source gives `file` alone, Inspect fills in the rest.
 
     Attributes:
-        file: The encoded sound.
+        file: The encoded audio.
         format: "wav", "flac" or "ogg": the encoding in which it will be stored.
         sample_rate: Samples a second, as stored.
         num_samples: Samples of each channel, as stored.
@@ -125,9 +125,9 @@ class Stored:
             "flac", "ogg"; else "text" or "raw"; "" of an empty one.
         num_bytes: Bytes of one bytes value.
         num_characters: Of a text.
-        sha256: Hex digest of an image or sound, once inspected.
-        shape: (height, width) in pixels of an image, (samples, channels) of a sound, as stored.
-        sample_rate: Of a sound.
+        sha256: Hex digest of an image or audio, once inspected.
+        shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
+        sample_rate: Of audio.
     """
 
     kind: str
@@ -142,7 +142,7 @@ class Stored:
     sample_rate: int = 0
 
 
-class Expected(NamedTuple):
+class Expectation(NamedTuple):
     """What a key of an Example holds in the first records of its dataset.
 
     Attributes:
@@ -275,7 +275,7 @@ class ExampleRecord(Record):
 
     features: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     file: FileRef
-    expected: Mapping[str, Expected] = dataclasses.field(default_factory=dict)
+    expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,8 @@ from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.running.job import exclusive, watched
+from beam_pipeline.running.job import watched
+from beam_pipeline.running.lock import exclusive
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.observation import Observed

@@ -15,8 +15,8 @@ from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.inspect.stored_example import told
-from beam_pipeline.records import ExampleRecord, Expected, FileRef
+from beam_pipeline.inspect.stored_example import inspect_example
+from beam_pipeline.records import ExampleRecord, Expectation, FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.observation import Observed, observe_record
@@ -76,7 +76,7 @@ class ShardInspection:
 
 
 def inspect_shard(
-    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], progress_dir: str
+    shard: ShardFile, rules: Rules, expected: Mapping[str, Expectation], progress_dir: str
 ) -> ShardInspection:
     """Reads and checks the whole of a file, as Inspect does with every record.
 
@@ -105,7 +105,7 @@ def inspect_shard(
 
 
 def _records(
-    shard: ShardFile, rules: Rules, expected: Mapping[str, Expected], inspection: ShardInspection
+    shard: ShardFile, rules: Rules, expected: Mapping[str, Expectation], inspection: ShardInspection
 ) -> Iterator[ExampleRecord]:
     """The good records of a file; `inspection` counts all, and names the others."""
     try:
@@ -114,7 +114,7 @@ def _records(
             inspection.num_records += 1
             inspection.num_bytes += len(frame)
             try:
-                features, notes = told(frames.payload_of(frame), rules, expected)
+                features, notes = inspect_example(frames.payload_of(frame), rules, expected)
             except RecordError as error:
                 inspection.add_problem(key, error)
                 continue

@@ -58,11 +58,11 @@ class Rows:
     Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
     starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
     read (a file, or the values and bytes that a record had itself), width and height of an
-    image, sample_rate, num_samples and channels of a sound, length of a sequence, each after
+    image, sample_rate, num_samples and channels of audio, length of a sequence, each after
     the feature's name but for an image called "image"; every scalar and text column under its own
     name, with an underscore behind where that name is taken; labels (list of strings): the class
     names of record and boxes. Of Examples that others wrote, sha256 is of the stored image or
-    sound, and a long text is null.
+    audio, and a long text is null.
     """
 
     def __init__(self, schema: Sequence[Feature]):

@@ -1,4 +1,4 @@
-"""What the bytes of sounds, arrays and other contents tell: each is read once and let go again."""
+"""What the bytes of audio, arrays and other files say: each is read once and let go again."""
 
 import hashlib
 import math

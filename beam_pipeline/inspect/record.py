@@ -51,7 +51,7 @@ _LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 def inspect_record(record: Record, rules: Rules) -> Record:
     """`record` with all that its files' bytes tell.
 
-    Images and sounds get format, size, sha256 and what has to be converted; arrays type, shape
+    Images and audio get format, size, sha256 and what has to be converted; arrays type, shape
     and range; boxes become fractions of the upright image; texts get tokens beside them; what
     the user declared is held against the values. `notes` counts what was changed, `num_bytes`
     estimates the Example.

@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import ExampleRecord, Expected, Stored, Value
+from beam_pipeline.records import ExampleRecord, Expectation, Stored, Value
 from beam_pipeline.schema.stored_conformance import Lists, misfits, shown, size_problem
 from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, summary, told_list
 from beam_pipeline.tfrecord.example import lists
@@ -24,14 +24,14 @@ def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
     """`record` with what its Example holds, key by key.
 
     Raises:
-        RecordError: The frame is damaged, or as `told`.
+        RecordError: The frame is damaged, or as `inspect_example`.
     """
     length = record.file.length
     assert length is not None
     if length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
         raise RecordError("record too large", f"{length:,} bytes")
     frame = storage.read_bytes(record.file)
-    features, notes = told(payload_of(frame), rules, record.expected)
+    features, notes = inspect_example(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
     return dataclasses.replace(
         record,
@@ -45,7 +45,7 @@ def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
 
 
 def _content(features: Mapping[str, Value]) -> str:
-    """Equal for equal images and sounds, "" without any."""
+    """Equal for equal images and audio, "" without any."""
     values = (value for value in features.values() if isinstance(value, Stored))
     digests = [value.sha256 for value in values if value.sha256]
     if len(digests) > 1:
@@ -53,21 +53,21 @@ def _content(features: Mapping[str, Value]) -> str:
     return "".join(digests)
 
 
-def told(
-    payload: bytes, rules: Rules, expected: Mapping[str, Expected]
+def inspect_example(
+    payload: bytes, rules: Rules, expected: Mapping[str, Expectation]
 ) -> tuple[dict[str, Value], dict[str, int]]:
     """(features, notes) of a serialized Example, as a `Record` has them.
 
     Raises:
-        RecordError: It is no Example, an encoded image or sound in it is damaged, or it is not
+        RecordError: It is no Example, an encoded image or audio in it is damaged, or it is not
             what the schema says, or the first records of the dataset.
     """
-    found = parsed(payload)
-    forms = declared_forms(found, rules) if rules.schema else expected_forms(found, expected)
+    example = parse_example(payload)
+    forms = declared_forms(example, rules) if rules.schema else expected_forms(example, expected)
     declared = {feature.key: feature for feature in rules.schema}
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
-    for key, (kind, values) in sorted(found.items()):
+    for key, (kind, values) in sorted(example.items()):
         value = summary(kind, values)
         if forms.get(key):
             assert isinstance(value, Stored)
@@ -81,35 +81,35 @@ def told(
     return features, dict(notes)
 
 
-def parsed(payload: bytes) -> Lists:
+def parse_example(payload: bytes) -> Lists:
     """The lists of an Example by key.
 
     Raises:
         RecordError: "not an Example".
     """
     try:
-        found = lists(payload)
+        example = lists(payload)
     except ValueError as error:
         raise RecordError("not an Example", str(error)) from error
-    if not found:
+    if not example:
         raise RecordError("not an Example", "it has no features")
-    return found
+    return example
 
 
-def declared_forms(found: Lists, rules: Rules) -> dict[str, str]:
+def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
     """Which keys hold an "image" or "audio" in full, by a user's schema.
 
     Raises:
         RecordError: "does not fit the schema".
     """
-    for problem in misfits(rules.schema, found):
+    for problem in misfits(rules.schema, example):
         raise RecordError(_MISFIT, problem)
     return {
         feature.key: feature.kind for feature in rules.schema if feature.kind in ("image", "audio")
     }
 
 
-def expected_forms(found: Lists, expected: Mapping[str, Expected]) -> dict[str, str]:
+def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[str, str]:
     """Which keys hold an "image" or "audio", by the first records; else by their first bytes.
 
     Raises:
@@ -117,7 +117,7 @@ def expected_forms(found: Lists, expected: Mapping[str, Expected]) -> dict[str, 
             otherwise.
     """
     forms = {}
-    for key, (kind, values) in found.items():
+    for key, (kind, values) in example.items():
         there = expected.get(key)
         if there and kind not in ("", there.kind):
             raise RecordError(
@@ -145,19 +145,19 @@ def encoded_form(value: bytes) -> str:
 
 
 def _inspected(value: Stored, data: bytes, max_pixels: int, notes: Counter[str]) -> Stored:
-    """`value`, an image or sound that is sound to its end; what others would convert is noted."""
+    """`value`, an image or audio that is whole; what others would convert is noted."""
     sha256 = hashlib.sha256(data).hexdigest()
     if value.form in AUDIO_FORMS:
-        sound = inspect_audio(data, AudioOptions())
-        shape = (sound.num_samples, sound.channels)
-        return dataclasses.replace(value, sha256=sha256, shape=shape, sample_rate=sound.sample_rate)
+        audio = inspect_audio(data, AudioOptions())
+        shape = (audio.num_samples, audio.channels)
+        return dataclasses.replace(value, sha256=sha256, shape=shape, sample_rate=audio.sample_rate)
     facts = inspect_image(data, ImageOptions(max_pixels=max_pixels))
     for reason in facts.conversions:
         notes[f"image kept: {reason}"] += 1
     return dataclasses.replace(value, sha256=sha256, shape=facts.source_size[::-1])
 
 
-def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expected]:
+def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]:
     """What the keys of (source, payload) pairs hold: of each key, what most of the records do.
 
     Damaged ones are left out: Inspect tells of them.
@@ -167,10 +167,10 @@ def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expected]:
     sources: dict[tuple[str, str], str] = {}
     for source, payload in records:
         try:
-            found = parsed(payload)
+            example = parse_example(payload)
         except RecordError:
             continue
-        for key, (kind, values) in found.items():
+        for key, (kind, values) in example.items():
             if kind:
                 kinds.setdefault(key, Counter())[kind] += 1
                 sources.setdefault((key, kind), source)
@@ -181,7 +181,7 @@ def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expected]:
     for key, seen in kinds.items():
         kind = seen.most_common(1)[0][0]
         usual = _usual(forms.get(key, Counter())) if kind == "bytes" else ""
-        expected[key] = Expected(kind, usual, sources[key, usual or kind])
+        expected[key] = Expectation(kind, usual, sources[key, usual or kind])
     return expected
 
 

@@ -53,7 +53,7 @@ def example_values(
         record: An inspected record.
         schema: The dataset's features; every key of theirs is written for every record,
             an absent class label as -1 with an empty name, absent text as "".
-        payloads: By feature name what files hold, as it is stored: encoded images and sounds,
+        payloads: By feature name what files hold, as it is stored: encoded images and audio,
             the raw values of arrays, and other bytes.
         numbers: Of classes (`class_numbers`).
 

@@ -201,7 +201,7 @@ def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tm
         "The above exception was the direct cause of the following exception:\n\n"
         "beam_pipeline.errors.SourceChangedError: /in/a.jpg was read [while running 'Write']\n"
     )
-    from beam_pipeline.running.job import explain
+    from beam_pipeline.running.failures import explain
 
     told = explain(RuntimeError(text))
     assert type(told) is errors.SourceChangedError

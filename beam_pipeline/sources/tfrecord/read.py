@@ -11,7 +11,7 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, ExampleRecord, Expected, FileRef, Rejected
+from beam_pipeline.records import Element, ExampleRecord, Expectation, FileRef, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.tfrecord import frames
@@ -52,7 +52,7 @@ class ReadTFRecords(beam.PTransform):
 
 
 def list_records(
-    file: RecordFile | Rejected, scratch: str, expected: Mapping[str, Expected]
+    file: RecordFile | Rejected, scratch: str, expected: Mapping[str, Expectation]
 ) -> Iterator[Element]:
     """An ExampleRecord for every whole frame of `file`, and a Rejected where they end too early."""
     if isinstance(file, Rejected):

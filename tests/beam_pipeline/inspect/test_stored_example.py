@@ -11,7 +11,7 @@ from PIL import ExifTags, Image
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
-from beam_pipeline.records import ExampleRecord, Expected, FileRef, Stored
+from beam_pipeline.records import ExampleRecord, Expectation, FileRef, Stored
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import framed
@@ -99,7 +99,7 @@ def test_too_large_a_record_is_not_read():
 
 
 SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"
-IMAGE = Expected("bytes", "image", "a.tfrecord:0")
+IMAGE = Expectation("bytes", "image", "a.tfrecord:0")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ IMAGE = Expected("bytes", "image", "a.tfrecord:0")
         ),
         pytest.param(
             encode({"x": [0.5]}),
-            {"x": Expected("int64", "", "a.tfrecord:0")},
+            {"x": Expectation("int64", "", "a.tfrecord:0")},
             "type conflict",
             "key 'x' holds a float list, where a.tfrecord:0 holds an int64 list",
             id="another kind",
@@ -126,7 +126,7 @@ IMAGE = Expected("bytes", "image", "a.tfrecord:0")
         ),
         pytest.param(
             encode({"x": [image()]}),
-            {"x": Expected("bytes", "audio", "a.tfrecord:0")},
+            {"x": Expectation("bytes", "audio", "a.tfrecord:0")},
             "not audio",
             "where a.tfrecord:0 holds audio",
             id="an image where others are sounds",
@@ -157,7 +157,7 @@ def test_what_cannot_be_used(record, payload, expected, reason, detail):
 
 def test_bytes_that_only_look_like_an_image_pass_where_others_are_none(record):
     payload = encode({"x": [b"\xff\xd8\xff, say"]})
-    expected = {"x": Expected("bytes", "", "a.tfrecord:0")}
+    expected = {"x": Expectation("bytes", "", "a.tfrecord:0")}
 
     assert inspect_existing(record(payload, **expected), Rules()).features["x"].sha256 == ""
 
@@ -227,7 +227,7 @@ def test_expectations_are_what_most_of_the_first_records_have():
     found = expectations((f"a:{number}", payload) for number, payload in enumerate(payloads))
 
     assert found == {
-        "x": Expected("int64", "", "a:2"),
-        "image": Expected("bytes", "image", "a:2"),
-        "text": Expected("bytes", "", "a:0"),
+        "x": Expectation("int64", "", "a:2"),
+        "image": Expectation("bytes", "image", "a:2"),
+        "text": Expectation("bytes", "", "a:0"),
     }

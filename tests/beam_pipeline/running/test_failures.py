@@ -1,9 +1,10 @@
-"""What surrounds a job: the error that is told, and the lock."""
+"""What a failed job says, and the lock against a second one."""
 
 import pytest
 
 from beam_pipeline import errors
-from beam_pipeline.running.job import exclusive, explain
+from beam_pipeline.running.failures import explain
+from beam_pipeline.running.lock import exclusive
 
 
 def raised_from(cause, error):

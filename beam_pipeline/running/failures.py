@@ -1,0 +1,41 @@
+"""What a failed job says: the project's own error, wherever a runner has put it."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from beam_pipeline import errors
+
+# Runners hand on a worker's error as text, with the tracebacks of its causes before it.
+_OUR_ERROR = re.compile(
+    r"beam_pipeline\.errors\.(?P<name>\w+): (?P<message>.*?)"
+    r"(?: \[while running .*?\])?(?:\\n|\n|$)"
+)
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Raises the project's own error in place of one that carries it; never one from itself."""
+    try:
+        yield
+    except Exception as error:
+        cause = explain(error)
+        if cause is error:
+            raise
+        raise cause from error
+
+
+def explain(error: Exception) -> Exception:
+    """The project's own error that `error` carries, as itself or as text; else `error`."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, errors.BeamTFRecordsError):
+            return cause
+        cause = cause.__cause__
+    if matches := list(_OUR_ERROR.finditer(str(error))):
+        last = matches[-1]
+        kind = getattr(errors, last["name"])
+        if kind is errors.RecordError:
+            return errors.BeamTFRecordsError(last["message"])
+        return kind(last["message"])  # type: ignore[no-any-return]
+    return error
