@@ -102,8 +102,8 @@ def _compressed(handle: Any, path: str, compression_type: str) -> Any:
 
 
 def _make_subclasses() -> list[type[ObjectFileSystem]]:
-    known = {each.scheme() for each in FileSystem.get_all_subclasses()}
-    return [_subclass(scheme) for scheme in sorted(OBJECT_SCHEMES - known)]
+    schemes = {each.scheme() for each in FileSystem.get_all_subclasses()}
+    return [_subclass(scheme) for scheme in sorted(OBJECT_SCHEMES - schemes)]
 
 
 def _subclass(name: str) -> type[ObjectFileSystem]:

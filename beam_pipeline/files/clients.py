@@ -208,8 +208,8 @@ def _http(root: str) -> Client:
 
 def _connection(prefix: str, allow_http: bool = False) -> Any:
     """How to connect, as the variables of this prefix say, such as AWS_ALLOW_HTTP."""
-    stated = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
-    options: dict[str, Any] = {name: value for name, value in stated.items() if value}
+    settings = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
+    options: dict[str, Any] = {name: value for name, value in settings.items() if value}
     return {**_CONNECTION, **options, **({"allow_http": True} if allow_http else {})}
 
 

@@ -47,7 +47,7 @@ _UNREADABLE = frozenset(
 )
 
 
-def retried(call: Callable[_P, _T]) -> Callable[_P, _T]:
+def retry(call: Callable[_P, _T]) -> Callable[_P, _T]:
     """`call`, tried again with growing pauses while a passing fault meets it.
 
     Raises:
@@ -55,7 +55,7 @@ def retried(call: Callable[_P, _T]) -> Callable[_P, _T]:
     """
 
     @functools.wraps(call)
-    def tried(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def call_again(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         for pause in _PAUSES_S:
             try:
                 return call(*args, **kwargs)
@@ -65,7 +65,7 @@ def retried(call: Callable[_P, _T]) -> Callable[_P, _T]:
                 time.sleep(pause * random.uniform(0.5, 1.5))
         return call(*args, **kwargs)
 
-    return tried
+    return call_again
 
 
 class UnknownSchemeError(ConfigError):

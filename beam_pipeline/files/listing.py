@@ -59,9 +59,9 @@ def pattern_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _part_regex(part: str) -> str:
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    if part in known:
-        return known[part]
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    if part in wildcards:
+        return wildcards[part]
     if part.startswith("[") and part.endswith("]") and len(part) > 2:
         inner = part[1:-1].replace("\\", "\\\\")
         return f"[^/{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"

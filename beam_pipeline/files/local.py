@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.files.at_once import at_once
-from beam_pipeline.files.faults import as_record_error, retried, too_large
+from beam_pipeline.files.faults import as_record_error, retry, too_large
 from beam_pipeline.files.listing import FolderNames, Status, StoredFile, is_litter
 
 # A network file system answers in a millisecond or more.
@@ -26,13 +26,13 @@ _CALLS = 8
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@retried
+@retry
 def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
     """The bytes of a range, fewer where the file ends before it does."""
     descriptor = os.open(path, _READ)
     try:
-        there = max(0, _size_of_regular(descriptor, path) - offset)
-        length = there if length is None else min(length, there)
+        rest = max(0, _size_of_regular(descriptor, path) - offset)
+        length = rest if length is None else min(length, rest)
         if length > at_most:
             raise too_large(path, at_most)
         return _read_at(descriptor, offset, length)
@@ -40,7 +40,7 @@ def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
         os.close(descriptor)
 
 
-@retried
+@retry
 def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     """The bytes of each (offset, length), fewer where the file ends before."""
     descriptor = os.open(path, _READ)
@@ -74,12 +74,12 @@ def _read_at(descriptor: int, offset: int, length: int) -> bytes:
 class _Reader(io.FileIO):
     """A file whose reads are tried again; a read that failed has not moved its position."""
 
-    read = retried(io.FileIO.read)
-    readall = retried(io.FileIO.readall)
-    readinto = retried(io.FileIO.readinto)
+    read = retry(io.FileIO.read)
+    readall = retry(io.FileIO.readall)
+    readinto = retry(io.FileIO.readinto)
 
 
-@retried
+@retry
 def open_reader(path: str) -> io.RawIOBase:
     """The file, unbuffered."""
     reader = _Reader(path, opener=lambda path, flags: os.open(path, flags | _READ))
@@ -131,11 +131,11 @@ def write(path: str, data: bytes, durable: bool) -> None:
         handle.write(data)
 
 
-@retried
+@retry
 def status(path: str) -> Status:
     """Size and version of a file."""
-    found = os.stat(path)
-    return Status(found.st_size, f"{found.st_size} {found.st_mtime_ns}")
+    facts = os.stat(path)
+    return Status(facts.st_size, f"{facts.st_size} {facts.st_mtime_ns}")
 
 
 def exists(path: str) -> bool:
@@ -149,7 +149,7 @@ def is_folder(path: str) -> bool:
     return mode is not None and stat.S_ISDIR(mode)
 
 
-@retried
+@retry
 def _mode(path: str) -> int | None:
     # os.path.exists() calls a file missing that a loaded file system only fails to look up.
     try:
@@ -187,7 +187,7 @@ def _list_below(
     if identity in ancestors:  # a link back up would never end
         return
     folders = []
-    with retried(os.scandir)(folder) as entries:
+    with retry(os.scandir)(folder) as entries:
         for entry in entries:
             if is_litter(entry.name):
                 continue
@@ -210,7 +210,7 @@ def list_folder(path: str) -> FolderNames:
     folders: list[str] = []
     files: list[str] = []
     try:
-        with retried(os.scandir)(path) as entries:
+        with retry(os.scandir)(path) as entries:
             for entry in entries:
                 (folders if _is_folder(entry) else files).append(entry.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -230,7 +230,7 @@ def move_all(pairs: Sequence[tuple[str, str]]) -> None:
     at_once(_move, pairs, _CALLS)
 
 
-@retried
+@retry
 def _move(pair: tuple[str, str]) -> None:
     source, destination = pair
     try:
@@ -245,7 +245,7 @@ def delete_all(paths: Sequence[str]) -> None:
     at_once(_delete, paths, _CALLS)
 
 
-@retried
+@retry
 def _delete(path: str) -> None:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.remove(path)

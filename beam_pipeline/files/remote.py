@@ -25,8 +25,8 @@ from beam_pipeline.files.listing import Status
 from beam_pipeline.files.remote_faults import (
     BEYOND_THE_END,
     NO_RANGES,
-    translated,
-    translated_write,
+    os_errors,
+    write_errors,
 )
 from beam_pipeline.files.remote_handles import PART_BYTES, Reader, Upload
 from beam_pipeline.files.remote_listing import KEYS_A_REQUEST, list_objects
@@ -52,8 +52,8 @@ def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
     if offset == 0 and length is None:
         return _read_all(client, url, key, at_most)
     if length is None or length > at_most or length == 0:
-        there = max(0, status(url).size - offset)
-        length = there if length is None else min(length, there)
+        rest = max(0, status(url).size - offset)
+        length = rest if length is None else min(length, rest)
         if length > at_most:
             raise too_large(url, at_most)
         if length == 0:
@@ -69,12 +69,12 @@ def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
 
 
 def _read_range(client: Client, url: str, key: str, offset: int, length: int) -> bytes:
-    with translated(client, url):
+    with os_errors(client, url):
         return bytes(obstore.get_range(client.store, key, start=offset, length=length))
 
 
 def _read_all(client: Client, url: str, key: str, at_most: int) -> bytes:
-    with translated(client, url):
+    with os_errors(client, url):
         result = obstore.get(client.store, key)
         if result.meta["size"] > at_most:
             raise too_large(url, at_most)
@@ -144,14 +144,14 @@ def write(url: str, data: bytes, durable: bool) -> None:
     """Writes an object whole; it is durable."""
     del durable
     client, key = client_and_key(url)
-    with translated_write(client, url):
+    with write_errors(client, url):
         obstore.put(client.store, key, data, chunk_size=PART_BYTES)
 
 
 def head(url: str) -> Any:
     """What the store says of an object: size, last_modified, e_tag."""
     client, key = client_and_key(url)
-    with translated(client, url):
+    with os_errors(client, url):
         return obstore.head(client.store, key)
 
 
@@ -185,7 +185,7 @@ def make_folder(url: str) -> None:
     client, key = client_and_key(url)
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
-    with contextlib.suppress(PermissionError), translated(client, url):  # writing may be allowed
+    with contextlib.suppress(PermissionError), os_errors(client, url):  # writing may be allowed
         obstore.list_with_delimiter(client.store, key)
 
 
@@ -204,7 +204,7 @@ def _copy(pair: tuple[str, str]) -> None:
             errno.EXDEV, "objects can only be moved within a bucket", source, None, destination
         )
     try:
-        with translated(client, source):
+        with os_errors(client, source):
             obstore.copy(client.store, key, target)
     except FileNotFoundError:
         if not exists(destination):
@@ -217,7 +217,7 @@ def delete_all(urls: Sequence[str]) -> None:
     keys = [split_object(url)[1] for url in urls]
 
     def delete_chunk(chunk: Sequence[str]) -> None:
-        with contextlib.suppress(FileNotFoundError), translated(client, client.root):
+        with contextlib.suppress(FileNotFoundError), os_errors(client, client.root):
             obstore.delete(client.store, chunk)
 
     # Google's takes one a request, and the first that is missing would end the call.

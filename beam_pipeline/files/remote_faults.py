@@ -20,7 +20,7 @@ _STATUS = re.compile(r"status code: (\d{3})")
 
 
 @contextlib.contextmanager
-def translated(client: Client, url: str) -> Iterator[None]:
+def os_errors(client: Client, url: str) -> Iterator[None]:
     """Turns the library's errors into OSErrors, and into ConfigErrors where no retry helps."""
     try:
         yield
@@ -71,9 +71,10 @@ def _unknown_fault(client: Client, url: str, message: str) -> Exception:
 
 
 @contextlib.contextmanager
-def translated_write(client: Client, url: str) -> Iterator[None]:
+def write_errors(client: Client, url: str) -> Iterator[None]:
+    """As `os_errors`, where nothing but the bucket can be missing."""
     try:
-        with translated(client, url):
+        with os_errors(client, url):
             yield
     except FileNotFoundError as error:
         raise ConfigError(

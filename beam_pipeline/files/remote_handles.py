@@ -9,7 +9,7 @@ from typing import Any
 import obstore
 
 from beam_pipeline.files.clients import Client
-from beam_pipeline.files.remote_faults import translated_write
+from beam_pipeline.files.remote_faults import write_errors
 
 # What a reader fetches first, and at most, when it is read on and on: a request takes some 50 ms,
 # in which 4 MiB would come.
@@ -99,7 +99,7 @@ class Upload:
         self.closed = False
 
     def write(self, data: Any) -> int:
-        with translated_write(self._client, self._url):
+        with write_errors(self._client, self._url):
             self._upload.write(data)
         self._num_bytes += len(data)
         return len(data)
@@ -114,7 +114,7 @@ class Upload:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            with translated_write(self._client, self._url):
+            with write_errors(self._client, self._url):
                 self._upload.close()
 
     def give_up(self, error: BaseException) -> None:

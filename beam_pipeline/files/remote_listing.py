@@ -16,7 +16,7 @@ from beam_pipeline.files.listing import (
     is_litter,
     pattern_regex,
 )
-from beam_pipeline.files.remote_faults import translated
+from beam_pipeline.files.remote_faults import os_errors
 from beam_pipeline.files.urls import split_object
 
 KEYS_A_REQUEST = 1000
@@ -27,7 +27,7 @@ def is_folder(url: str) -> bool:
     client, key = client_and_key(url)
     if isinstance(client.store, HTTPStore):
         return False
-    with translated(client, url):
+    with os_errors(client, url):
         return any(True for _ in obstore.list(client.store, key, chunk_size=1))
 
 
@@ -35,7 +35,7 @@ def list_objects(url: str) -> Iterator[tuple[str, Any]]:
     """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
     client, key = client_and_key(url)
     _refuse_http(client, url)
-    with translated(client, url):
+    with os_errors(client, url):
         for chunk in obstore.list(client.store, key, chunk_size=KEYS_A_REQUEST):
             for meta in chunk:
                 yield f"{client.root}/{meta['path']}", meta
@@ -72,7 +72,7 @@ def list_folder(url: str) -> FolderNames:
     """The names of what lies directly below `url`, hidden ones too."""
     client, key = client_and_key(url)
     _refuse_http(client, url)
-    with translated(client, url):
+    with os_errors(client, url):
         listing = obstore.list_with_delimiter(client.store, key)
     paths = set(listing["common_prefixes"])
     files = [

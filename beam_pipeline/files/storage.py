@@ -24,7 +24,7 @@ from beam_pipeline.files.reading import read_text as read_text
 from beam_pipeline.files.reading import sha256_of as sha256_of
 from beam_pipeline.files.reading import version as version
 from beam_pipeline.files.urls import is_remote as is_remote
-from beam_pipeline.files.urls import joined, local_path
+from beam_pipeline.files.urls import join_url, local_path
 
 _REMOTE_CALLS = 64
 
@@ -41,7 +41,7 @@ def join(base: str, *parts: str) -> str:
         if is_remote(part) or part.startswith("/"):
             base = part
         else:
-            base = joined(base, part) if is_remote(base) else os.path.join(base, part)
+            base = join_url(base, part) if is_remote(base) else os.path.join(base, part)
     return base if is_remote(base) else os.path.normpath(base)
 
 

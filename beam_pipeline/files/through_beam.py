@@ -34,7 +34,7 @@ def _systems(url: str) -> Any:
 
 
 @contextlib.contextmanager
-def _translated(url: str) -> Iterator[None]:
+def _os_errors(url: str) -> Iterator[None]:
     try:
         yield
     except BeamIOError as error:
@@ -45,8 +45,8 @@ def _translated(url: str) -> Iterator[None]:
 
 def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
     """The bytes of a range, fewer where the file ends before it does."""
-    there = max(0, status(url).size - offset)
-    length = there if length is None else min(length, there)
+    rest = max(0, status(url).size - offset)
+    length = rest if length is None else min(length, rest)
     if length > at_most:
         raise too_large(url, at_most)
     with open_reader(url) as handle:
@@ -67,7 +67,7 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 def open_reader(url: str) -> Any:
     """The file."""
     systems = _systems(url)
-    with _translated(url):
+    with _os_errors(url):
         return systems.open(url, compression_type=_AS_IT_IS)
 
 
@@ -95,7 +95,7 @@ def write(url: str, data: bytes, durable: bool) -> None:
 
 def status(url: str) -> Status:
     """Size and version of a file."""
-    with _translated(url):
+    with _os_errors(url):
         [match] = _systems(url).match([url])
         if not match.metadata_list:
             raise FileNotFoundError(errno.ENOENT, "No such file", url)
@@ -156,7 +156,7 @@ def move_all(pairs: Sequence[tuple[str, str]]) -> None:
     for source, destination in pairs:
         if exists(source) or not exists(destination):
             make_folder(destination.rpartition("/")[0])
-            with _translated(source):
+            with _os_errors(source):
                 _systems(source).rename([source], [destination])
 
 

@@ -30,7 +30,7 @@ def local_path(path: str) -> str:
     return urllib.parse.unquote(path.removeprefix(_FILE).removeprefix("localhost"))
 
 
-def joined(base: str, part: str) -> str:
+def join_url(base: str, part: str) -> str:
     """`part` below the remote folder `base`; ".." does not lead out of the bucket."""
     scheme, _, rest = base.partition("://")
     bucket, _, key = rest.partition("/")

@@ -70,13 +70,13 @@ def test_a_call_is_repeated_until_it_succeeds(number, monkeypatch):
             raise errors.pop()
         return value
 
-    assert faults.retried(call)(7) == 7
+    assert faults.retry(call)(7) == 7
 
 
 def test_a_missing_file_is_looked_for_once():
     calls = []
 
-    @faults.retried
+    @faults.retry
     def call():
         calls.append(1)
         raise FileNotFoundError(errno.ENOENT, "x")
