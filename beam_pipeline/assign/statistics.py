@@ -13,7 +13,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.records import DeclaredClasses, Record, Rejected, reading_order
-from beam_pipeline.schema.observation import Observed, observe_record
+from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
 # Why records are rejected that `--duplicates drop` drops.
 DUPLICATE = "duplicate"
@@ -58,7 +58,7 @@ class Statistics:
 
     num_records: int = 0
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
-    observed: dict[str, Observed] = dataclasses.field(default_factory=dict)
+    observed: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
@@ -115,7 +115,7 @@ class Statistics:
                 histogram.bins, histogram.num_records, histogram.num_bytes
             )
         for name, observed in other.observed.items():
-            self.observed.setdefault(name, Observed()).merge(observed)
+            self.observed.setdefault(name, FeatureStatistics()).merge(observed)
         for feature, names in other.declared.items():
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)

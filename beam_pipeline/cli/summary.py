@@ -11,7 +11,7 @@ from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.observation import Observed
+from beam_pipeline.schema.statistics import FeatureStatistics
 
 
 def of_dataset(info: DatasetInfo) -> str:
@@ -24,7 +24,7 @@ def of_dataset(info: DatasetInfo) -> str:
     ]
     config = info.metadata["config"]
     if config.get("adopted"):  # an adopted dataset has no plan to show them
-        lines += [_feature(feature, Observed()) for feature in info.features]
+        lines += [_feature(feature, FeatureStatistics()) for feature in info.features]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
     lines += _missing_shards(info)
@@ -59,7 +59,9 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     ]
     lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
     lines += [
-        _feature(each, statistics.observed.get(each.name, Observed()), statistics.num_records)
+        _feature(
+            each, statistics.observed.get(each.name, FeatureStatistics()), statistics.num_records
+        )
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
@@ -75,7 +77,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     return "\n".join(lines)
 
 
-def _feature(feature: Feature, statistics: Observed, num_records: int = 0) -> str:
+def _feature(feature: Feature, statistics: FeatureStatistics, num_records: int = 0) -> str:
     """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 
     Args:
@@ -132,7 +134,7 @@ def _count_classes(classes: Collection[str]) -> str:
 
 
 def _list_lengths(
-    statistics: Observed, num_records: int, values_per_row: int = 1
+    statistics: FeatureStatistics, num_records: int, values_per_row: int = 1
 ) -> tuple[int, int] | None:
     """(shortest, longest) in rows; a list that a record lacks is empty."""
     if not statistics.lists or not statistics.lists.lengths:
@@ -153,7 +155,7 @@ def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
     return [f"{shortest:,} to {longest:,} {plural}"]
 
 
-def _range(statistics: Observed) -> list[str]:
+def _range(statistics: FeatureStatistics) -> list[str]:
     missing = [f"nan in {counted(statistics.nans, 'record')}"] if statistics.nans else []
     if statistics.minimum is None or statistics.maximum is None:
         return missing

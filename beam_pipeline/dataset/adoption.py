@@ -33,7 +33,7 @@ from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.schema.observation import Observed
+from beam_pipeline.schema.statistics import FeatureStatistics
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
@@ -175,7 +175,7 @@ def _schema(
     statistics = Statistics(num_records=sum(inspection.num_records for inspection in inspections))
     for inspection in inspections:
         for name, observed in inspection.observed.items():
-            statistics.observed.setdefault(name, Observed()).merge(observed)
+            statistics.observed.setdefault(name, FeatureStatistics()).merge(observed)
     names = class_names(directory, statistics.observed)
     names |= declared_classes(statistics, classes, config.schema)
     if config.schema:

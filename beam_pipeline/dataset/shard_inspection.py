@@ -19,7 +19,7 @@ from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.observation import Observed, observe_record
+from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 from beam_pipeline.tfrecord import frames
 
 # An inspection names so many problems; all are counted.
@@ -63,7 +63,7 @@ class ShardInspection:
     num_records: int = 0
     num_bytes: int = 0
     sha256: str = ""
-    observed: dict[str, Observed] = dataclasses.field(default_factory=dict)
+    observed: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     problems: list[str] = dataclasses.field(default_factory=list)
     num_problems: int = 0

@@ -20,7 +20,7 @@ from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.records import FileRef, Stored
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import Lists, misfits, size_problem
+from beam_pipeline.schema.stored_conformance import Lists, mismatches, size_problem
 from beam_pipeline.tfrecord.example import lists
 
 _WRONG_OFFSETS = "its offsets are not those of the shard's records"
@@ -104,7 +104,7 @@ def _record_problems(
     if missing := sorted(keys - set(example)):
         yield f"the Example lacks {', '.join(missing)}"
         return
-    if problems := list(misfits(features, example)):
+    if problems := list(mismatches(features, example)):
         yield from problems
         return
     for key, (_, values) in example.items():

@@ -39,7 +39,7 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.conformance import conforming
-from beam_pipeline.schema.observation import dtype_of
+from beam_pipeline.schema.statistics import dtype_of
 
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400

@@ -12,8 +12,14 @@ from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, Stored, Value
-from beam_pipeline.schema.stored_conformance import Lists, misfits, shown, size_problem
-from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, summary, told_list
+from beam_pipeline.schema.stored_conformance import Lists, describe_bytes, mismatches, size_problem
+from beam_pipeline.schema.stored_values import (
+    AUDIO_FORMS,
+    IMAGE_FORMS,
+    describe_list,
+    form_of,
+    summary,
+)
 from beam_pipeline.tfrecord.example import lists
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 
@@ -102,7 +108,7 @@ def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
     Raises:
         RecordError: "does not fit the schema".
     """
-    for problem in misfits(rules.schema, example):
+    for problem in mismatches(rules.schema, example):
         raise RecordError(_MISFIT, problem)
     return {
         feature.key: feature.kind for feature in rules.schema if feature.kind in ("image", "audio")
@@ -122,8 +128,8 @@ def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[
         if there and kind not in ("", there.kind):
             raise RecordError(
                 "type conflict",
-                f"key {key!r} holds {told_list(kind)}, where {there.source} holds "
-                f"{told_list(there.kind)}",
+                f"key {key!r} holds {describe_list(kind)}, where {there.source} holds "
+                f"{describe_list(there.kind)}",
             )
         if kind == "bytes" and len(values) == 1:
             form = encoded_form(values[0])
@@ -131,7 +137,7 @@ def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[
                 what = {"image": "an image", "audio": "audio"}[there.form]
                 raise RecordError(
                     f"not {what}",
-                    f"key {key!r} holds {shown(values[0])}, where {there.source} holds "
+                    f"key {key!r} holds {describe_bytes(values[0])}, where {there.source} holds "
                     f"{what}; if both are meant, declare its kind bytes with --schema",
                 )
             forms[key] = form if there is None else there.form

@@ -13,7 +13,7 @@ from beam_pipeline.schema.feature import (
     tokens_feature,
     usual_key,
 )
-from beam_pipeline.schema.observation import Observed
+from beam_pipeline.schema.statistics import FeatureStatistics
 
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256
@@ -22,7 +22,7 @@ _NEEDED = frozenset({"image", "audio", "int64", "float32", "bytes", "array", "st
 
 
 def infer(
-    observed: Mapping[str, Observed],
+    observed: Mapping[str, FeatureStatistics],
     *,
     num_records: int,
     declared: Mapping[str, Iterable[str]],
@@ -61,7 +61,7 @@ def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
 
 def complete(
     schema: Iterable[Feature],
-    observed: Mapping[str, Observed],
+    observed: Mapping[str, FeatureStatistics],
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
     """A declared schema, completed from the statistics of the records.
@@ -78,13 +78,13 @@ def complete(
         DataError: There are undeclared classes.
     """
     return tuple(
-        _complete_feature(feature, observed.get(feature.name, Observed()), declared)
+        _complete_feature(feature, observed.get(feature.name, FeatureStatistics()), declared)
         for feature in schema
     )
 
 
 def _complete_feature(
-    feature: Feature, statistics: Observed, declared: Mapping[str, Iterable[str]]
+    feature: Feature, statistics: FeatureStatistics, declared: Mapping[str, Iterable[str]]
 ) -> Feature:
     if statistics.lists:
         return stored_inference.complete_feature(
@@ -115,7 +115,7 @@ def _complete_feature(
     return feature
 
 
-def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
+def _usual_order(item: tuple[str, FeatureStatistics]) -> tuple[int, str]:
     usual = ("image", "audio", "label", "boxes")
     name, statistics = item
     if statistics.lists:  # existing TFRecords have no usual names
@@ -124,7 +124,11 @@ def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
 
 
 def _infer_feature(
-    name: str, statistics: Observed, num_records: int, declared: tuple[str, ...], with_image: bool
+    name: str,
+    statistics: FeatureStatistics,
+    num_records: int,
+    declared: tuple[str, ...],
+    with_image: bool,
 ) -> Feature:
     if statistics.lists:
         return stored_inference.infer_feature(name, statistics, num_records, declared)
@@ -185,27 +189,27 @@ def _feature(
     return Feature(name=name, kind=kind, dtype=dtype, shape=shape, key=key, **facts)  # type: ignore[arg-type]
 
 
-def _format(statistics: Observed) -> str:
+def _format(statistics: FeatureStatistics) -> str:
     return next(iter(statistics.formats)) if len(statistics.formats) == 1 else "mixed"
 
 
-def _shape(statistics: Observed) -> tuple[int | None, ...]:
+def _shape(statistics: FeatureStatistics) -> tuple[int | None, ...]:
     """The sizes by axis, None where records differ."""
     axes = (statistics.sizes[axis] for axis in sorted(statistics.sizes))
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)
 
 
-def _image_shape(statistics: Observed) -> tuple[int | None, ...]:
+def _image_shape(statistics: FeatureStatistics) -> tuple[int | None, ...]:
     """(height, width, channels); height and width only if all records agree in both."""
     shape = _shape(statistics)
     return (None, None, 3) if None in shape or not shape else (*shape, 3)
 
 
-def _sample_rate(statistics: Observed) -> int:
+def _sample_rate(statistics: FeatureStatistics) -> int:
     return next(iter(statistics.sample_rates)) if len(statistics.sample_rates) == 1 else 0
 
 
-def _array(name: str, statistics: Observed) -> Feature:
+def _array(name: str, statistics: FeatureStatistics) -> Feature:
     """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
     dtype = functools.reduce(_wider, sorted(statistics.array_dtypes))
     shape = _shape(statistics)
@@ -240,7 +244,7 @@ def _wider(one: str, other: str) -> str:
     return "int64" if {one, other} <= STORED_INTEGERS else "float32"
 
 
-def _one_dtype(name: str, statistics: Observed) -> str:
+def _one_dtype(name: str, statistics: FeatureStatistics) -> str:
     dtypes = [*statistics.dtypes]
     if len(dtypes) == 1:
         return dtypes[0]

@@ -8,7 +8,7 @@ import numpy
 
 from beam_pipeline.records import Stored
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of, told_list
+from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, describe_list, form_of
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
 """(kind, values) by key, as `example.lists` gives them."""
@@ -17,7 +17,7 @@ _ENCODED = {"image": IMAGE_FORMS, "audio": AUDIO_FORMS}
 _SHOWN_CHARACTERS = 40
 
 
-class Wanted(NamedTuple):
+class ListSpec(NamedTuple):
     """The list that a key must hold.
 
     Attributes:
@@ -34,14 +34,16 @@ class Wanted(NamedTuple):
 
     def __str__(self) -> str:
         if self.length is not None:
-            return f"{told_list(self.kind)} of {self.length}"
-        return told_list(self.kind) + (f" in rows of {self.row_size}" if self.row_size > 1 else "")
+            return f"{describe_list(self.kind)} of {self.length}"
+        return describe_list(self.kind) + (
+            f" in rows of {self.row_size}" if self.row_size > 1 else ""
+        )
 
 
-def misfits(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
+def mismatches(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
     """Messages about keys of an Example that do not fit `schema`, one per key."""
     for feature in schema:
-        keys = wanted(feature)
+        keys = list_specs(feature)
         list_problems = [_list_problem(key, each, lists) for key, each in keys.items()]
         problems = [problem for problem in list_problems if problem]
         if not problems and feature.kind == "boxes" and not feature.encoding:
@@ -51,7 +53,7 @@ def misfits(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
         yield from filter(None, problems)
 
 
-def wanted(feature: Feature) -> dict[str, Wanted]:
+def list_specs(feature: Feature) -> dict[str, ListSpec]:
     """The list that each key of `feature` must hold (docs/format.md)."""
     key, kind = feature.key, feature.kind
     if kind == "boxes" and not feature.encoding:
@@ -63,36 +65,36 @@ def wanted(feature: Feature) -> dict[str, Wanted]:
     match kind:
         case "image":
             texts = ("format", "filename", "source_id", "key/sha256")
-            specs |= {f"{prefix}/{name}": Wanted("bytes") for name in texts}
-            specs |= {f"{prefix}/{name}": Wanted("int64") for name in ("height", "width")}
+            specs |= {f"{prefix}/{name}": ListSpec("bytes") for name in texts}
+            specs |= {f"{prefix}/{name}": ListSpec("int64") for name in ("height", "width")}
         case "audio":
-            specs[f"{prefix}/format"] = Wanted("bytes")
+            specs[f"{prefix}/format"] = ListSpec("bytes")
             numbers = ("sample_rate", "num_samples", "channels")
-            specs |= {f"{prefix}/{name}": Wanted("int64") for name in numbers}
+            specs |= {f"{prefix}/{name}": ListSpec("int64") for name in numbers}
         case "class_label":
-            specs[f"{prefix}/text"] = Wanted("bytes", length=None if feature.shape else 1)
+            specs[f"{prefix}/text"] = ListSpec("bytes", length=None if feature.shape else 1)
     return specs
 
 
-def _of_key(feature: Feature) -> Wanted:
+def _of_key(feature: Feature) -> ListSpec:
     kind = {"int64": "int64", "float32": "float32"}.get(feature.dtype, "bytes")
     match feature.kind:
         case "tensor":
             raw = feature.encoding == "bytes"
-            return Wanted("bytes") if raw else Wanted(kind, length=_size(feature.shape))
+            return ListSpec("bytes") if raw else ListSpec(kind, length=_size(feature.shape))
         case "sequence":
-            return Wanted(kind, length=None, row_size=_size(feature.shape[1:]))
+            return ListSpec(kind, length=None, row_size=_size(feature.shape[1:]))
         case "boxes":
-            return Wanted("float32", length=None, row_size=4)
+            return ListSpec("float32", length=None, row_size=4)
         case "class_label":
             length = None if feature.shape else 1
-            return Wanted("int64", length=length, optional=feature.may_lack_key)
+            return ListSpec("int64", length=length, optional=feature.may_lack_key)
         case "scalar":
-            return Wanted(kind)
-    return Wanted("bytes")
+            return ListSpec(kind)
+    return ListSpec("bytes")
 
 
-def _of_boxes(feature: Feature) -> dict[str, Wanted]:
+def _of_boxes(feature: Feature) -> dict[str, ListSpec]:
     key = feature.key
     kinds = {f"bbox/{side}": "float32" for side in ("xmin", "ymin", "xmax", "ymax")}
     if feature.classes:
@@ -101,7 +103,7 @@ def _of_boxes(feature: Feature) -> dict[str, Wanted]:
     if feature.keypoints:
         kinds |= {"keypoint/x": "float32", "keypoint/y": "float32"}
         kinds |= {"keypoint/visibility": "int64", "keypoint/num": "int64"}
-    return {f"{key}/{name}": Wanted(kind, length=None) for name, kind in kinds.items()}
+    return {f"{key}/{name}": ListSpec(kind, length=None) for name, kind in kinds.items()}
 
 
 _CLASSES = {"class/label": "int64", "class/text": "bytes"}
@@ -112,7 +114,7 @@ def _size(shape: Iterable[int | None]) -> int:
     return math.prod(size or 0 for size in shape)
 
 
-def _list_problem(key: str, want: Wanted, lists: Lists) -> str:
+def _list_problem(key: str, want: ListSpec, lists: Lists) -> str:
     if want.optional and key not in lists:
         return ""
     kind, values = lists.get(key, ("", ()))
@@ -122,7 +124,7 @@ def _list_problem(key: str, want: Wanted, lists: Lists) -> str:
             return ""
         if key not in lists:
             return f"key {key!r} is missing, where {want} was expected"
-    actual = f"{told_list(kind)} of {length}" if kind else "no value"
+    actual = f"{describe_list(kind)} of {length}" if kind else "no value"
     return f"key {key!r} holds {actual}, where {want} was expected"
 
 
@@ -161,7 +163,7 @@ def _value_problem(feature: Feature, lists: Lists) -> str:
     values = lists.get(key, ("", ()))[1]
     if kind in _ENCODED:
         if form_of(values[0]) not in _ENCODED[kind]:
-            return f"key {key!r} holds {shown(values[0])}, where {kind} was expected"
+            return f"key {key!r} holds {describe_bytes(values[0])}, where {kind} was expected"
     elif feature.encoding == "bytes":
         num_bytes = _size(feature.shape) * numpy.dtype(feature.dtype).itemsize
         if len(values[0]) != num_bytes:
@@ -177,7 +179,7 @@ def _value_problem(feature: Feature, lists: Lists) -> str:
         try:
             values[0].decode()
         except UnicodeDecodeError:
-            return f"key {key!r} holds {shown(values[0])}, where UTF-8 was expected"
+            return f"key {key!r} holds {describe_bytes(values[0])}, where UTF-8 was expected"
     elif feature.dtype in ("int64", "float32"):
         return _range_problem(feature, values)
     return ""
@@ -207,7 +209,7 @@ def _class_problem(feature: Feature, values: Sequence[int]) -> str:
     return ""
 
 
-def shown(value: bytes) -> str:
+def describe_bytes(value: bytes) -> str:
     """A bytes value, for messages."""
     head = repr(value[:_SHOWN_CHARACTERS])[1:]
     return f"{len(value):,} bytes that start with {head}" if value else "no bytes"

@@ -114,13 +114,13 @@ def kind_of(value: Value) -> str:
     return "bytes"
 
 
-def told_list(kind: str) -> str:
+def describe_list(kind: str) -> str:
     """A list of `kind`, for messages."""
     return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Lists:
+class ListStatistics:
     """Statistics of the lists of one key, over some Examples; they can be merged.
 
     Attributes:

@@ -8,7 +8,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import wanted
+from beam_pipeline.schema.stored_conformance import list_specs
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import first_records
 
@@ -69,7 +69,7 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
             return dataclasses.replace(feature, key=key, encoding="flat", bare=True)
         if (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in keys:
             found = dataclasses.replace(feature, key=key)
-            beside = wanted(found).keys() - {key}
+            beside = list_specs(found).keys() - {key}
             bare = not (beside and beside <= set(keys))
             if feature.kind == "boxes":
                 bare = f"{key}/class/label" in keys and f"{key}/class/text" not in keys

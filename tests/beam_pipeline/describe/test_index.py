@@ -23,7 +23,7 @@ from beam_pipeline.records import (
     Stored,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.observation import observe
+from beam_pipeline.schema.statistics import observe
 
 
 def index_of(*records, halves=1):

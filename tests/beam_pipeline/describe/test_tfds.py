@@ -10,7 +10,7 @@ from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.observation import observe
+from beam_pipeline.schema.statistics import observe
 
 
 def schema_of(**features):

@@ -7,7 +7,7 @@ import pytest
 
 from beam_pipeline.records import Stored
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import misfits, size_problem, wanted
+from beam_pipeline.schema.stored_conformance import list_specs, mismatches, size_problem
 from beam_pipeline.tfrecord.example import encode, lists
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -27,7 +27,7 @@ BOXES = bare("boxes", "float32", (None, 4), encoding="flat")
 
 
 def problems(feature, values):
-    return list(misfits([feature], lists(encode(values))))
+    return list(mismatches([feature], lists(encode(values))))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_missing_key():
 def test_keys_beside(kind, dtype, key, expected):
     feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
 
-    assert [*wanted(feature)] == expected.split()
+    assert [*list_specs(feature)] == expected.split()
 
 
 def test_boxes_have_one_value_each():

@@ -7,7 +7,7 @@ from beam_pipeline.errors import DataError
 from beam_pipeline.records import ExampleRecord, FileRef
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.schema.observation import observe
+from beam_pipeline.schema.statistics import observe
 from beam_pipeline.schema.stored_values import summary
 
 JPEG, PNG, GIF = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n", b"GIF89a"

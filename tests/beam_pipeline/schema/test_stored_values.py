@@ -5,7 +5,7 @@ import pytest
 
 from beam_pipeline.records import Stored
 from beam_pipeline.schema.stored_values import (
-    Lists,
+    ListStatistics,
     form_of,
     is_label_key,
     kind_of,
@@ -111,7 +111,7 @@ def test_label_keys(key, expected):
 def test_lists_merge_like_one():
     values = [3, "abcd" * 4, Stored(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
     values += [Stored(kind="int64", length=8), Stored(kind="bytes", length=1)]
-    whole, first, second = Lists(), Lists(), Lists()
+    whole, first, second = ListStatistics(), ListStatistics(), ListStatistics()
     for number, value in enumerate(values):
         whole.add(value)
         (first, second)[number % 2].add(value)

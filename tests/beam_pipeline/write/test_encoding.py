@@ -23,7 +23,7 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.observation import observe
+from beam_pipeline.schema.statistics import observe
 from beam_pipeline.tfrecord.example import decode
 from beam_pipeline.write.encoding import Encoder
 from beam_pipeline.write.example_values import class_numbers, example_values

@@ -21,14 +21,14 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.rounding import FIRST_SKIPPED, is_rounded
-from beam_pipeline.schema.stored_values import MAX_CLASS, Lists, is_label_key, kind_of
+from beam_pipeline.schema.stored_values import MAX_CLASS, ListStatistics, is_label_key, kind_of
 
 # Sizes and sample rates to keep: only whether they differ matters.
 _KEPT = 2
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Observed:
+class FeatureStatistics:
     """Statistics of the values of one feature, over some records; they can be merged.
 
     Attributes:
@@ -68,7 +68,7 @@ class Observed:
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
-    lists: Lists | None = None
+    lists: ListStatistics | None = None
 
     def add(self, value: Value, source: str) -> None:
         """Adds a value."""
@@ -110,7 +110,7 @@ class Observed:
             is_label: Whether its numbers may be classes.
         """
         self._count(kind_of(value), source)
-        self.lists = self.lists or Lists()
+        self.lists = self.lists or ListStatistics()
         self.lists.add(value)
         match value:
             case int() | float():
@@ -148,7 +148,7 @@ class Observed:
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
         if other.lists:
-            self.lists = self.lists or Lists()
+            self.lists = self.lists or ListStatistics()
             self.lists.merge(other.lists)
 
     def _add_shape(self, shape: tuple[int, ...]) -> None:
@@ -213,7 +213,7 @@ def _wider(one: str, other: str) -> str:
 
 
 def dtype_of(value: object) -> str:
-    """The type of `value` in `Observed.dtypes`.
+    """The type of `value` in `FeatureStatistics.dtypes`.
 
     Raises:
         RecordError: "unsupported value": no kind of feature has this type.
@@ -248,20 +248,20 @@ def dtype_of(value: object) -> str:
     )
 
 
-def observe(records: Iterable[Record]) -> dict[str, Observed]:
+def observe(records: Iterable[Record]) -> dict[str, FeatureStatistics]:
     """The statistics of `records` by feature."""
-    observed: dict[str, Observed] = {}
+    observed: dict[str, FeatureStatistics] = {}
     for record in records:
         observe_record(record, observed)
     return observed
 
 
-def observe_record(record: Record, observed: dict[str, Observed]) -> None:
+def observe_record(record: Record, observed: dict[str, FeatureStatistics]) -> None:
     """Adds a record to the statistics."""
     source = record.source or record.key
     for name, value in record.features.items():
         if name not in observed:
-            observed[name] = Observed()
+            observed[name] = FeatureStatistics()
         if isinstance(record, ExampleRecord):
             observed[name].add_stored(value, source, is_label_key(name))
         else:

@@ -5,7 +5,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
-from beam_pipeline.schema.observation import Observed, dtype_of, observe
+from beam_pipeline.schema.statistics import FeatureStatistics, dtype_of, observe
 
 
 def array(*values, dtype="int64"):
@@ -40,7 +40,7 @@ def test_observations_merge_like_one():
     ]
     whole, merged = observe(records), observe(records[3:])
     for name, part in observe(records[:3]).items():
-        merged.setdefault(name, Observed()).merge(part)
+        merged.setdefault(name, FeatureStatistics()).merge(part)
     assert merged == whole
     assert whole["tokens"].lengths == (1, 6)
     assert (whole["tokens"].minimum, whole["tokens"].maximum) == (0, 5)
@@ -63,7 +63,7 @@ def test_observations_merge_like_one():
 def test_numbers_that_float32_rounds(values, expected):
     for ordered in (values, values[::-1]):
         parts = [observe([Record(key="a", features={"x": each})]) for each in ordered]
-        merged = Observed()
+        merged = FeatureStatistics()
         for part in parts:
             merged.merge(part["x"])
         whole = observe(Record(key="a", features={"x": each}) for each in ordered)["x"]
