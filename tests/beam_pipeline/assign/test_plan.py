@@ -171,4 +171,4 @@ def test_the_users_order_needs_one_feature_with_classes():
 def test_classes_that_were_not_declared_are_a_problem():
     problem = make_plan(counted(1), BuildConfig(name="t", classes=("dog",))).problem
     assert isinstance(problem, DataError)
-    assert "classes that are not declared: cat" in str(problem)
+    assert "undeclared classes: cat" in str(problem)
