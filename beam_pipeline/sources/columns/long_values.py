@@ -3,7 +3,7 @@
 from beam_pipeline.records import Array, ClassLabels
 
 # A reference takes some hundred bytes itself, and its range is read once more.
-LONG_RANGE_BYTES = 1 << 62
+LONG_RANGE_BYTES = 1 << 10
 LONG_VALUE_BYTES = 256
 
 

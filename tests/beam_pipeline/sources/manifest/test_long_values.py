@@ -104,6 +104,7 @@ def test_long_values_that_are_declared(tmp_path, read_manifest, monkeypatch, is_
     )
     read, write = (ReadJsonl, write_jsonl) if is_json else (ReadCsv, write_csv)
     source = read(write(tmp_path / "m", ROWS), schema=schema)
+    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 40)
     inline = by_key(read_manifest(source))
     monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 10)
     small = by_key(read_manifest(source))

@@ -40,6 +40,7 @@ SCHEMA = {
 @pytest.mark.parametrize("label_column", ["", "txt"])
 def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_column):
     options = {"schema": parse_schema(schema) if schema else (), "label_column": label_column}
+    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 40)
     inline, _ = read({"a.tar": MEMBERS}, **options)
     monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 10)
     small, _ = read({"a.tar": MEMBERS}, **options)
