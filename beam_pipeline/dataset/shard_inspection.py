@@ -127,15 +127,16 @@ def _records(
 def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
     """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
     folder = storage.join(directory, "index")
-    with storage.writing(storage.join(folder, f"{shard.file}.parquet")) as parquet:
-        writer = index.IndexWriter(parquet, schema)
+    with (
+        storage.writing(storage.join(folder, f"{shard.file}.parquet")) as parquet,
+        index.IndexWriter(parquet, schema) as writer,
+    ):
         for records in _chunks(shard.rows):
             rows = index.Rows(schema)
             for record in records:
                 rows.add(record)
             lengths = [record.file.length for record in records]
             writer.add(rows.table(), np.array(lengths, np.int64))
-        writer.close()
     if not shard.compressed:  # else nobody can seek to a record
         storage.write_bytes(storage.join(folder, f"{shard.file}.idx"), writer.spans())
 

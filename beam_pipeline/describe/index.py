@@ -6,7 +6,7 @@ written. No Beam here: worker processes import this module.
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64
 # Known once the records are written.
 _SPANS = ("offset", "length")
 # Of rows that make up one row group of a Parquet file, in memory.
-_GROUP_BYTES = 32 << 20
+_GROUP_BYTES = 8 << 20
 _RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
 # What there is of each feature of a kind, beside its name.
 _FACTS = {
@@ -136,9 +136,13 @@ class IndexWriter:
         if sum(waiting.nbytes for waiting in self._waiting) >= _GROUP_BYTES:
             self._flush()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Writes what is left."""
-        self._flush()
+        if kind is None:
+            self._flush()
         self._writer.close()
 
     @property

@@ -13,6 +13,7 @@ takes finished shards as they are.
 """
 
 import functools
+import gc
 import uuid
 from collections.abc import Iterable, Iterator
 
@@ -99,6 +100,7 @@ class _WriteShard(beam.DoFn):
             yield finished
             return
         info = self._write(sink, split, shard, file, digest, table)
+        gc.collect()  # Beam's writer and its sink hold each other, and so the shard's table
         storage.write_bytes(receipt, info.to_receipt().encode())
         yield info
 
@@ -113,18 +115,17 @@ class _WriteShard(beam.DoFn):
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
         with storage.writing(f"{prefix}.parquet") as parquet:
-            index = IndexWriter(parquet, self._schema)
-            writer = sink.open_writer(folder, attempt)
-            try:
-                for chunk in self._encoded(table):
-                    for example in chunk.each():
-                        writer.write(example)
-                    lengths = np.frombuffer(chunk.lengths, "<i8")
-                    index.add(from_bytes(chunk.rows), lengths + FRAME_BYTES)
-                    self._meter.add(len(lengths))
-            finally:
-                shard_path = writer.close()
-            index.close()
+            with IndexWriter(parquet, self._schema) as index:
+                writer = sink.open_writer(folder, attempt)
+                try:
+                    for chunk in self._encoded(table):
+                        for example in chunk.each():
+                            writer.write(example)
+                        lengths = np.frombuffer(chunk.lengths, "<i8")
+                        index.add(from_bytes(chunk.rows), lengths + FRAME_BYTES)
+                        self._meter.add(len(lengths))
+                finally:
+                    shard_path = writer.close()
             index_bytes = parquet.tell()
         temporary = {
             file: TemporaryFile(str(shard_path), sink.file.num_bytes),

@@ -30,14 +30,13 @@ def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
     schema = infer(observe(records), num_records=len(records), declared={})
     parquet = io.BytesIO()
-    writer = IndexWriter(parquet, schema)
-    for start in range(0, len(records), len(records) // halves):
-        rows = Rows(schema)
-        part = records[start : start + len(records) // halves]
-        for record in part:
-            rows.add(record)
-        writer.add(from_bytes(to_bytes(rows.table())), np.full(len(part), 100))
-    writer.close()
+    with IndexWriter(parquet, schema) as writer:
+        for start in range(0, len(records), len(records) // halves):
+            rows = Rows(schema)
+            part = records[start : start + len(records) // halves]
+            for record in part:
+                rows.add(record)
+            writer.add(from_bytes(to_bytes(rows.table())), np.full(len(part), 100))
     assert writer.num_bytes == 100 * len(records)
     return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), writer.spans()
 
