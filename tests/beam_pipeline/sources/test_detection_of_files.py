@@ -125,7 +125,7 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
     for number in range(150):
         for file in range(30):
             store.put(f"{url}/{number:03d}/{file}.jpg", b"1")
-    store.latency_s = 0.02
+    store.latency_s = 0.3  # long enough for all threads to be there
     list(Tree(url).walk())
     assert store.calls["list"] == 1 + 40
     assert store.most_at_once > 20
