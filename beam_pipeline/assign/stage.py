@@ -29,8 +29,10 @@ _MIN_BUCKETS = 16
 # Of so many shards every worker gathers records of each; of more, records go to a group of
 # neighbouring shards first, so that a batch still holds hundreds of them.
 DIRECT_SHARDS = 256
-# What waits in memory, compressed, until a batch is worth an element of a shuffle.
-MAX_WAITING_BYTES = 8 << 20
+# What waits in memory, compressed, until batches are worth an element of a shuffle: some 300
+# records, of 100 bytes each, for every key.
+_WAITING_BYTES_PER_KEY = 32 << 10
+_MIN_WAITING_BYTES = 1 << 20
 
 Keyed = tuple[str, bytes]
 
@@ -131,10 +133,12 @@ class Tables:
 
     Args:
         keys_of: The key of each row of a table, int64 [n].
+        num_keys: How many keys there are.
     """
 
-    def __init__(self, keys_of: Callable[[pa.Table], Int64s]):
+    def __init__(self, keys_of: Callable[[pa.Table], Int64s], num_keys: int):
         self._keys_of = keys_of
+        self._max_bytes = max(_MIN_WAITING_BYTES, num_keys * _WAITING_BYTES_PER_KEY)
         self._waiting: list[bytes] = []
         self._num_bytes = 0
 
@@ -142,7 +146,7 @@ class Tables:
         """Takes a table; yields (key, table) of all when too much waits."""
         self._waiting.append(table)
         self._num_bytes += len(table)
-        if self._num_bytes >= MAX_WAITING_BYTES:
+        if self._num_bytes >= self._max_bytes:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, bytes]]:
@@ -175,7 +179,7 @@ class _KeyByContent(beam.DoFn):
     def process(self, table: bytes, num_records: int) -> Iterator[tuple[int, bytes]]:
         if self._tables is None:
             buckets = num_buckets(num_records)
-            self._tables = Tables(lambda rows: content_buckets(rows, buckets))
+            self._tables = Tables(lambda rows: content_buckets(rows, buckets), buckets)
         yield from self._tables.add(table)
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -217,7 +221,10 @@ class _Place(beam.DoFn):
         if self._tables is None and not plan.problem:  # else nothing is written
             self._per_group = shards_per_group(plan.num_shards)
             self._names = plan.shard_names()
-            self._tables = Tables(lambda rows: plan.shard_numbers(rows) // self._per_group)
+            num_groups = -(-plan.num_shards // self._per_group)
+            self._tables = Tables(
+                lambda rows: plan.shard_numbers(rows) // self._per_group, num_groups
+            )
         for number, rows in self._tables.add(table) if self._tables else ():
             yield self._keyed(number, rows)
 
@@ -234,7 +241,7 @@ class _Place(beam.DoFn):
 class _DivideGroup(beam.DoFn):
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[Keyed]:
         names = plan.shard_names()
-        tables = Tables(plan.shard_numbers)
+        tables = Tables(plan.shard_numbers, shards_per_group(plan.num_shards))
         for table in keyed[1]:
             for number, rows in tables.add(table):
                 yield names[number], rows
