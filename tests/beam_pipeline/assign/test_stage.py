@@ -248,7 +248,7 @@ def many_rows(count):
     texts = pa.array(["train"]).take(pa.array(np.zeros(count, np.int8)))
     positions = random.integers(0, 2**64, count, np.uint64)
     sizes = np.full(count, 3_000)
-    columns_ = [cut(32), cut(16), cut(16), texts, texts, positions, sizes, texts]
+    columns_ = [cut(16), cut(8), cut(8), texts, texts, positions, sizes, texts]
     arrays = [
         pa.array(values).cast(field.type)
         for values, field in zip(columns_, columns.SCHEMA, strict=True)
