@@ -26,7 +26,7 @@ MISSING_NUMBERS = ("reject", "nan")
 
 # Where the data lies, how fast it is read and whether an old dataset may go: these
 # change no byte of the result, so they are no part of the fingerprint.
-_NOT_CONTENT = frozenset({"input", "output", "image_root", "overwrite", "threads"})
+_NOT_FINGERPRINTED = frozenset({"input", "output", "image_root", "overwrite", "threads"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class BuildConfig:
             re.fullmatch(r"[a-z][a-z0-9_]*", self.name) is not None,
             f"--name {self.name!r}",
             "start with a letter, then letters, digits and underscores, all lower case: "
-            "tfds.load finds no other name",
+            "tfds.load does not find other names",
         )
         _check(
             not set("*?[") & set(self.output),
@@ -171,7 +171,7 @@ class BuildConfig:
             _check(
                 1 <= count <= 99_999,
                 f"--num-shards {count}",
-                "give at least 1 and at most 99999 (file names have five digits)",
+                "give 1 to 99,999 (file names have five digits)",
             )
 
     @property
@@ -191,10 +191,10 @@ class BuildConfig:
             may_be_nan=self.missing_numbers == "nan",
         )
 
-    def content(self) -> dict[str, Any]:
+    def fingerprinted_options(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         options = dataclasses.asdict(self)
-        kept = {name: value for name, value in options.items() if name not in _NOT_CONTENT}
+        kept = {name: value for name, value in options.items() if name not in _NOT_FINGERPRINTED}
         kept["schema"] = [feature.to_json() for feature in self.schema]
         kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         normalised: dict[str, Any] = json.loads(json.dumps(kept))
@@ -202,9 +202,9 @@ class BuildConfig:
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of `content`: equal for builds that ask for the same thing."""
+        """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
         # Keys are not sorted: the order of the splits decides which record goes to which.
-        return hashlib.sha256(json.dumps(self.content()).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
 
 
 def default_name(path: str) -> str:

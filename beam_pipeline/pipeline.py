@@ -126,7 +126,7 @@ def plan(
     """What `build` would do with the same arguments; all is read and checked, nothing written."""
     options = options or JobOptions([])
     if not is_local(options):
-        raise errors.ConfigError("plan runs in this process; leave --runner out")
+        raise errors.ConfigError("plan runs in this process; leave out --runner")
     with (
         tempfile.TemporaryDirectory(prefix="beam-tfrecords-plan-") as folder,
         collecting_rarely(),

@@ -157,7 +157,7 @@ def in_order(table: pa.Table) -> pa.Table:
         if one.key == other.key:
             raise BeamTFRecordsError(
                 f"key {one.key!r} belongs to two records, {one.source or one.key} and "
-                f"{other.source or other.key}; a source must give every record a key of its own"
+                f"{other.source or other.key}; a source must give every record its own key"
             )
     return table
 

@@ -22,7 +22,7 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
         raise DataError(
             f"{statistics.num_bad} of {of_data} records are bad, where --max-bad-fraction allows "
             f"{config.max_bad_fraction:g} of them; the first is {source}: {reason} ({detail}). "
-            "Mend or remove them, or allow a larger fraction"
+            "Fix or remove them, or allow a larger fraction"
         )
     if not statistics.num_records:
         reasons = ", ".join(f"{n} × {reason}" for reason, n in statistics.rejected.most_common(3))

@@ -34,7 +34,7 @@ def metadata(
         "changes": dict(sorted(statistics.notes.items())),
         **({"rounded": rounded} if rounded else {}),
         "duplicates": _duplicates(config.duplicates, statistics),
-        "config": config.content(),
+        "config": config.fingerprinted_options(),
         "fingerprint": config.fingerprint,
     }
 

@@ -232,7 +232,7 @@ def _apply_policy(
     if policy == "error":
         raise RecordError(
             BOX_WITHOUT_AREA,
-            f"{_name(stated, boxes)} has no area; remove it, or have such boxes dropped",
+            f"{_name(stated, boxes)} has no area; remove it, or use another --box-policy",
         )
     counts[DROPPED_OUTSIDE if outside else DROPPED_NO_AREA] += 1
     return None

@@ -73,5 +73,5 @@ def changed(record: Record, how: str) -> SourceChangedError:
     """The error of a file that changed while the job ran."""
     return SourceChangedError(
         f"a file of record {record.key} changed while the job ran: {how}; run the build again "
-        "when nothing writes to its input"
+        "once nothing writes to its input"
     )

@@ -93,7 +93,7 @@ def _measured_values(array: Array, data: bytes) -> Array:
     try:
         dtype = _little(array.dtype)
     except TypeError as error:
-        raise RecordError(UNSUPPORTED, f"NumPy knows no type {array.dtype!r}") from error
+        raise RecordError(UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
     arrays.check_numbers(dtype)
     expected = math.prod(array.shape) * dtype.itemsize
     if len(data) != expected:

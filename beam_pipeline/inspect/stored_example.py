@@ -138,7 +138,7 @@ def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[
                 raise RecordError(
                     f"not {what}",
                     f"key {key!r} holds {describe_bytes(values[0])}, where {there.source} holds "
-                    f"{what}; if both are meant, declare its kind bytes with --schema",
+                    f"{what}; if both are right, declare the kind bytes with --schema",
                 )
             forms[key] = form if there is None else there.form
     return forms

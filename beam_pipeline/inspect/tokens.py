@@ -68,7 +68,7 @@ def load(path: str) -> Tokenizer:
     except ImportError as error:
         raise ConfigError(f"--tokenizer {path} needs {error.name}: {_EXTRA}") from error
     except Exception as error:  # the libraries raise plain ones
-        raise ConfigError(f"--tokenizer {path} cannot be understood: {error}") from error
+        raise ConfigError(f"--tokenizer {path} is invalid: {error}") from error
 
 
 def _sentencepiece(data: bytes) -> Tokenizer:

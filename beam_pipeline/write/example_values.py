@@ -133,7 +133,7 @@ def _cast(feature: Feature, array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any
     if dtype.kind == "f" and (numpy.isinf(cast) & numpy.isfinite(array)).any():
         raise RecordError(
             "value out of range",
-            f"feature {feature.name!r} holds numbers that no {feature.dtype} can be",
+            f"feature {feature.name!r} holds numbers beyond the range of {feature.dtype}",
         )
     return cast
 

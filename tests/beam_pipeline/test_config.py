@@ -144,7 +144,7 @@ def tokenizer(tmp_path):
 def test_of_a_tokenizer_the_content_counts_and_not_the_place(tokenizer):
     one, other = (BuildConfig(name="a", tokenizer=tokenizer(folder)) for folder in ("x", "y"))
     assert one.fingerprint == other.fingerprint != BuildConfig(name="a").fingerprint
-    assert "words.json" not in str(one.content())
+    assert "words.json" not in str(one.fingerprinted_options())
 
 
 def test_a_tokenizer_that_cannot_be_used_is_refused_at_once(tmp_path):

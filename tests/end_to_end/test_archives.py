@@ -210,5 +210,5 @@ def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys,
     told = capsys.readouterr().err
     assert code == 1
     assert str(victim) in told
-    assert "run the build again when nothing writes to its input" in told
+    assert "run the build again once nothing writes to its input" in told
     assert not list((tmp_path / "out").rglob("metadata.json"))

@@ -189,7 +189,7 @@ def test_a_source_that_changes_under_the_build(
 
     assert code == 1
     assert str(victim) in told
-    assert "run the build again when nothing writes to its input" in told
+    assert "run the build again once nothing writes to its input" in told
     assert "Traceback" not in told
     assert not list((tmp_path / "out").rglob("metadata.json"))
 

@@ -72,10 +72,10 @@ def test_a_file_is_read_once(files):
         ("missing.model", None, "missing.model: missing file"),
         ("missing.json", None, "missing.json: missing file"),
         ("vocabulary.txt", b"a\nb\n", "give a .model file of sentencepiece or a .json file"),
-        ("broken.model", b"garbage", "cannot be understood"),
-        ("empty.model", b"", "cannot be understood: the file is empty"),
-        ("broken.json", b'{"model": ', "cannot be understood: .*EOF"),
-        ("other.json", b"{}", "cannot be understood: .*odel missing"),
+        ("broken.model", b"garbage", "is invalid"),
+        ("empty.model", b"", "is invalid: the file is empty"),
+        ("broken.json", b'{"model": ', "is invalid: .*EOF"),
+        ("other.json", b"{}", "is invalid: .*odel missing"),
     ],
 )
 def test_what_is_no_tokenizer(tmp_path, name, data, message):
