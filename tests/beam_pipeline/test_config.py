@@ -38,7 +38,7 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param({"target_shard_bytes": 0}, "--target-shard-bytes 0", id="shards of nothing"),
         pytest.param({"classes": ("a", "b", "a")}, "--classes with 'a' twice", id="a class twice"),
         pytest.param({"threads": -1}, "--threads -1", id="threads"),
-        pytest.param({"num_shards": 0}, "--num-shards 0 .*at least 1", id="no shard"),
+        pytest.param({"num_shards": 0}, "--num-shards 0 .*give 1 to 99,999", id="no shard"),
         pytest.param({"num_shards": {"a": 100_000}}, "--num-shards 100000", id="six digits"),
         pytest.param({"split": {}}, "--split .*name splits", id="no split"),
         pytest.param({"split": {"a-b": 1.0}}, "--split a-b=1 .*name splits", id="dash in a split"),
