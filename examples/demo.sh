@@ -39,6 +39,6 @@ records as text   {out}/records.txt
 loss              {losses}
 test accuracy     {test['accuracy']:.1%}
 try next          tensorboard --logdir {out}/run
-                  python -m beam_pipeline build YOUR_PICTURES --output data
+                  python -m beam_pipeline build YOUR_IMAGES --output data
                   python -m trainer train --data data --output runs/first""")
 PYTHON
