@@ -113,7 +113,8 @@ def test_bare_boxes_have_no_texts():
 
 
 def test_numbers_that_the_type_cannot_hold():
-    with pytest.raises(RecordError, match=r"value out of range.*'x' holds numbers that no float32"):
+    message = r"value out of range.*'x' holds numbers beyond the range of float32"
+    with pytest.raises(RecordError, match=message):
         declared_value(LISTED, array([1e300, 0.0]))
 
 
