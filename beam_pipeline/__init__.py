@@ -28,7 +28,7 @@ _MODULES = {
     "Image": "records",
     "Audio": "records",
     "Array": "records",
-    "FileContent": "records",
+    "RawFile": "records",
     "ClassLabel": "records",
     "ClassLabels": "records",
     "Boxes": "records",

@@ -99,7 +99,7 @@ class Array:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FileContent:
+class RawFile:
     """The bytes of a file, whatever they are.
 
     Attributes:
@@ -112,7 +112,7 @@ class FileContent:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Stored:
+class ListSummary:
     """What one key of an Example holds that is an Example already: a list, told in brief.
 
     One number and one short text are their own summary: an int, a float, a str.
@@ -219,7 +219,7 @@ class Deferred:
 Scalar = int | float | str | bytes
 Labels = ClassLabel | ClassLabels | Boxes
 # A tuple of strings is a sequence of them; one of numbers is an Array.
-Value = Image | Audio | Array | FileContent | Stored | Labels | Scalar | tuple[str, ...] | Deferred
+Value = Image | Audio | Array | RawFile | ListSummary | Labels | Scalar | tuple[str, ...] | Deferred
 
 
 def file_of(value: Value) -> FileRef | None:
@@ -243,7 +243,7 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
         notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
-        content: Once inspected: hex digest, equal for records of equal images, audio and other
+        content_digest: Once inspected: in hex, equal for records of equal images, audio and other
             files, or, without those, for equal records.
         num_bytes: Once inspected: about how many bytes the record takes in a shard.
         deferred: Once inspected: by feature, where the values lie that are not to be kept.
@@ -256,7 +256,7 @@ class Record:
     source: str = ""
     source_id: str = ""
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    content: str = ""
+    content_digest: str = ""
     num_bytes: int = 0
     deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
 
@@ -266,8 +266,8 @@ class ExampleRecord(Record):
     """A record that is an Example already, and is written as it is, byte for byte.
 
     Attributes:
-        features: Once inspected: `Stored` and other values by key, or by the name that a schema
-            gives the key.
+        features: Once inspected: `ListSummary` and other values by key, or by the name that a
+            schema gives the key.
         file: The record's whole frame in a TFRecord file that is not compressed.
         expected: What the first records of the dataset have, by key; every record is held
             against it, unless the user declares a schema.

@@ -30,7 +30,7 @@ def declared_classes(
         names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
     if given:
         labelled = [each.name for each in schema if each.kind in ("class_label", "boxes")] or [
-            name for name, values in statistics.observed.items() if values.classes
+            name for name, values in statistics.features.items() if values.classes
         ]
         main = [name for name in labelled if name == "label"] or labelled
         if len(main) != 1:

@@ -28,15 +28,15 @@ _CONTENT_BYTES = 16
 _DIGEST_BYTES = 8
 
 # A table's columns; a row a record:
-#   content     equal for records of equal content
-#   annotation  digest of what the record says of its content
-#   digest      digest of all that decides the record's bytes and its row in the index
-#   position    where it stands in its split's order
-#   num_bytes   about how many bytes it takes in a shard
-#   record      the packed record
+#   content_digest  equal for records of equal content
+#   annotation      digest of what the record says of its content
+#   digest          digest of all that decides the record's bytes and its row in the index
+#   position        where it stands in its split's order
+#   num_bytes       about how many bytes it takes in a shard
+#   record          the packed record
 SCHEMA = pa.schema(
     [
-        ("content", pa.binary(_CONTENT_BYTES)),
+        ("content_digest", pa.binary(_CONTENT_BYTES)),
         ("annotation", pa.binary(_DIGEST_BYTES)),
         ("digest", pa.binary(_DIGEST_BYTES)),
         ("key", pa.large_string()),
@@ -56,10 +56,10 @@ def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
     for record, split, position in records:
         stated = annotation(record).encode("utf-8", "surrogateescape")
         annotated = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
-        identity = f"{record.key!r} {record.source!r} {record.source_id!r} {record.content}"
+        identity = f"{record.key!r} {record.source!r} {record.source_id!r} {record.content_digest}"
         decided = identity.encode("utf-8", "surrogateescape") + annotated
         row = (
-            bytes.fromhex(record.content)[:_CONTENT_BYTES],
+            bytes.fromhex(record.content_digest)[:_CONTENT_BYTES],
             annotated,
             hashlib.blake2b(decided, digest_size=_DIGEST_BYTES).digest(),
             record.key,

@@ -68,7 +68,7 @@ def settle(table: pa.Table, policy: str, statistics: Statistics) -> Unique:
 
 def _equal_contents(table: pa.Table) -> Iterator[Sequence[int]]:
     """The rows of every content that several records have, by their keys."""
-    contents = columns.binaries(table, "content")
+    contents = columns.binaries(table, "content_digest")
     _, place, count = np.unique(contents, return_inverse=True, return_counts=True)
     repeated = np.flatnonzero(count[place] > 1)
     if not len(repeated):

@@ -24,15 +24,15 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     Image,
+    ListSummary,
+    RawFile,
     Record,
-    Stored,
 )
 
 Int64s = npt.NDArray[np.int64]
 
-_NOT_GROUPING = (Image, Audio, Array, FileContent, ClassLabels, Boxes, Stored)
+_NOT_GROUPING = (Image, Audio, Array, RawFile, ClassLabels, Boxes, ListSummary)
 _POSITION_BITS = 64
 # Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.
@@ -58,7 +58,7 @@ def group_of(record: Record, group_by: str) -> str:
         RecordError: "no group": the record has no such column or level.
     """
     if not group_by:
-        return record.group or record.content
+        return record.group or record.content_digest
     if group_by.isdigit():
         levels = record.key.split("/")
         if 1 <= int(group_by) <= len(levels):

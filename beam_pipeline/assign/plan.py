@@ -98,9 +98,9 @@ def make_plan(
         }
         declared = declared_classes(statistics, config.classes, config.schema)
         schema = (
-            complete(config.schema, statistics.observed, declared)
+            complete(config.schema, statistics.features, declared)
             if config.schema
-            else infer(statistics.observed, num_records=statistics.num_records, declared=declared)
+            else infer(statistics.features, num_records=statistics.num_records, declared=declared)
         )
         if config.tokenizer:
             schema = with_sequences_of_tokens(schema)
@@ -125,5 +125,5 @@ def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[s
         feature.name: observed.rounded
         for feature in schema
         if feature.kind in ("scalar", "tensor", "sequence") and feature.dtype == "float32"
-        if (observed := statistics.observed.get(feature.name)) and observed.rounded is not None
+        if (observed := statistics.features.get(feature.name)) and observed.rounded is not None
     }

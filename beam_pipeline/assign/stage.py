@@ -166,7 +166,7 @@ def num_buckets(num_records: int) -> int:
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
     """The bucket of each row's content: int64 [n]."""
-    contents = table.column("content").combine_chunks()
+    contents = table.column("content_digest").combine_chunks()
     data = np.frombuffer(contents.buffers()[1], ">u4").reshape(-1, contents.type.byte_width // 4)
     first = data[contents.offset : contents.offset + len(contents), 0].astype(np.uint64)
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)

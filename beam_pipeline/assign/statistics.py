@@ -45,7 +45,7 @@ class Statistics:
     Attributes:
         num_records: Records to be written.
         histograms: By split, how the records lie among the bins of positions.
-        observed: What the values were, by feature name.
+        features: What the values were, by feature name.
         declared: Class names by the layout's number, by feature.
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
@@ -58,7 +58,7 @@ class Statistics:
 
     num_records: int = 0
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
-    observed: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
+    features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
@@ -74,7 +74,7 @@ class Statistics:
         """Takes the values of a record into account, and what was changed in it."""
         if record.notes:
             self.notes.update(record.notes)
-        observe_record(record, self.observed)
+        observe_record(record, self.features)
 
     def add_rows(self, table: pa.Table) -> None:
         """Counts records to be written, by split and position."""
@@ -114,8 +114,8 @@ class Statistics:
             self.histograms.setdefault(split, Histogram()).add(
                 histogram.bins, histogram.num_records, histogram.num_bytes
             )
-        for name, observed in other.observed.items():
-            self.observed.setdefault(name, FeatureStatistics()).merge(observed)
+        for name, values in other.features.items():
+            self.features.setdefault(name, FeatureStatistics()).merge(values)
         for feature, names in other.declared.items():
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)

@@ -60,7 +60,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
     lines += [
         _feature(
-            each, statistics.observed.get(each.name, FeatureStatistics()), statistics.num_records
+            each, statistics.features.get(each.name, FeatureStatistics()), statistics.num_records
         )
         for each in plan.schema
     ]

@@ -174,13 +174,13 @@ def _schema(
 ) -> tuple[Feature, ...]:
     statistics = Statistics(num_records=sum(inspection.num_records for inspection in inspections))
     for inspection in inspections:
-        for name, observed in inspection.observed.items():
-            statistics.observed.setdefault(name, FeatureStatistics()).merge(observed)
-    names = class_names(directory, statistics.observed)
+        for name, observed in inspection.features.items():
+            statistics.features.setdefault(name, FeatureStatistics()).merge(observed)
+    names = class_names(directory, statistics.features)
     names |= declared_classes(statistics, classes, config.schema)
     if config.schema:
-        return complete(config.schema, statistics.observed, names)
-    return infer(statistics.observed, num_records=statistics.num_records, declared=names)
+        return complete(config.schema, statistics.features, names)
+    return infer(statistics.features, num_records=statistics.num_records, declared=names)
 
 
 def _splits(

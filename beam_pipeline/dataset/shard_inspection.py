@@ -54,7 +54,7 @@ class ShardInspection:
         num_records: Records in it.
         num_bytes: Bytes of them with their framing, before compression.
         sha256: Hex digest of the file.
-        observed: What its records are, by feature.
+        features: What its records are, by feature.
         notes: What is unusual in them, and how often.
         problems: What is wrong, a line each: the first ones.
         num_problems: How many there are.
@@ -63,7 +63,7 @@ class ShardInspection:
     num_records: int = 0
     num_bytes: int = 0
     sha256: str = ""
-    observed: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
+    features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     problems: list[str] = dataclasses.field(default_factory=list)
     num_problems: int = 0
@@ -92,7 +92,7 @@ def inspect_shard(
     with open(shard.rows, "wb") as handle:
         while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
             for record in chunk:
-                observe_record(record, inspection.observed)
+                observe_record(record, inspection.features)
                 inspection.notes.update(record.notes)
             pickle.dump(chunk, handle)
             meter.add(len(chunk))

@@ -17,7 +17,7 @@ from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
-from beam_pipeline.records import FileRef, Stored
+from beam_pipeline.records import FileRef, ListSummary
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import Lists, mismatches, size_problem
@@ -138,7 +138,7 @@ def _audio_problems(feature: Feature, example: Lists) -> Iterator[str]:
         if stated != fact:
             yield f"the audio's {name} is {fact}, {prefix}/{name} states {stated}"
     shape = (facts.num_samples, facts.channels)
-    stored = Stored(kind="bytes", length=1, shape=shape, sample_rate=facts.sample_rate)
+    stored = ListSummary(kind="bytes", length=1, shape=shape, sample_rate=facts.sample_rate)
     if problem := size_problem(feature, stored):
         yield problem
 

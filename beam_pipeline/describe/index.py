@@ -19,10 +19,10 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     Image,
+    ListSummary,
+    RawFile,
     Record,
-    Stored,
     Value,
 )
 from beam_pipeline.schema.feature import Feature
@@ -165,7 +165,7 @@ class IndexWriter:
 
 def _own(feature: Feature, value: Value | None) -> Value | None:
     """A scalar or text as its column holds it; None for what others stored as a list."""
-    if isinstance(value, Stored):
+    if isinstance(value, ListSummary):
         return None
     if isinstance(value, int) and feature.dtype == "float32":
         return float(value)  # pyarrow refuses an int that float32 rounds
@@ -187,16 +187,16 @@ def _facts(feature: Feature, value: Value | None) -> dict[str, Any]:
         case Array():
             sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
             return {"sha256": sha256, "length": value.shape[0]}
-        case FileContent():
+        case RawFile():
             return {"sha256": value.file.sha256}
         case bytes():
             return {"sha256": hashlib.sha256(value).hexdigest()}
         case tuple():
             return {"length": len(value)}
-        case Stored() if value.form in IMAGE_FORMS and value.shape:
+        case ListSummary() if value.form in IMAGE_FORMS and value.shape:
             height, width = value.shape
             return {"sha256": value.sha256, "width": width, "height": height}
-        case Stored() if value.form in AUDIO_FORMS and value.shape:
+        case ListSummary() if value.form in AUDIO_FORMS and value.shape:
             num_samples, channels = value.shape
             return {
                 "sha256": value.sha256,
@@ -204,7 +204,7 @@ def _facts(feature: Feature, value: Value | None) -> dict[str, Any]:
                 "num_samples": num_samples,
                 "channels": channels,
             }
-        case Stored():
+        case ListSummary():
             return {"length": value.length}
     # A list of one number or text that somebody else stored, or of none.
     return {"length": 0 if value is None else 1} if feature.kind == "sequence" else {}

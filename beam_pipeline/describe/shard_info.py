@@ -46,14 +46,14 @@ class ShardInfo(ShardEntry):
     Attributes:
         split: The shard's split.
         shard: Its number in the split.
-        contents_digest: Hex digest of all that decided its bytes; a resumed build compares it.
+        records_digest: Hex digest of all that decided its bytes; a resumed build compares it.
         temporary: Its files until the commit, the shard and its index, by final path in the
             dataset's directory.
     """
 
     split: str
     shard: int
-    contents_digest: str
+    records_digest: str
     temporary: Mapping[str, TemporaryFile]
 
     def to_receipt(self) -> str:

@@ -67,7 +67,7 @@ def normalise(
         policy: What becomes of a box that reaches out of the image (by more than a millionth):
             "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" raises.
             A box without area is dropped too, or raises with "error".
-        scale: Stored pixels per pixel of the upright image, across and down.
+        scale: ListSummary pixels per pixel of the upright image, across and down.
 
     Returns:
         The boxes that are left, with their labels, attributes and keypoints, and how many

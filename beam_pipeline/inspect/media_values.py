@@ -10,7 +10,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media import arrays
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
-from beam_pipeline.records import Array, Audio, FileContent, FileRef
+from beam_pipeline.records import Array, Audio, FileRef, RawFile
 
 # TensorFlow reads messages of up to 2 GiB: half of that leaves room for all else.
 MAX_RECORD_BYTES = 1 << 30
@@ -38,14 +38,14 @@ def measure_audio(audio: Audio, options: AudioOptions) -> tuple[Audio, int]:
     return measured, facts.estimated_bytes
 
 
-def measure_content(content: FileContent) -> tuple[FileContent, int]:
+def measure_raw_file(content: RawFile) -> tuple[RawFile, int]:
     """(`content` with its size and hash, its bytes).
 
     Raises:
         RecordError: The file cannot be read.
     """
     data = storage.read_bytes(content.file, MAX_RECORD_BYTES)
-    return FileContent(file=_hashed(content.file, data), num_bytes=len(data)), len(data)
+    return RawFile(file=_hashed(content.file, data), num_bytes=len(data)), len(data)
 
 
 def measure_array(array: Array) -> tuple[Array | int | float, int]:

@@ -17,7 +17,7 @@ from beam_pipeline.inspect.media_values import (
     MAX_RECORD_BYTES,
     measure_array,
     measure_audio,
-    measure_content,
+    measure_raw_file,
 )
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import inspect_existing
@@ -31,9 +31,9 @@ from beam_pipeline.records import (
     Deferred,
     Element,
     ExampleRecord,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
     Rejected,
     Value,
@@ -44,7 +44,7 @@ from beam_pipeline.schema.statistics import dtype_of
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400
 _BOX_BYTES = 40
-_MEASURED = (Audio, Array, FileContent)
+_MEASURED = (Audio, Array, RawFile)
 _LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 
 
@@ -114,14 +114,14 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         source=record.source,
         source_id=record.source_id,
         notes=dict(notes),
-        content=content_digest(features),
+        content_digest=content_digest(features),
         num_bytes=num_bytes,
         deferred={name: value for name, value in deferred.items() if name in features},
     )
 
 
 def _measured(
-    name: str, value: Audio | Array | FileContent, rules: Rules, notes: Counter[str]
+    name: str, value: Audio | Array | RawFile, rules: Rules, notes: Counter[str]
 ) -> tuple[Value, int]:
     """(`value` with what its bytes tell, about how many it takes where it is stored)."""
     measured: Value
@@ -131,8 +131,8 @@ def _measured(
                 measured, num_bytes = measure_audio(value, rules.audio)
                 for reason in measured.conversions:
                     notes[f"audio converted: {reason}"] += 1
-            case FileContent():
-                measured, num_bytes = measure_content(value)
+            case RawFile():
+                measured, num_bytes = measure_raw_file(value)
             case Array():
                 measured, num_bytes = measure_array(value)
                 for reason in measured.conversions if isinstance(measured, Array) else ():

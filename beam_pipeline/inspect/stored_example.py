@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import ExampleRecord, Expectation, Stored, Value
+from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
 from beam_pipeline.schema.stored_conformance import Lists, describe_bytes, mismatches, size_problem
 from beam_pipeline.schema.stored_values import (
     AUDIO_FORMS,
@@ -43,7 +43,7 @@ def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
         record,
         features=features,
         notes=notes,
-        content=_content(features) or sha256,
+        content_digest=_content(features) or sha256,
         num_bytes=len(frame),
         file=dataclasses.replace(record.file, sha256=sha256),
         expected={},
@@ -52,7 +52,7 @@ def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
 
 def _content(features: Mapping[str, Value]) -> str:
     """Equal for equal images and audio, "" without any."""
-    values = (value for value in features.values() if isinstance(value, Stored))
+    values = (value for value in features.values() if isinstance(value, ListSummary))
     digests = [value.sha256 for value in values if value.sha256]
     if len(digests) > 1:
         return hashlib.sha256(repr(digests).encode()).hexdigest()
@@ -76,7 +76,7 @@ def inspect_example(
     for key, (kind, values) in sorted(example.items()):
         value = summary(kind, values)
         if forms.get(key):
-            assert isinstance(value, Stored)
+            assert isinstance(value, ListSummary)
             try:
                 value = _inspected(value, values[0], rules.image.max_pixels, notes)
             except RecordError as error:
@@ -150,7 +150,9 @@ def encoded_form(value: bytes) -> str:
     return "image" if form in IMAGE_FORMS else "audio" if form in AUDIO_FORMS else ""
 
 
-def _inspected(value: Stored, data: bytes, max_pixels: int, notes: Counter[str]) -> Stored:
+def _inspected(
+    value: ListSummary, data: bytes, max_pixels: int, notes: Counter[str]
+) -> ListSummary:
     """`value`, an image or audio that is whole; what others would convert is noted."""
     sha256 = hashlib.sha256(data).hexdigest()
     if value.form in AUDIO_FORMS:

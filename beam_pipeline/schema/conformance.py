@@ -12,8 +12,8 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     Image,
+    RawFile,
     Value,
 )
 from beam_pipeline.schema.feature import Feature
@@ -69,7 +69,7 @@ def _fits(feature: Feature, value: Value) -> bool:
         case "class_label", ClassLabels():
             known = not feature.classes or set(value.names) <= set(feature.classes)
             return bool(feature.shape) and known
-        case ("text", str()) | ("bytes", bytes() | FileContent()):
+        case ("text", str()) | ("bytes", bytes() | RawFile()):
             return True
         case "scalar", int() | float() | str() | bytes():
             return _scalar_fits(feature, value)
@@ -156,7 +156,7 @@ def _shown(value: Value | None) -> str:
         case Array():
             numbers = f" from {value.minimum:g} to {value.maximum:g}" if _has_range(value) else ""
             return f"{value.dtype} {list(value.shape)}{numbers}"
-        case FileContent():
+        case RawFile():
             return f"a file of {value.num_bytes:,} bytes"
         case Boxes():
             return f"{len(value.coordinates)} boxes of {first_names(sorted(set(value.labels)))}"

@@ -14,10 +14,10 @@ from beam_pipeline.records import (
     ClassLabel,
     ClassLabels,
     ExampleRecord,
-    FileContent,
     Image,
+    ListSummary,
+    RawFile,
     Record,
-    Stored,
     Value,
 )
 from beam_pipeline.schema.rounding import FIRST_SKIPPED, is_rounded
@@ -35,7 +35,7 @@ class FeatureStatistics:
         dtypes: Records by the type of value (`dtype_of`); for existing Examples by the kind of
             list.
         example: The source of one record by such a type, for messages.
-        formats: Images and audio by encoding; bytes of existing Examples by `Stored.form`.
+        formats: Images and audio by encoding; bytes of existing Examples by `ListSummary.form`.
         sizes: By axis the smallest few sizes of images (height, width), audio (samples,
             channels) and arrays.
         ranks: The same by number of axes.
@@ -120,10 +120,10 @@ class FeatureStatistics:
             case str():
                 self.formats["text"] += 1
                 self._add_lengths((len(value), len(value)))
-            case Stored(kind="bytes", length=1):
+            case ListSummary(kind="bytes", length=1):
                 self.formats[value.form] += 1
                 self._add_lengths((value.num_characters, value.num_characters))
-            case Stored():
+            case ListSummary():
                 self._add_range(value.minimum, value.maximum)
                 self._add_lengths((value.length, value.length))
 
@@ -231,7 +231,7 @@ def dtype_of(value: object) -> str:
             return "float32"
         case str():
             return "string"
-        case bytes() | FileContent():
+        case bytes() | RawFile():
             return "bytes"
         case Array():
             return "array"
@@ -243,7 +243,7 @@ def dtype_of(value: object) -> str:
             return "strings"
     raise RecordError(
         "unsupported value",
-        f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, FileContent, ClassLabel, "
+        f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, RawFile, ClassLabel, "
         "ClassLabels, Boxes, int, float, str, bytes or a tuple of str",
     )
 

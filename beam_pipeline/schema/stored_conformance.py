@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from beam_pipeline.records import Stored
+from beam_pipeline.records import ListSummary
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, describe_list, form_of
 
@@ -141,7 +141,7 @@ def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str
     return f"key {one!r} has {shortest} values, but {other!r} has {longest}; both need one per box"
 
 
-def size_problem(feature: Feature, value: Stored) -> str:
+def size_problem(feature: Feature, value: ListSummary) -> str:
     """Checks the size of an image or audio, and its sample rate; "" or a message."""
     sizes = feature.shape[: len(value.shape)]
     if any(want not in (None, size) for want, size in zip(sizes, value.shape, strict=True)):

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Self
 
-from beam_pipeline.records import Stored, Value
+from beam_pipeline.records import ListSummary, Value
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
@@ -44,12 +44,12 @@ def summary(kind: str, values: Sequence[Any]) -> Value:
     """
     length = len(values)
     if kind == "bytes":
-        return _of_bytes(values[0]) if length == 1 else Stored(kind=kind, length=length)
+        return _of_bytes(values[0]) if length == 1 else ListSummary(kind=kind, length=length)
     if length == 1 and kind:
         number: int | float = values[0]
         return number
     known = [each for each in values if each == each]  # not NaN
-    return Stored(
+    return ListSummary(
         kind=kind,
         length=length,
         minimum=min(known, default=None),
@@ -62,7 +62,7 @@ def _of_bytes(value: bytes) -> Value:
     text = value.decode() if form == "text" else ""
     if 0 < len(text) <= _SHORT_CHARACTERS:
         return text
-    return Stored(
+    return ListSummary(
         kind="bytes",
         length=1,
         form=form,
@@ -72,7 +72,7 @@ def _of_bytes(value: bytes) -> Value:
 
 
 def form_of(value: bytes) -> str:
-    """The form of a value, by its first bytes; see `Stored.form`."""
+    """The form of a value, by its first bytes; see `ListSummary.form`."""
     match value[:4]:
         case b"":
             return ""
@@ -109,7 +109,7 @@ def kind_of(value: Value) -> str:
             return "int64"
         case float():
             return "float32"
-        case Stored(kind=kind):
+        case ListSummary(kind=kind):
             return kind
     return "bytes"
 
@@ -133,7 +133,7 @@ class ListStatistics:
 
     def add(self, value: Value) -> None:
         """Adds a list."""
-        length = value.length if isinstance(value, Stored) else 1
+        length = value.length if isinstance(value, ListSummary) else 1
         if self.lengths != (length, length):
             self.lengths = _span(self.lengths, (length, length))
         self.fours &= length % 4 == 0

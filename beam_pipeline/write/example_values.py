@@ -16,8 +16,8 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     Image,
+    RawFile,
     Record,
     Value,
 )
@@ -83,7 +83,7 @@ def example_values(
             case _:
                 values[feature.key] = (
                     [payloads[feature.name]]
-                    if isinstance(value, FileContent)
+                    if isinstance(value, RawFile)
                     else _scalar_values(feature, value)
                 )
     return values

@@ -23,15 +23,15 @@ def _folder(config: BuildConfig) -> str:
     return storage.join(working_dir(config), "receipts")
 
 
-def finished_shard(receipt: str, contents_digest: str) -> ShardInfo | None:
+def finished_shard(receipt: str, records_digest: str) -> ShardInfo | None:
     """The shard that an earlier attempt finished, if it is the very same and whole.
 
     Args:
         receipt: The receipt's path.
-        contents_digest: Of what the shard is to hold.
+        records_digest: Of what the shard is to hold.
     """
     info = _read(receipt)
-    if info is None or info.contents_digest != contents_digest:
+    if info is None or info.records_digest != records_digest:
         return None
     files = info.temporary.values()
     whole = storage.sizes(file.path for file in files) == [file.num_bytes for file in files]

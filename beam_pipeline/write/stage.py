@@ -142,7 +142,7 @@ class _WriteShard(beam.DoFn):
             num_records=table.num_rows,
             num_bytes=index.num_bytes,
             sha256=sink.file.sha256,
-            contents_digest=digest,
+            records_digest=digest,
             temporary=temporary,
         )
 

@@ -20,9 +20,9 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
 )
 
@@ -89,7 +89,7 @@ def features(folder, write_image, number):
         "weight": number / 4,
         "caption": f"caption {number}",
         "words": tuple(f"caption {number}".split()[: number % 3]),
-        "blob": FileContent(file=file("bin", bytes([number, 255]))),
+        "blob": RawFile(file=file("bin", bytes([number, 255]))),
         "vector": inline(np.arange(5, dtype=np.float32) + number),
         "grid": inline(np.arange(6).reshape(2, 3) * number),
         "tokens": inline(np.arange(number)),

@@ -5,7 +5,7 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
-from beam_pipeline.sources.folders.contents import contents_of, main_kind
+from beam_pipeline.sources.folders.profile import main_kind, profile_of
 from beam_pipeline.sources.layout import Layout, Place, container_places
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.splits import is_split
@@ -26,7 +26,7 @@ def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
 def find_arrays(tree: Tree) -> list[Place]:
     """Files called .npy or .npz, more than images or audio; in no folders but splits."""
     files = tree.files()
-    if main_kind(contents_of(files)) != "array":
+    if main_kind(profile_of(files)) != "array":
         return []
     arrays = [name for name in files if is_array(name)]
     folders = {folder(name) for name in arrays}

@@ -11,9 +11,9 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Value,
 )
 from beam_pipeline.schema.feature import Feature
@@ -209,7 +209,7 @@ def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
 _READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {
     "image": lambda _, value, path_of: Image(file=_path(value, path_of)),
     "audio": lambda _, value, path_of: Audio(file=_path(value, path_of)),
-    "bytes": lambda _, value, path_of: FileContent(file=_path(value, path_of)),
+    "bytes": lambda _, value, path_of: RawFile(file=_path(value, path_of)),
     "text": lambda _, value, path_of: _text(value),
     "scalar": _scalar,
     "tensor": _numbers,

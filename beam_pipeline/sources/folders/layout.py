@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.folders.contents import contents_of, main_kind
+from beam_pipeline.sources.folders.profile import main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file
 from beam_pipeline.sources.paths import folder, media_kind
@@ -27,7 +27,7 @@ def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
 def find_folders(tree: Tree) -> list[Place]:
     """Images, audio or arrays in class folders, perhaps below folders of splits; or flat."""
     files = [file for file in tree.files() if media_kind(file)]
-    by_kind = contents_of(files)
+    by_kind = profile_of(files)
     kind = main_kind(by_kind)
     holders = by_kind[kind].folders - {""}
     if by_kind[kind].in_splits:

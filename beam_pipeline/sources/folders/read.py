@@ -19,14 +19,14 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.sources.columns.kinds import class_name, convert
-from beam_pipeline.sources.folders.contents import (
-    Contents,
-    ContentsByKind,
-    contents_of,
-    main_kind,
-    merge_contents,
-)
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
+from beam_pipeline.sources.folders.profile import (
+    Profile,
+    ProfileByKind,
+    main_kind,
+    merge_profiles,
+    profile_of,
+)
 from beam_pipeline.sources.paths import below, input_folder, media_kind
 
 Part = tuple[bytes, bool]
@@ -82,13 +82,13 @@ class ReadClassFolders(beam.PTransform):
             | "ListParts" >> beam.FlatMap(parts_of)  # Part
             | "BalanceParts" >> beam.Reshuffle()  # Part
         )
-        contents = (
+        profiles = (
             parts
-            | "LookAtFiles" >> beam.Map(look_into, root, pattern)  # ContentsByKind
-            | "MergeLooks" >> beam.CombineGlobally(merge_contents)  # ContentsByKind
+            | "LookAtFiles" >> beam.Map(look_into, root, pattern)  # ProfileByKind
+            | "MergeLooks" >> beam.CombineGlobally(merge_profiles)  # ProfileByKind
         )
         return parts | "ListFiles" >> beam.FlatMap(
-            records_of, root, pattern, AsSingleton(contents)
+            records_of, root, pattern, AsSingleton(profiles)
         )  # Record | Rejected
 
 
@@ -113,24 +113,24 @@ def files_in(part: Part, root: str) -> Iterator[str]:
     return (prefix + file.relative for file in storage.list_files(below(root, folder)))
 
 
-def look_into(part: Part, root: str, pattern: PathPattern | None) -> ContentsByKind:
+def look_into(part: Part, root: str, pattern: PathPattern | None) -> ProfileByKind:
     """What a part of `root` holds."""
-    return contents_of(files_in(part, root), pattern)
+    return profile_of(files_in(part, root), pattern)
 
 
 def records_of(
-    part: Part, root: str, pattern: PathPattern | None, contents: ContentsByKind
+    part: Part, root: str, pattern: PathPattern | None, profiles: ProfileByKind
 ) -> Iterator[Record | Rejected]:
-    """What every file in a part of `root` is, given the contents of all."""
-    kind = main_kind(contents)
-    class_depth = contents[kind].class_depth
+    """What every file in a part of `root` is, given the profiles of all."""
+    kind = main_kind(profiles)
+    class_depth = profiles[kind].class_depth
     prefix = below(root, "")
     for relative in files_in(part, root):
         path = prefix + relative
         if media_kind(relative) != kind:
             yield other_file(relative, kind)
         elif pattern:
-            yield matched_record(path, relative, pattern, contents[kind])
+            yield matched_record(path, relative, pattern, profiles[kind])
         else:
             yield labelled_record(path, relative, class_depth)
 
@@ -151,7 +151,7 @@ def labelled_record(path: str, relative: str, class_depth: int | None) -> Record
 
 
 def matched_record(
-    path: str, relative: str, pattern: PathPattern, contents: Contents
+    path: str, relative: str, pattern: PathPattern, profiles: Profile
 ) -> Record | Rejected:
     """The record of one file by what the pattern finds in its path."""
     if (texts := pattern.match(relative)) is None:
@@ -163,12 +163,12 @@ def matched_record(
         )
     by_name = dict(zip(pattern.names, texts, strict=True))
     split = by_name.pop("split", None)
-    if not split and pattern.by_name and contents.only_in_splits:
+    if not split and pattern.by_name and profiles.only_in_splits:
         split = relative.partition("/")[0]
     values: dict[str, Value] = {
         name: ClassLabel(class_name(text))
         if name == "label"
-        else convert(name, text, contents.columns[name])
+        else convert(name, text, profiles.columns[name])
         for name, text in by_name.items()
     }
     return _record(path, relative, values, split)

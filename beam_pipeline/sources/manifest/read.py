@@ -16,7 +16,6 @@ from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Col
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Gather, ReadInBatches
-from beam_pipeline.sources.manifest.content import Questions
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
@@ -29,6 +28,7 @@ from beam_pipeline.sources.manifest.first_rows import (
 )
 from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
 from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.profile import Questions
 from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.records import numbered

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.manifest.content import Content, Questions, content_of
 from beam_pipeline.sources.manifest.lines import Block
+from beam_pipeline.sources.manifest.profile import Profile, Questions, profile_of
 from beam_pipeline.sources.manifest.ranges import RowRange
 from beam_pipeline.sources.manifest.rows import CHUNK_BYTES, CHUNK_ROWS, Row
 
@@ -25,11 +25,11 @@ class Case(NamedTuple):
     """What a range is where its first line begins a row, or goes on with one.
 
     Attributes:
-        content: Of the rows that begin in it.
+        profile: Of the rows that begin in it.
         ends_in_row: Whether the first line behind it goes on with a row.
     """
 
-    content: Content
+    profile: Profile
     ends_in_row: bool
 
 
@@ -90,7 +90,7 @@ def _survey_of_lines(part: RowRange) -> Survey | None:
         pass
     if blocks.has_quotes and part.form.spans_lines:
         return None
-    at_row, in_row = Case(Content(), ends_in_row=False), Case(Content(), ends_in_row=True)
+    at_row, in_row = Case(Profile(), ends_in_row=False), Case(Profile(), ends_in_row=True)
     return Survey(part.manifest.path, part.start, blocks.num_lines, at_row, in_row)
 
 
@@ -108,7 +108,7 @@ def _survey_of_rows(part: RowRange, questions: Questions) -> Survey:
         pass
     rest = walk.take()
     at_row = Case(before.and_of(rest), walk.ends_in_row)
-    in_row = Case(Content(), ends_in_row=True)
+    in_row = Case(Profile(), ends_in_row=True)
     if beside:
         ends_in_row = (beside if beside.end == math.inf else walk).ends_in_row
         in_row = Case(beside.take().and_of(rest), ends_in_row)
@@ -131,7 +131,7 @@ class _Walk:
         self._rows = part.form.rows(self.blocks, part.end, in_row=in_row)
         self._waiting: list[Row] = []
         self._waiting_bytes = 0
-        self._content = Content()
+        self._profile = Profile()
         self._last_end = -1
         if in_row:
             self.step()
@@ -150,14 +150,14 @@ class _Walk:
             self._waiting.append(row)
             self._waiting_bytes += row.length
             if len(self._waiting) == CHUNK_ROWS or self._waiting_bytes >= CHUNK_BYTES:
-                self._content = self.take()
+                self._profile = self.take()
         return True
 
-    def take(self) -> Content:
+    def take(self) -> Profile:
         """What the rows are that were not taken yet."""
-        content = self._content.and_of(content_of(self._waiting, self._part, self._questions))
-        self._content, self._waiting, self._waiting_bytes = Content(), [], 0
-        return content
+        profile = self._profile.and_of(profile_of(self._waiting, self._part, self._questions))
+        self._profile, self._waiting, self._waiting_bytes = Profile(), [], 0
+        return profile
 
     @property
     def ends_in_row(self) -> bool:
@@ -210,17 +210,17 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
         ConfigError: A user leaves out what no row has.
     """
     places = {}
-    content = Content()
+    profile = Profile()
     path, place = "", Place(1, in_row=False)
     for each in sorted(surveys, key=lambda survey: survey[:2]):
         if each.path != path:
             path, place = each.path, Place(1, in_row=False)
         places[path, each.start] = place
         case = each.in_row if place.in_row else each.at_row
-        content = content.and_of(case.content)
+        profile = profile.and_of(case.profile)
         place = Place(place.first_line + each.num_lines, case.ends_in_row)
-    check_ignored(questions.ignored - content.ignored, questions.names)
+    check_ignored(questions.ignored - profile.ignored, questions.names)
     columns = questions.columns
-    if questions.one_folder and len(content.split_folders - {None}) < 2:
+    if questions.one_folder and len(profile.split_folders - {None}) < 2:
         columns = dataclasses.replace(columns, split_folders=False)
-    return Overview(columns, content.kinds, places)
+    return Overview(columns, profile.kinds, places)

@@ -1,4 +1,4 @@
-"""What each member of a tar is by its extension, and the small ones' content.
+"""What each member of a tar is by its extension, and the small ones' values.
 
 Extensions as WebDataset has them: https://github.com/webdataset/webdataset (autodecode).
 """
@@ -28,7 +28,7 @@ _FORM_OF_EXTENSION = (
     | dict.fromkeys(_PICKLED, "pickled")
     | {"json": "json"}
 )
-# Forms whose content travels with the record; all else is a reference.
+# Forms whose value travels with the record; all else is a reference.
 READ = frozenset({"label", "value", "text", "json"})
 # The form of what a user leaves out.
 LEFT_OUT = "left out"
@@ -60,7 +60,7 @@ class Part(NamedTuple):
         form: "image", "audio", "array", "label", "value", "text", "json", "bytes";
             or LEFT_OUT, of which a tar has one an extension.
         offset, length: Its bytes in the tar.
-        content: Of the forms in READ, its text; of "json", its value; with a LongValue in the
+        value: Of the forms in READ, its text; of "json", its value; with a LongValue in the
             place of each that is long.
         problem: (reason, detail) of why it, and so its record, cannot be used.
     """
@@ -69,17 +69,17 @@ class Part(NamedTuple):
     form: str
     offset: int
     length: int
-    content: Any = None
+    value: Any = None
     problem: tuple[str, str] | None = None
 
 
 def members_of(part: Part) -> dict[str, Any]:
     """The members of a JSON object; any other value is one, without a name."""
-    return _members(part.content)
+    return _members(part.value)
 
 
-def _members(content: Any) -> dict[str, Any]:
-    return content if isinstance(content, dict) else {"": content}
+def _members(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"": value}
 
 
 def name_parts(name: str) -> tuple[str, str] | None:
@@ -117,7 +117,7 @@ def read_part(
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
 ) -> Part:
-    """What `member` is, with its content where that is small.
+    """What `member` is, with its value where that is small.
 
     Args:
         member: One that belongs to a record.
@@ -126,7 +126,7 @@ def read_part(
         schema: What a user declared.
     """
     form = form_of(extension, schema)
-    content, problem = None, member.problem
+    value, problem = None, member.problem
     try:
         if form == "pickled":
             raise RecordError(
@@ -135,21 +135,21 @@ def read_part(
                 "or .npy",
             )
         if form in READ and not problem:
-            content = _content(member, form, read)
+            value = _value(member, form, read)
             if is_long_range(member.length) and form in ("text", "json"):
-                content = _shortened(content, form)
+                value = _shortened(value, form)
     except RecordError as error:
         problem = (error.reason, error.detail)
-    return Part(extension, form, member.offset, member.length, content, problem)
+    return Part(extension, form, member.offset, member.length, value, problem)
 
 
-def _shortened(content: Any, form: str) -> Any:
-    """The content of a long member without its long values."""
+def _shortened(value: Any, form: str) -> Any:
+    """The value of a long member without its long values."""
     if form == "text":
-        return LongValue(kind_of_text(content))
+        return LongValue(kind_of_text(value))
     return {
         name: LongValue(kind_in_json(value), name) if is_long(value) else value
-        for name, value in _members(content).items()
+        for name, value in _members(value).items()
     }
 
 
@@ -170,7 +170,7 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def _content(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
+def _value(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
     if member.length > _MAX_READ_BYTES:
         raise RecordError(
             "text too large",

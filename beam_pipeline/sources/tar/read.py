@@ -162,8 +162,8 @@ def read_tar(
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:
                     part = read_part(member, extension, read, schema)
-                    long = isinstance(part.content, LongValue)
-                    size = 0 if part.content is None or long else part.length
+                    long = isinstance(part.value, LongValue)
+                    size = 0 if part.value is None or long else part.length
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
     except RecordError as error:
         yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)

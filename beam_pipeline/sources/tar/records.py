@@ -13,9 +13,9 @@ from beam_pipeline.records import (
     ClassLabel,
     ClassLabels,
     Deferred,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
     Rejected,
     Value,
@@ -33,7 +33,7 @@ _OF_FILE: dict[str, Callable[[FileRef], Value]] = {
     "image": lambda file: Image(file=file),
     "audio": lambda file: Audio(file=file),
     "array": lambda file: Array(file=file),
-    "bytes": lambda file: FileContent(file=file),
+    "bytes": lambda file: RawFile(file=file),
 }
 
 
@@ -84,7 +84,7 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
     for part in parts:
         if part.form == "json":
             for name, each in members_of(part).items():
-                value = part._replace(content=each) if isinstance(each, LongValue) else each
+                value = part._replace(value=each) if isinstance(each, LongValue) else each
                 values[f"{part.extension}/{name}"] = value
         else:
             values[part.extension] = part
@@ -135,47 +135,47 @@ def found_features(
 
 
 def _value_of_role(
-    content: Any, role: Role, classes: Sequence[str], missing_number: float | None
+    value: Any, role: Role, classes: Sequence[str], missing_number: float | None
 ) -> Value:
     if role.form == "label":
-        return _label(role.feature, content, classes)
+        return _label(role.feature, value, classes)
     if role.form == "text":
-        return content or ""
-    if role.kind is str and isinstance(content, list | dict):
-        content = json.dumps(content, ensure_ascii=False)
-    return convert(role.feature, content, role.kind, missing_number=missing_number)
+        return value or ""
+    if role.kind is str and isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
+    return convert(role.feature, value, role.kind, missing_number=missing_number)
 
 
 def _made(value: Any, path: str, make: Callable[[Any], Value]) -> Value:
     """What `make` makes of a value, or a reference to it where that is left in the tar."""
-    content = value.content if isinstance(value, Part) else value
-    if not isinstance(content, LongValue):
-        return make(content)
-    read = functools.partial(_read_long_value, name=content.name, make=make)
+    held = value.value if isinstance(value, Part) else value
+    if not isinstance(held, LongValue):
+        return make(held)
+    read = functools.partial(_read_long_value, name=held.name, make=make)
     return Deferred(file=_range(value, path), read=read)
 
 
 def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]) -> Value:
     try:
-        content = text_of(data)
+        value: Any = text_of(data)
         if name is not None:
-            value = json.loads(content)
-            content = value[name] if isinstance(value, dict) else value
+            value = json.loads(value)
+            value = value[name] if isinstance(value, dict) else value
     except (ValueError, KeyError) as error:
         raise RecordError(
             "malformed annotation", f"the member is another than before: {error}"
         ) from error
-    return make(content)
+    return make(value)
 
 
 def _range(part: Part, path: str) -> FileRef:
     return FileRef(path=path, offset=part.offset, length=part.length)
 
 
-def _label(feature: str, content: Any, classes: Sequence[str]) -> ClassLabel | ClassLabels:
-    if isinstance(content, list):
-        return ClassLabels(tuple(named_class(class_name(each), classes) for each in content))
-    name = class_name(content)
+def _label(feature: str, value: Any, classes: Sequence[str]) -> ClassLabel | ClassLabels:
+    if isinstance(value, list):
+        return ClassLabels(tuple(named_class(class_name(each), classes) for each in value))
+    name = class_name(value)
     if not name:
         raise RecordError("missing value", f"there is no {feature}, which other records have")
     return ClassLabel(named_class(name, classes))

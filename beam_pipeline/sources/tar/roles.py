@@ -55,15 +55,15 @@ def _kinds_of_part(part: Part) -> MemberKinds:
     if part.problem:
         return {}
     if part.form != "json":
-        return {part.extension: _kind(part.content, kind_of_text) if part.form in READ else None}
+        return {part.extension: _kind(part.value, kind_of_text) if part.form in READ else None}
     kinds: MemberKinds = {part.extension: None}
     for name, value in members_of(part).items():
         kinds[f"{part.extension}/{name}"] = _kind(value, kind_in_json)
     return kinds
 
 
-def _kind(content: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
-    return content.kind if isinstance(content, LongValue) else kind_of(content)
+def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
+    return value.kind if isinstance(value, LongValue) else kind_of(value)
 
 
 def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:

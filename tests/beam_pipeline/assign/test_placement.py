@@ -23,7 +23,7 @@ from beam_pipeline.records import (
 
 def record(key="a/b/c.jpg", sha256="00", **features):
     image = Image(file=FileRef(path="/somewhere/c.jpg", sha256=sha256))
-    return Record(key=key, features={"image": image, **features}, content=sha256)
+    return Record(key=key, features={"image": image, **features}, content_digest=sha256)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
         record = Record(
             key=f"{prefix}{i}",
             features={"image": image, "label": ClassLabel(label)},
-            content=sha256,
+            content_digest=sha256,
             num_bytes=10,
             notes={"box clipped": 1},
         )

@@ -25,7 +25,9 @@ def image(key, content, label="cat", split=None, **more):
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     image = Image(file=FileRef(path=f"/in/{key}", sha256=sha256), format="jpeg")
     features = {"image": image, "label": ClassLabel(label)}
-    return Record(key=key, features=features, split=split, num_bytes=100, content=sha256, **more)
+    return Record(
+        key=key, features=features, split=split, num_bytes=100, content_digest=sha256, **more
+    )
 
 
 def settled(elements, **options):
@@ -74,7 +76,7 @@ def test_only_what_is_written_is_observed(policy, cats):
     twins = [image("a.jpg", "1", "cat", notes={"box clipped": 1}), image("b.jpg", "1", "cat")]
     _, _, statistics = settled([*twins, image("c.jpg", "2", "dog")], duplicates=policy)
 
-    assert statistics.observed["label"].classes == {"cat": cats, "dog": 1}
+    assert statistics.features["label"].classes == {"cat": cats, "dog": 1}
     assert statistics.notes == {"box clipped": 1}
 
 

@@ -48,7 +48,7 @@ def image(key, sha256, label, split):
         key=key,
         features={"image": image, "label": ClassLabel(label)},
         split=split,
-        content=digest(sha256),
+        content_digest=digest(sha256),
         num_bytes=1500,
         notes={"box clipped": 2},
     )
@@ -112,7 +112,7 @@ def numbers(dtype, *values):
 )  # fmt: skip
 def test_features(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content=digest(f"{i}"))
+        Record(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
         for i, value in enumerate(values)
     ]
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
@@ -128,7 +128,7 @@ def stored(lists):
             if values is not None
             else {},
             file=FileRef(path="a"),
-            content=digest(f"{number}"),
+            content_digest=digest(f"{number}"),
             num_bytes=9,
         )
         for number, values in enumerate(lists)
@@ -180,7 +180,7 @@ def test_declared_lists_of_classes_in_existing_tfrecords(lists, expected):
 )
 def test_large_numbers_that_float32_rounds_are_noted(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content=digest(f"{i}"))
+        Record(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
         for i, value in enumerate(values)
     ]
     assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
@@ -192,7 +192,7 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
 def test_invisible_names_are_quoted(name, shown):
     assert (
         f"feature {shown}: scalar int64, always 1"
-        in plan_of(Record(key="0", features={name: 1}, content=digest("0"))).splitlines()
+        in plan_of(Record(key="0", features={name: 1}, content_digest=digest("0"))).splitlines()
     )
 
 

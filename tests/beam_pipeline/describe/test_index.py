@@ -16,11 +16,11 @@ from beam_pipeline.records import (
     ClassLabel,
     ClassLabels,
     ExampleRecord,
-    FileContent,
     FileRef,
     Image,
+    ListSummary,
+    RawFile,
     Record,
-    Stored,
 )
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.statistics import observe
@@ -110,7 +110,7 @@ def test_facts_of_every_kind():
                 "audio": audio,
                 "label": ClassLabels(("x", "y")),
                 "raw": b"\0",
-                "part": FileContent(file=file),
+                "part": RawFile(file=file),
                 "tensor": Array(dtype="int64", shape=(1,), file=file),
                 "tokens": Array(dtype="int64", shape=(2,), data=bytes(16)),
                 "words": ("a", "b", "c"),
@@ -122,7 +122,7 @@ def test_facts_of_every_kind():
             features={
                 "audio": audio,
                 "raw": b"",
-                "part": FileContent(file=file),
+                "part": RawFile(file=file),
                 "tensor": Array(dtype="int64", shape=(1,), data=bytes(8)),
                 "tokens": Array(dtype="int64", shape=(0,)),
                 "words": (),
@@ -169,10 +169,12 @@ def test_what_others_stored():
 
     def image(sha256):
         shape = (2, 3)
-        return Stored(kind="bytes", length=1, form="png", num_bytes=9, sha256=sha256, shape=shape)
+        return ListSummary(
+            kind="bytes", length=1, form="png", num_bytes=9, sha256=sha256, shape=shape
+        )
 
-    long_text = Stored(kind="bytes", length=1, form="text", num_bytes=500, num_characters=500)
-    many = Stored(kind="int64", length=3, minimum=1, maximum=9)
+    long_text = ListSummary(kind="bytes", length=1, form="text", num_bytes=500, num_characters=500)
+    many = ListSummary(kind="int64", length=3, minimum=1, maximum=9)
     table, _ = index_of(
         stored("a:0", {"image": image("aa"), "label": 1, "text": "short", "n": many, "age": 3}),
         stored("a:1", {"image": image("bb"), "label": -1, "text": long_text, "n": 7, "age": 4}),

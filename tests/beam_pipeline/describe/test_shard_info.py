@@ -11,7 +11,7 @@ INFO = ShardInfo(
     num_records=6,
     num_bytes=10,
     sha256="ab",
-    contents_digest="cd",
+    records_digest="cd",
     temporary={"index/x.idx": TemporaryFile("/tmp/x", 8)},
 )
 

@@ -10,9 +10,9 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
 )
 
@@ -36,7 +36,7 @@ def test_content_is_the_files_or_the_values():
 
 @pytest.mark.parametrize(
     "value",
-    [Image(file=FILE), Audio(file=FILE), FileContent(file=FILE)],
+    [Image(file=FILE), Audio(file=FILE), RawFile(file=FILE)],
     ids=lambda value: type(value).__name__,
 )
 def test_one_file_is_the_content_and_all_else_says_something_of_it(value):

@@ -21,9 +21,9 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
 )
 from beam_pipeline.schema.feature import Feature
@@ -172,7 +172,7 @@ def test_an_array_without_axes_is_a_number(write, value, expected):
 
 def test_the_content_of_a_file(write):
     data = bytes(range(256))
-    assert feature(x=FileContent(file=write(data))) == FileContent(
+    assert feature(x=RawFile(file=write(data))) == RawFile(
         file=FileRef(path=write(data).path, sha256=sha256(data)), num_bytes=256
     )
 
@@ -227,9 +227,7 @@ def test_several_values_of_a_kind(write):
         pytest.param(
             {"x": Audio(file=FileRef(path="/no/x.wav"))}, "missing file", "x.wav", id="no sound"
         ),
-        pytest.param(
-            {"x": FileContent(file=FileRef(path="/no/x"))}, "missing file", "x", id="no file"
-        ),
+        pytest.param({"x": RawFile(file=FileRef(path="/no/x"))}, "missing file", "x", id="no file"),
     ],
 )
 def test_what_no_example_holds(features, reason, told):
@@ -256,10 +254,10 @@ def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, 
 def test_a_record_beyond_what_tensorflow_reads(write, monkeypatch):
     monkeypatch.setattr(checking, "MAX_RECORD_BYTES", 2000)
     monkeypatch.setattr(measuring, "MAX_RECORD_BYTES", 2000)
-    content = FileContent(file=write(bytes(1500)))
+    content = RawFile(file=write(bytes(1500)))
     assert inspected(x=content).num_bytes < 2000
     assert refusal(x=content, y=content).reason == "record too large"
-    assert refusal(x=FileContent(file=write(bytes(2001)))).reason == "file too large"
+    assert refusal(x=RawFile(file=write(bytes(2001)))).reason == "file too large"
 
 
 def test_a_refused_record_is_rejected(write):

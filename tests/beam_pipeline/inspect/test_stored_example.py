@@ -11,7 +11,7 @@ from PIL import ExifTags, Image
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
-from beam_pipeline.records import ExampleRecord, Expectation, FileRef, Stored
+from beam_pipeline.records import ExampleRecord, Expectation, FileRef, ListSummary
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import framed
@@ -57,16 +57,18 @@ def test_all_that_an_example_holds(record):
     assert stored.sha256 == hashlib.sha256(jpeg).hexdigest()
     assert inspected.features["label"] == 3
     assert inspected.features["caption"] == "a cat"
-    assert inspected.features["x"] == Stored(kind="float32", length=2, minimum=0.5, maximum=1.5)
+    assert inspected.features["x"] == ListSummary(
+        kind="float32", length=2, minimum=0.5, maximum=1.5
+    )
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
-    assert inspected.content == hashlib.sha256(jpeg).hexdigest()
+    assert inspected.content_digest == hashlib.sha256(jpeg).hexdigest()
     assert Encoder(schema=(), rules=Rules()).encode(inspected) == payload
 
 
 def test_the_content_is_the_images_and_sounds_or_all(record):
     def content(**values):
-        return inspect_existing(record(encode(values)), Rules()).content
+        return inspect_existing(record(encode(values)), Rules()).content_digest
 
     both = content(a=[image()], b=[sound()], n=[1])
     assert both == content(a=[image()], b=[sound()], n=[2])

@@ -9,9 +9,9 @@ from beam_pipeline.records import (
     Array,
     Audio,
     ExampleRecord,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
     Rejected,
 )
@@ -22,7 +22,7 @@ def record(path, value=Image):
     return Record(key="a", features={"x": value(file=FileRef(path=path))})
 
 
-@pytest.mark.parametrize("value", [Image, Audio, Array, FileContent])
+@pytest.mark.parametrize("value", [Image, Audio, Array, RawFile])
 def test_remote_files_go_to_many_threads(value):
     elements = [Rejected(source="a", reason="r", detail="d"), record("gs://bucket/a", value)]
     parallelism = parallel.choose_parallelism(elements, threads=0, processes=2)

@@ -11,9 +11,9 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
 )
 from beam_pipeline.schema.conformance import conforming
 from beam_pipeline.schema.declaration import parse_schema
@@ -67,7 +67,7 @@ ROWS = {"kind": "sequence", "dtype": "float32", "shape": [None, 4]}
         pytest.param({"kind": "text"}, "a", id="text"),
         pytest.param({"kind": "text"}, None, id="no text"),
         pytest.param({"kind": "bytes"}, b"a", id="bytes"),
-        pytest.param({"kind": "bytes"}, FileContent(file=FILE), id="a file's bytes"),
+        pytest.param({"kind": "bytes"}, RawFile(file=FILE), id="a file's bytes"),
         pytest.param(LABEL, ClassLabel("dog"), id="class"),
         pytest.param(LABEL, None, id="no class"),
         pytest.param({"kind": "class_label"}, ClassLabel("any"), id="any class"),

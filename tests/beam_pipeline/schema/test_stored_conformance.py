@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from beam_pipeline.records import Stored
+from beam_pipeline.records import ListSummary
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import list_specs, mismatches, size_problem
 from beam_pipeline.tfrecord.example import encode, lists
@@ -162,6 +162,6 @@ def test_boxes_have_one_value_each():
 )
 def test_sizes(shape, more, there, told):
     found = size_problem(
-        bare("image", "uint8", shape, **more), Stored(kind="bytes", length=1, **there)
+        bare("image", "uint8", shape, **more), ListSummary(kind="bytes", length=1, **there)
     )
     assert told in found if told else found == ""

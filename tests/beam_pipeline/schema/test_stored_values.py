@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.records import Stored
+from beam_pipeline.records import ListSummary
 from beam_pipeline.schema.stored_values import (
     ListStatistics,
     form_of,
@@ -56,26 +56,28 @@ def test_form(value, form):
         pytest.param(
             "bytes",
             [b"a" * 101],
-            Stored(kind="bytes", length=1, form="text", num_bytes=101, num_characters=101),
+            ListSummary(kind="bytes", length=1, form="text", num_bytes=101, num_characters=101),
             id="a long text",
         ),
-        pytest.param("bytes", [b""], Stored(kind="bytes", length=1), id="an empty value"),
-        pytest.param("bytes", [b"a", b"b"], Stored(kind="bytes", length=2), id="several texts"),
+        pytest.param("bytes", [b""], ListSummary(kind="bytes", length=1), id="an empty value"),
         pytest.param(
-            "int64", [3, -1], Stored(kind="int64", length=2, minimum=-1, maximum=3), id="ints"
+            "bytes", [b"a", b"b"], ListSummary(kind="bytes", length=2), id="several texts"
+        ),
+        pytest.param(
+            "int64", [3, -1], ListSummary(kind="int64", length=2, minimum=-1, maximum=3), id="ints"
         ),
         pytest.param(
             "float32",
             [float("nan"), 2.0],
-            Stored(kind="float32", length=2, minimum=2.0, maximum=2.0),
+            ListSummary(kind="float32", length=2, minimum=2.0, maximum=2.0),
             id="NaN is no limit",
         ),
-        pytest.param("int64", [], Stored(kind="int64", length=0), id="no value"),
-        pytest.param("", [], Stored(kind="", length=0), id="no kind"),
+        pytest.param("int64", [], ListSummary(kind="int64", length=0), id="no value"),
+        pytest.param("", [], ListSummary(kind="", length=0), id="no kind"),
         pytest.param(
             "bytes",
             [FLOATS],
-            Stored(kind="bytes", length=1, form="raw", num_bytes=64),
+            ListSummary(kind="bytes", length=1, form="raw", num_bytes=64),
             id="raw floats",
         ),
     ],
@@ -109,8 +111,8 @@ def test_label_keys(key, expected):
 
 
 def test_lists_merge_like_one():
-    values = [3, "abcd" * 4, Stored(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
-    values += [Stored(kind="int64", length=8), Stored(kind="bytes", length=1)]
+    values = [3, "abcd" * 4, ListSummary(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
+    values += [ListSummary(kind="int64", length=8), ListSummary(kind="bytes", length=1)]
     whole, first, second = ListStatistics(), ListStatistics(), ListStatistics()
     for number, value in enumerate(values):
         whole.add(value)

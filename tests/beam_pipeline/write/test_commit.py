@@ -93,7 +93,7 @@ def shard_info(config, number):
         num_records=1,
         num_bytes=1,
         sha256=f"{number}",
-        contents_digest=f"digest {number}",
+        records_digest=f"digest {number}",
         temporary={final: TemporaryFile(path, number + 1) for final, path in temporary.items()},
     )
 

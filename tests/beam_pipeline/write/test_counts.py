@@ -23,7 +23,7 @@ def shard(split, number, num_records):
         num_records=num_records,
         num_bytes=10,
         sha256="",
-        contents_digest="",
+        records_digest="",
         temporary={},
     )
 

@@ -17,9 +17,9 @@ from beam_pipeline.records import (
     Boxes,
     ClassLabel,
     ClassLabels,
-    FileContent,
     FileRef,
     Image,
+    RawFile,
     Record,
 )
 from beam_pipeline.schema.inference import infer
@@ -259,7 +259,7 @@ def test_arrays_of_few_values_are_lists(write):
 
 
 def test_a_files_bytes(write):
-    assert encoded(x=FileContent(file=write(b"\0\1\2")))["x"] == [b"\0\1\2"]
+    assert encoded(x=RawFile(file=write(b"\0\1\2")))["x"] == [b"\0\1\2"]
 
 
 def test_sounds_are_converted_as_they_were_inspected(write):
@@ -279,7 +279,7 @@ def test_sounds_are_converted_as_they_were_inspected(write):
     [
         (Array, npy(np.arange(3)), npy(np.arange(1, 4))),
         (Array, npy(np.arange(3)), npy(np.arange(2))),
-        (FileContent, b"123", b"124"),
+        (RawFile, b"123", b"124"),
     ],
 )
 def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):

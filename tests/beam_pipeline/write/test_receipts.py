@@ -33,7 +33,7 @@ def finished(config):
         num_records=1,
         num_bytes=5,
         sha256="",
-        contents_digest="same",
+        records_digest="same",
         temporary={final: TemporaryFile(str(path), 5) for final, path in files.items()},
     )
     receipt = Path(receipt_path(config, "train", 0))

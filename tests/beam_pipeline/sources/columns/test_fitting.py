@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileContent, FileRef, Image
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, RawFile
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.columns.fitting import fit
 
@@ -246,7 +246,7 @@ def test_no_such_classes():
     [
         ("image", {}, Image(file=FileRef(path="/in/a.npy"))),
         ("audio", {}, Audio(file=FileRef(path="/in/a.npy"))),
-        ("bytes", {}, FileContent(file=FileRef(path="/in/a.npy"))),
+        ("bytes", {}, RawFile(file=FileRef(path="/in/a.npy"))),
         ("text", {}, "a.npy"),
         ("tensor", {"dtype": "float32", "shape": [3]}, Array(file=FileRef(path="/in/a.npy"))),
         ("sequence", {"dtype": "int64"}, Array(file=FileRef(path="/in/a.npy"))),

@@ -6,10 +6,10 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Record, Rejected
-from beam_pipeline.sources.folders.contents import (
-    contents_of,
+from beam_pipeline.sources.folders.profile import (
     main_kind,
-    merge_contents,
+    merge_profiles,
+    profile_of,
 )
 from beam_pipeline.sources.folders.read import ReadClassFolders, labelled_record
 
@@ -33,9 +33,9 @@ SPLITS = 1
     ],
 )
 def test_in_splits(files, expected):
-    assert contents_of(files)["image"].in_splits is expected
-    parts = [contents_of([file]) for file in files]
-    assert merge_contents(parts) == contents_of(files)
+    assert profile_of(files)["image"].in_splits is expected
+    parts = [profile_of([file]) for file in files]
+    assert merge_profiles(parts) == profile_of(files)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_file_outside_the_class_folders(relative, class_depth):
     ],
 )
 def test_main_kind(files, kind):
-    assert main_kind(contents_of(files)) == kind
+    assert main_kind(profile_of(files)) == kind
 
 
 def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):

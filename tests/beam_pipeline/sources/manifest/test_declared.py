@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.records import Array, Boxes, ClassLabel, FileContent, FileRef, Image
+from beam_pipeline.records import Array, Boxes, ClassLabel, FileRef, Image, RawFile
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
@@ -40,7 +40,7 @@ def test_what_a_schema_declares_is_read(
 
     assert records_by_key(elements)["1"].features == {
         "image": Image(file=FileRef(path=str(tmp_path / "1"))),
-        "raw": FileContent(file=FileRef(path=str(tmp_path / "a.bin"))),
+        "raw": RawFile(file=FileRef(path=str(tmp_path / "a.bin"))),
         "age": 7,
         "pixels": Array(dtype="uint8", shape=(2, 2), data=bytes([1, 2, 3, 4])),
         "label": ClassLabel("dog"),

@@ -8,10 +8,10 @@ import json
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from beam_pipeline.sources.manifest.profile import Questions
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.manifest.content import Questions
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.json_form import JsonForm

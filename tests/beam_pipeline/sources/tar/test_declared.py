@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import ClassLabel, FileContent
+from beam_pipeline.records import ClassLabel, RawFile
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.tar.read import ReadTar
 
@@ -37,7 +37,7 @@ def test_a_declared_schema(read, content):
     assert rejects == {}
     features = records["x.tar/0"].features
     assert content(features["image"]) == b"image"
-    assert isinstance(features["raw"], FileContent)
+    assert isinstance(features["raw"], RawFile)
     assert content(features["raw"]) == b"any"
     assert features["label"] == ClassLabel("bee")
     assert (features["age"], type(features["age"])) == (7.0, float)

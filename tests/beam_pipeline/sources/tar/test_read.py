@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileContent, Image
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, Image, RawFile
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.tar.parts import form_of, name_parts
 from beam_pipeline.sources.tar.read import ReadTar
@@ -96,7 +96,7 @@ def test_every_kind_of_member(read, content):
         "seg": (Image, b"mask"),
         "audio": (Audio, b"sound"),
         "emb": (Array, b"numbers"),
-        "mp4": (FileContent, b"film"),
+        "mp4": (RawFile, b"film"),
     }
     for name, (kind, data) in media.items():
         assert isinstance(features[name], kind)

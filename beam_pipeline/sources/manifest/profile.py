@@ -39,7 +39,7 @@ class Questions:
 
 
 @dataclasses.dataclass(slots=True)
-class Content:
+class Profile:
     """What some rows are.
 
     Attributes:
@@ -52,30 +52,30 @@ class Content:
     split_folders: frozenset[str | None] = frozenset()
     ignored: frozenset[str] = frozenset()
 
-    def and_of(self, other: "Content") -> "Content":
+    def and_of(self, other: "Profile") -> "Profile":
         """What these rows and others are."""
-        return Content(
+        return Profile(
             merge_kinds([self.kinds, other.kinds]),
             self.split_folders | other.split_folders,
             self.ignored | other.ignored,
         )
 
 
-def content_of(rows: Sequence[Row], part: RowRange, questions: Questions) -> Content:
+def profile_of(rows: Sequence[Row], part: RowRange, questions: Questions) -> Profile:
     """What some rows of a range are."""
     values = [row.values for row in rows]
-    content = Content()
+    profile = Profile()
     if questions.kinds:
-        content.kinds = _kinds(part.form, values, questions.columns)
+        profile.kinds = _kinds(part.form, values, questions.columns)
     if questions.one_folder:
         folders = split_folders_of(
             ((part.manifest, each) for each in values), questions.columns.key
         )
-        content.split_folders = frozenset(folders)
+        profile.split_folders = frozenset(folders)
     if questions.ignored:
         names = (name for each in values for name in ignorable(each))
-        content.ignored = questions.ignored.intersection(names)
-    return content
+        profile.ignored = questions.ignored.intersection(names)
+    return profile
 
 
 def _kinds(

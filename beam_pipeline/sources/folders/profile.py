@@ -13,7 +13,7 @@ _KINDS = ("image", "audio", "array")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Profile:
     """All files of one kind, in a form that does not grow with their number.
 
     Attributes:
@@ -47,11 +47,11 @@ class Contents:
         return 1 if self.in_splits else 0
 
 
-ContentsByKind = Mapping[str, Contents]
+ProfileByKind = Mapping[str, Profile]
 
 
-def contents_of(relatives: Iterable[str], pattern: PathPattern | None = None) -> ContentsByKind:
-    """The contents of a folder, of each kind; the paths are gone through once, and not kept."""
+def profile_of(relatives: Iterable[str], pattern: PathPattern | None = None) -> ProfileByKind:
+    """The profiles of a folder, of each kind; the paths are gone through once, and not kept."""
     numbers = dict.fromkeys(_KINDS, 0)
     folders: dict[str, set[str]] = {kind: set() for kind in _KINDS}
     deep: set[str] = set()
@@ -71,7 +71,7 @@ def contents_of(relatives: Iterable[str], pattern: PathPattern | None = None) ->
         if "/" in inner:
             deep.add(kind)
     return {
-        kind: Contents(
+        kind: Profile(
             number=numbers[kind],
             folders=frozenset(folders[kind]),
             is_deep=kind in deep,
@@ -81,13 +81,13 @@ def contents_of(relatives: Iterable[str], pattern: PathPattern | None = None) ->
     }
 
 
-def merge_contents(parts: Iterable[ContentsByKind]) -> ContentsByKind:
-    """The contents of a folder from those of its parts."""
-    merged = dict.fromkeys(_KINDS, Contents())
+def merge_profiles(parts: Iterable[ProfileByKind]) -> ProfileByKind:
+    """The profiles of a folder from those of its parts."""
+    merged = dict.fromkeys(_KINDS, Profile())
     for part in parts:
         for kind, more in part.items():
             known = merged[kind]
-            merged[kind] = Contents(
+            merged[kind] = Profile(
                 number=known.number + more.number,
                 folders=known.folders | more.folders,
                 is_deep=known.is_deep or more.is_deep,
@@ -96,6 +96,6 @@ def merge_contents(parts: Iterable[ContentsByKind]) -> ContentsByKind:
     return merged
 
 
-def main_kind(contents: ContentsByKind) -> str:
+def main_kind(profiles: ProfileByKind) -> str:
     """ "image", "audio" or "array": what most of the files are."""
-    return max(_KINDS, key=lambda kind: contents[kind].number)
+    return max(_KINDS, key=lambda kind: profiles[kind].number)
