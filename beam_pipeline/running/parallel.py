@@ -7,6 +7,7 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import gc
 import importlib
 import itertools
 import os
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
 import loky
@@ -97,12 +98,19 @@ class Ahead(Generic[_R]):
         """Submits a call; yields the result of an earlier one, where enough are under way."""
         self._waiting.append(self._executor.submit(function, item))
         if len(self._waiting) > self._count:
-            yield self._waiting.popleft().result()
+            yield self._next()
 
     def rest(self) -> Iterator[_R]:
         """Awaits and yields all results that are left."""
         while self._waiting:
-            yield self._waiting.popleft().result()
+            yield self._next()
+
+    def _next(self) -> _R:
+        try:
+            return self._waiting.popleft().result()
+        except BaseException:
+            wait(self._waiting)  # nothing of this goes on once the caller has failed
+            raise
 
     def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
         """`map(function, items)`."""
@@ -174,8 +182,11 @@ _processes: WorkerProcesses | None = None
 
 def import_work() -> None:
     """Imports what worker processes need."""
+    gc.disable()
     for module in _WORK:
         importlib.import_module(module)
+    gc.freeze()
+    gc.enable()
 
 
 def _end_with_parent() -> None:

@@ -3,10 +3,10 @@
 import dataclasses
 
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.parallel import usable_cpus
 
 
@@ -42,10 +42,6 @@ def spare_processes(options: PipelineOptions) -> int:
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
     """The local runner made safe, or None where `options` name another one.
 
-    The local runner is Beam's FnApiRunner: DirectRunner would try Prism first, which wants
-    a download. A timer thread in its data plane races with the writer's buffer and loses
-    records without a word; without time limit there is no timer (docs/design.md).
-
     Raises:
         ConfigError: `options` ask for multi_threading, which loses records whatever is set.
     """
@@ -57,5 +53,4 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
             "local runner; use multi_processing, or leave it out: threads inside the stages "
             "already use the cores"
         )
-    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    return FnApiRunner()
+    return local_runner()

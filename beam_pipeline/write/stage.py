@@ -5,7 +5,8 @@ assignment to shards, which Beam draws at random, and the moment of encoding: un
 record is a reference, so that no payload crosses a shuffle.
 
 Chunks of a shard are encoded by worker processes, where this job has some; the process that holds
-the sink feeds it and hashes the file.
+the sink feeds it and hashes the file. Two shards are written at once, so that the worker processes
+have chunks to encode while one file is brought to disk.
 
 Everything is written below one working directory, whose name derives from the build's
 fingerprint. A shard is finished once its receipt lies there; a build that is started again
@@ -15,7 +16,9 @@ takes finished shards as they are.
 import functools
 import gc
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -28,10 +31,12 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.index import IndexWriter, from_bytes
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
-from beam_pipeline.running.parallel import choose_parallelism, start_processes
+from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.parallel import Ahead, choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.frames import FRAME_BYTES
 from beam_pipeline.write.encoding import EncodedChunk, Encoder, encode_chunk
 from beam_pipeline.write.receipts import finished_shard, receipt_path
@@ -43,6 +48,7 @@ _CHUNK_BYTES = 2 << 20
 _CHUNK_RECORDS = 512
 # Fewer records are encoded before worker processes have started.
 RECORDS_WITHOUT_PROCESSES = 512
+_SHARDS_AT_ONCE = 2
 
 
 class WriteShards(WriteToTFRecord):
@@ -79,43 +85,57 @@ class _WriteShard(beam.DoFn):
 
     def setup(self) -> None:
         self._meter = Meter(self._local.progress_dir, "write")
-        self._encoder: Constant[Encoder] | None = None
+        self._threads = ThreadPoolExecutor(_SHARDS_AT_ONCE)
 
     def start_bundle(self) -> None:
-        self._encoder = None
+        self._encoder: Constant[Encoder] | None = None
+        self._shards: Ahead[ShardInfo] = Ahead(self._threads, _SHARDS_AT_ONCE - 1)
 
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[ShardInfo]:
         if self._encoder is None:
-            self._schema = plan.schema
             self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
         split, _, number = keyed[0].rpartition("/")
-        shard = int(number)
         table = columns.in_order(columns.from_bytes(keyed[1]))
+        write = functools.partial(self._write_shard, split=split, shard=int(number), plan=plan)
+        yield from self._shards.call(write, table)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(in_global_window, self._shards.rest())
+        self._meter.beat()
+
+    def teardown(self) -> None:
+        self._threads.shutdown()
+
+    def _write_shard(self, table: pa.Table, split: str, shard: int, plan: Plan) -> ShardInfo:
         sink = split_sink(self._config, split)
         file = sink.final_name(shard, plan.splits[split].num_shards)
         digest = columns.digest_of(table, file, plan.schema)
         receipt = receipt_path(self._config, split, shard)
         if finished := finished_shard(receipt, digest):
             self._meter.add(finished.num_records)
-            yield finished
-            return
-        info = self._write(sink, split, shard, file, digest, table)
+            return finished
+        info = self._write(sink, split, shard, file, digest, table, plan.schema)
+        del table
         gc.collect()  # Beam's writer and its sink hold each other, and so the shard's table
         storage.write_bytes(receipt, info.to_receipt().encode())
-        yield info
-
-    def finish_bundle(self) -> None:
-        self._meter.beat()
+        return info
 
     def _write(
-        self, sink: ShardSink, split: str, shard: int, file: str, digest: str, table: pa.Table
+        self,
+        sink: ShardSink,
+        split: str,
+        shard: int,
+        file: str,
+        digest: str,
+        table: pa.Table,
+        schema: Sequence[Feature],
     ) -> ShardInfo:
         attempt = f"{shard:05d}-{uuid.uuid4().hex}"  # sorts by shard: the sink numbers by name
         folder = storage.join(working_dir(self._config), split)
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
         with storage.writing(f"{prefix}.parquet") as parquet:
-            with IndexWriter(parquet, self._schema) as index:
+            with IndexWriter(parquet, schema) as index:
                 writer = sink.open_writer(folder, attempt)
                 try:
                     for chunk in self._encoded(table):

@@ -8,7 +8,6 @@ import json
 import hypothesis
 import hypothesis.strategies as st
 import pytest
-from beam_pipeline.sources.manifest.profile import Questions
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.column import Columns
@@ -16,6 +15,7 @@ from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.json_form import JsonForm
 from beam_pipeline.sources.manifest.lines import read_blocks
+from beam_pipeline.sources.manifest.profile import Questions
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 from beam_pipeline.sources.manifest.rows import Row, RowRest

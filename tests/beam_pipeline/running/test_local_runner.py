@@ -1,0 +1,49 @@
+"""What is changed of Beam's private parts is still there in the Beam that is installed."""
+
+import inspect
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.runners.worker.statesampler import StateSampler
+from apache_beam.transforms import core
+
+from beam_pipeline.running.local_runner import local_runner
+
+
+class _Numbers(beam.DoFn):
+    def process(self, element, start=beam.DoFn.TimestampParam, *, scale=1):
+        yield element * scale
+
+
+@pytest.fixture
+def beams_own(monkeypatch):
+    """Beam as it is installed, and again so once the test has ended."""
+    arguments = inspect.unwrap(core.get_function_args_defaults)
+    monkeypatch.setattr(core, "get_function_args_defaults", arguments)
+    monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
+    monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
+
+
+def test_it_is_made_safe_and_quick(beams_own):
+    assert isinstance(local_runner(), FnApiRunner)
+    assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
+    period = inspect.signature(StateSampler).parameters["sampling_period_ms"]
+    assert period.default == 10
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(_Numbers().process, id="a method"),
+        pytest.param(beam.DoFn().start_bundle, id="a method of Beam's"),
+        pytest.param(lambda element, by=2: element * by, id="a function"),
+        pytest.param(_Numbers.process, id="an unbound method"),
+    ],
+)
+def test_arguments_are_as_beam_finds_them(beams_own, function):
+    expected = core.get_function_args_defaults(function)
+    local_runner()
+    assert core.get_function_args_defaults is not inspect.unwrap(core.get_function_args_defaults)
+    assert core.get_function_args_defaults(function) == expected
+    assert core.get_function_args_defaults(function) == expected  # the second time from memory
