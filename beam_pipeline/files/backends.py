@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from beam_pipeline.files import local
-from beam_pipeline.files.listing import FolderNames, Status, StoredFile
+from beam_pipeline.files.listing import FileNames, FolderNames, Status
 from beam_pipeline.files.urls import OBJECT_SCHEMES, is_remote, scheme_of
 
 
@@ -45,8 +45,11 @@ class Backend(Protocol):
     def make_folder(self, path: str, /) -> None:
         """Makes a folder and those above it, where they are missing."""
 
-    def list_files(self, root: str, /) -> Iterator[StoredFile]:
-        """Every file below a folder, without hidden ones and litter."""
+    def list_names(self, root: str, /) -> Iterator[FileNames]:
+        """Every file below a folder, without hidden ones and litter; folder by folder."""
+
+    def scan_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
+        """The name of what a folder holds, hidden ones too, and whether it is a folder itself."""
 
     def list_folder(self, path: str, /) -> FolderNames:
         """The names of what a folder holds; none where there is no folder."""

@@ -1,8 +1,14 @@
 """What a listing holds, and which files fit a pattern."""
 
 import dataclasses
+import itertools
+import operator
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+# What a listing hands on at once.
+NAMES_AT_ONCE = 1024
 
 # What operating systems leave in folders; never data, so not even rejected.
 _LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
@@ -21,6 +27,18 @@ class StoredFile:
 
     path: str
     relative: str
+
+
+class FileNames(NamedTuple):
+    """Some of the files of one folder.
+
+    Attributes:
+        folder: Its path below the listed root; "" is the root itself.
+        names: Some hundreds at most.
+    """
+
+    folder: str
+    names: list[str]
 
 
 class FolderNames(NamedTuple):
@@ -45,6 +63,17 @@ class Status(NamedTuple):
 def is_litter(name: str) -> bool:
     """Whether a file or folder of this name is hidden, or left behind by an operating system."""
     return name.startswith(".") or name in _LITTER
+
+
+def names_by_folder(relatives: Iterable[str]) -> Iterator[FileNames]:
+    """The files of these paths, but hidden ones, with those of a folder that follow each other."""
+    pairs = (path.rpartition("/")[::2] for path in relatives if path)
+    for folder, group in itertools.groupby(pairs, key=operator.itemgetter(0)):
+        if any(map(is_litter, folder.split("/"))) and folder:
+            continue
+        names = (name for _, name in group if not is_litter(name))
+        while some := list(itertools.islice(names, NAMES_AT_ONCE)):
+            yield FileNames(folder, some)
 
 
 def fixed_folder(pattern: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.faults import as_record_error, retry, too_large
-from beam_pipeline.files.listing import FolderNames, Status, StoredFile, is_litter
+from beam_pipeline.files.listing import NAMES_AT_ONCE, FileNames, FolderNames, Status, is_litter
 
 # A network file system answers in a millisecond or more.
 _CALLS = 8
@@ -168,7 +168,7 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def list_files(root: str) -> Iterator[StoredFile]:
+def list_names(root: str) -> Iterator[FileNames]:
     """Every file below `root`, folder by folder, in the file system's own order.
 
     Raises:
@@ -180,13 +180,13 @@ def list_files(root: str) -> Iterator[StoredFile]:
 
 
 def _list_below(
-    folder: str, prefix: str, ancestors: frozenset[tuple[int, int]]
-) -> Iterator[StoredFile]:
+    folder: str, relative: str, ancestors: frozenset[tuple[int, int]]
+) -> Iterator[FileNames]:
     facts = os.stat(folder)
     identity = (facts.st_dev, facts.st_ino)
     if identity in ancestors:  # a link back up would never end
         return
-    folders = []
+    folders, names = [], []
     with retry(os.scandir)(folder) as entries:
         for entry in entries:
             if is_litter(entry.name):
@@ -194,10 +194,16 @@ def _list_below(
             if _is_folder(entry):
                 folders.append(entry.name)
             elif entry.is_symlink() or entry.is_file():
-                yield StoredFile(path=entry.path, relative=prefix + entry.name)
+                names.append(entry.name)
+                if len(names) == NAMES_AT_ONCE:
+                    yield FileNames(relative, names)
+                    names = []
+    if names:
+        yield FileNames(relative, names)
     for name in folders:
         below = os.path.join(folder, name)
-        yield from _list_below(below, f"{prefix}{name}/", ancestors | {identity})
+        inner = f"{relative}/{name}" if relative else name
+        yield from _list_below(below, inner, ancestors | {identity})
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -209,13 +215,20 @@ def list_folder(path: str) -> FolderNames:
     """The names of what a folder holds, hidden ones too; none where there is no folder."""
     folders: list[str] = []
     files: list[str] = []
-    try:
-        with retry(os.scandir)(path) as entries:
-            for entry in entries:
-                (folders if _is_folder(entry) else files).append(entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return FolderNames()
+    for name, is_folder_ in scan_folder(path):
+        (folders if is_folder_ else files).append(name)
     return FolderNames(tuple(sorted(folders)), tuple(sorted(files)))
+
+
+def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
+    """The names of what a folder holds, and which are folders; none where there is no folder."""
+    try:
+        entries = retry(os.scandir)(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with entries:
+        for entry in entries:
+            yield entry.name, _is_folder(entry)
 
 
 def match_files(pattern: str) -> list[str]:

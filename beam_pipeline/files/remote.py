@@ -31,9 +31,10 @@ from beam_pipeline.files.remote_faults import (
 from beam_pipeline.files.remote_handles import PART_BYTES, Reader, Upload
 from beam_pipeline.files.remote_listing import KEYS_A_REQUEST, list_objects
 from beam_pipeline.files.remote_listing import is_folder as is_folder
-from beam_pipeline.files.remote_listing import list_files as list_files
 from beam_pipeline.files.remote_listing import list_folder as list_folder
+from beam_pipeline.files.remote_listing import list_names as list_names
 from beam_pipeline.files.remote_listing import match_files as match_files
+from beam_pipeline.files.remote_listing import scan_folder as scan_folder
 from beam_pipeline.files.urls import split_object
 
 # What a reader hands on at once; it fetches more.

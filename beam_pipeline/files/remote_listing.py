@@ -1,7 +1,7 @@
 """What lies below a URL of a store: asked for a thousand keys at a time, and never all held."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import obstore
@@ -10,10 +10,10 @@ from obstore.store import HTTPStore
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.clients import Client, client_and_key
 from beam_pipeline.files.listing import (
+    FileNames,
     FolderNames,
-    StoredFile,
     fixed_folder,
-    is_litter,
+    names_by_folder,
     pattern_regex,
 )
 from beam_pipeline.files.remote_faults import os_errors
@@ -48,7 +48,11 @@ def _refuse_http(client: Client, url: str) -> None:
 
 def _files(url: str) -> Iterator[str]:
     """The objects below `url`, without the markers of folders."""
-    objects = itertools.chain(list_objects(url), [("", {})])
+    return _but_markers(list_objects(url))
+
+
+def _but_markers(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    objects = itertools.chain(objects, [("", {})])
     for (path, meta), (following, _) in itertools.pairwise(objects):
         if not _is_marker(meta, following.startswith(f"{path}/")):
             yield path
@@ -59,13 +63,32 @@ def _is_marker(meta: Any, is_folder: bool) -> bool:
     return meta["size"] == 0 and (is_folder or "." not in meta["path"].rpartition("/")[2])
 
 
-def list_files(root: str) -> Iterator[StoredFile]:
-    """Every file below `root`."""
+def list_names(root: str) -> Iterator[FileNames]:
+    """Every file below `root`; keys come in order, so those of a folder mostly together."""
     root = root.rstrip("/")
-    for path in _files(root):
-        relative = path[len(root) + 1 :]
-        if relative and not any(map(is_litter, relative.split("/"))):
-            yield StoredFile(path=path, relative=relative)
+    return names_by_folder(path[len(root) + 1 :] for path in _files(root))
+
+
+def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
+    """The names of what lies directly below `url`, and which are folders.
+
+    Where the first thousand keys are files of this level, the others are streamed, too, for a
+    store's answer by level is held whole; where one of them lies deeper, that costs less.
+    """
+    url = url.rstrip("/")
+    objects = list_objects(url)
+    first = list(itertools.islice(objects, KEYS_A_REQUEST))
+    if len(first) == KEYS_A_REQUEST and any("/" in path[len(url) + 1 :] for path, _ in first):
+        folders, files = list_folder(url)
+        yield from ((name, True) for name in folders)
+        yield from ((name, False) for name in files)
+        return
+    last = ""
+    for path in _but_markers(itertools.chain(first, objects)):
+        name, slash, _ = path[len(url) + 1 :].partition("/")
+        if name and not (slash and name == last):
+            yield name, bool(slash)
+        last = name
 
 
 def list_folder(url: str) -> FolderNames:

@@ -12,6 +12,8 @@ from typing import Any
 
 from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.backends import files_of
+from beam_pipeline.files.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
+from beam_pipeline.files.listing import FileNames as FileNames
 from beam_pipeline.files.listing import FolderNames as FolderNames
 from beam_pipeline.files.listing import StoredFile as StoredFile
 from beam_pipeline.files.listing import is_litter
@@ -64,7 +66,32 @@ def list_files(root: str) -> Iterator[StoredFile]:
     Raises:
         FileNotFoundError: `root` is not a local folder.
     """
-    return files_of(root).list_files(root)
+    return _stored_files(root, files_of(root).list_names(root))
+
+
+def _stored_files(root: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]:
+    top = root.rstrip("/")
+    for folder, names in parts:
+        prefix = f"{folder}/" if folder else ""
+        for name in names:
+            yield StoredFile(path=f"{top}/{prefix}{name}", relative=prefix + name)
+
+
+def list_names(root: str) -> Iterator[FileNames]:
+    """What `list_files` yields, as the names of one folder's files, some hundreds at a time."""
+    return files_of(root).list_names(root)
+
+
+def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
+    """The names of what one folder holds, and which are folders; without what `list_files` omits.
+
+    Streamed, in no order. None where there is no folder.
+    """
+    return (
+        (name, is_folder)
+        for name, is_folder in files_of(path).scan_folder(path)
+        if not is_litter(name)
+    )
 
 
 def list_folder(path: str) -> FolderNames:

@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files.faults import UnknownSchemeError, too_large
-from beam_pipeline.files.listing import FolderNames, Status, StoredFile, is_litter
+from beam_pipeline.files.listing import FileNames, FolderNames, Status, names_by_folder
 from beam_pipeline.files.urls import scheme_of
 
 # Beam's name for a file that is read and written as it is, whatever its suffix.
@@ -127,13 +127,17 @@ def _matches(pattern: str) -> Iterator[str]:
             yield metadata.path
 
 
-def list_files(root: str) -> Iterator[StoredFile]:
+def list_names(root: str) -> Iterator[FileNames]:
     """Every file below `root`."""
     root = root.rstrip("/")
-    for path in _matches(f"{root}/**"):
-        relative = path[len(root) + 1 :]
-        if relative and not any(map(is_litter, relative.split("/"))):
-            yield StoredFile(path=path, relative=relative)
+    return names_by_folder(path[len(root) + 1 :] for path in _matches(f"{root}/**"))
+
+
+def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
+    """The names of what lies directly below `url`, and which are folders."""
+    folders, files = list_folder(url)
+    yield from ((name, True) for name in folders)
+    yield from ((name, False) for name in files)
 
 
 def list_folder(url: str) -> FolderNames:

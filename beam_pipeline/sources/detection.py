@@ -1,5 +1,6 @@
 """Which layout lies at a path: found by looking at the top of its tree, or as a user says."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -21,7 +22,8 @@ def detect(path: str) -> Input:
     but one other, as a zip's contents often do, the layout may lie one level deeper.
 
     Raises:
-        ConfigError: There is no such path, nothing known in it, or more than one layout.
+        ConfigError: There is no such path, nothing known in it, more than one layout, or folders
+            that may be splits or classes.
     """
     absolute = _existing(path)
     if not storage.is_directory(absolute):
@@ -67,7 +69,10 @@ def _input(layout: Layout, path: str, what: str) -> Input:
 
 
 def _places(layout: Layout, tree: Tree) -> list[Input]:
-    return [_input(layout, tree.path(place.path), place.summary) for place in layout.places(tree)]
+    return [
+        dataclasses.replace(_input(layout, tree.path(place.path), place.summary), doubt=place.doubt)
+        for place in layout.places(tree)
+    ]
 
 
 def _inputs(tree: Tree) -> list[Input]:
@@ -96,6 +101,8 @@ def _only(inputs: list[Input], path: str) -> Input | None:
             + "; ".join(each.summary for each in inputs)
             + f"; {_choice(inputs)}"
         )
+    if inputs and inputs[0].doubt:
+        raise ConfigError(f"{inputs[0].path} cannot be read as it lies: {inputs[0].doubt}")
     return inputs[0] if inputs else None
 
 

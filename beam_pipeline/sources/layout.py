@@ -26,10 +26,12 @@ class Place(NamedTuple):
     Attributes:
         path: Relative to the tree: a folder or file; "" is the tree's own folder.
         summary: What lies there, for the user: "3 class folders (…)".
+        doubt: Why it cannot be read as it lies, and what helps; "" where it can.
     """
 
     path: str
     summary: str
+    doubt: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +93,13 @@ class Input:
         layout: Its layout.
         path: What `layout.read` takes: an absolute folder, file, or pattern of files.
         summary: What lies there, in one sentence: "voc: 364 XML files in Annotations/, …".
+        doubt: Why it cannot be read as it lies, and what helps; "" where it can.
     """
 
     layout: Layout
     path: str
     summary: str
+    doubt: str = ""
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

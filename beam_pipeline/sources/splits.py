@@ -10,6 +10,7 @@ _NAMES = (
     *("test", "testing", "dev", "eval", "evaluation"),
 )
 _SPLIT = re.compile(rf"({'|'.join(_NAMES)})([-_ ]?(\d{{4}}|set|split|data|images))?", re.IGNORECASE)
+_WORD_BREAK = re.compile(r"[_\-. ]|(?<=[a-z])(?=[A-Z])")
 _YEAR_OR_NUMBER = re.compile(r"\d+$")
 # "x_train", "train_x", "trainX", "train": a split's name in an array's.
 _IN_ARRAY_NAME = tuple(
@@ -28,6 +29,16 @@ _IN_ARRAY_NAME = tuple(
 def is_split(name: str) -> bool:
     """Whether a folder, list or key of this name is a split: "train", "Val", "test2017", …."""
     return _SPLIT.fullmatch(name) is not None
+
+
+def split_in_name(name: str) -> str | None:
+    """The first word of a folder's name that is a split's, in lower case, without number.
+
+    "train" of "seg_train", "trainA" and "train-clean-100"; "test" of "test1".
+    """
+    words = _WORD_BREAK.split(name)
+    found = filter(is_split, (_YEAR_OR_NUMBER.sub("", word) for word in words))
+    return next(found, "").lower() or None
 
 
 def split_of_folders(path: str) -> str | None:

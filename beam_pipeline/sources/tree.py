@@ -2,10 +2,13 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.at_once import at_once
 from beam_pipeline.sources.paths import below
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -15,17 +18,73 @@ _LOOKED_AT_FIRST = frozenset(
     {"annotations", "imagesets", "main", "jpegimages", "images", "labels", "train", "val", "test"}
 )
 _HEAD_BYTES = 4096
+# Of the files of one folder with one suffix: a table is seen among a million images.
+_MAX_NAMES_PER_SUFFIX = 512
+_MAX_SUFFIXES = 512
+_REMOTE_CALLS = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listing:
-    """The names of what one folder holds, hidden ones excepted, sorted."""
+    """The names of what one folder holds, hidden ones excepted, sorted.
+
+    Attributes:
+        folders: All.
+        files: Of each suffix some hundreds.
+        is_whole: Whether the files are all.
+    """
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    is_whole: bool = True
 
     def __str__(self) -> str:
-        return f"{shown(self.folders, 'folder')} and {shown(self.files, 'file')}"
+        at_least = "" if self.is_whole else "at least "
+        return f"{shown(self.folders, 'folder')} and {at_least}{shown(self.files, 'file')}"
+
+
+class _Sample:
+    """Of many names some hundreds, chosen by a hash of what is before the suffix.
+
+    So they are the same in any order of the listing, and an image is there with its label file.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.every = 1
+
+    def add(self, name: str) -> None:
+        if self._is_kept(name):
+            self.names.append(name)
+        while len(self.names) > _MAX_NAMES_PER_SUFFIX:
+            self.every *= 2
+            self.names = list(filter(self._is_kept, self.names))
+
+    def _is_kept(self, name: str) -> bool:
+        return self.every == 1 or not zlib.crc32(_stem_bytes(name)) % self.every
+
+
+def _stem_bytes(name: str) -> bytes:
+    return (name.rpartition(".")[0] or name).encode(errors="surrogatepass")
+
+
+def look_into(path: str) -> Listing:
+    """What the folder at `path` holds, gone through once; nothing, if there is none."""
+    folders: list[str] = []
+    samples: dict[str, _Sample] = {}
+    for name, is_folder in storage.scan_folder(path):
+        if is_folder:
+            folders.append(name)
+            continue
+        suffix = name.rpartition(".")[2]
+        if (sample := samples.get(suffix)) is None:
+            sample = samples.setdefault(suffix if len(samples) < _MAX_SUFFIXES else "", _Sample())
+        sample.add(name)
+    return Listing(
+        folders=tuple(sorted(folders)),
+        files=tuple(sorted(name for sample in samples.values() for name in sample.names)),
+        is_whole=all(sample.every == 1 for sample in samples.values()),
+    )
 
 
 class Tree:
@@ -57,16 +116,18 @@ class Tree:
 
     def _look_at(self, relatives: Iterable[str]) -> None:
         new = [relative for relative in relatives if relative not in self._listings]
-        for relative, names in zip(new, storage.list_folders(map(self.path, new)), strict=True):
-            self._listings[relative] = Listing(*names)
+        if storage.is_remote(self.root):  # at once: each answer takes a while
+            listings = at_once(look_into, map(self.path, new), _REMOTE_CALLS)
+        else:
+            listings = [look_into(self.path(relative)) for relative in new]
+        self._listings |= zip(new, listings, strict=True)
 
     def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
         """The folder `top` and those below it, level by level: the first few of each level."""
         level = [top]
         for _ in range(_MAX_DEPTH + 1):
             below_level = []
-            if storage.is_remote(self.root):
-                self._look_at(level)  # at once: each answer takes a while
+            self._look_at(level)
             for relative in level:
                 listing = self.look(relative)
                 yield relative, listing
@@ -74,9 +135,40 @@ class Tree:
             below_level.sort(key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
             level = below_level[:_MAX_FOLDERS_PER_LEVEL]
 
-    def files(self) -> list[str]:
-        """The files of the folders that `walk` goes through, by their relative paths."""
-        return [joined(place, name) for place, listing in self.walk() for name in listing.files]
+    @functools.cached_property
+    def walked(self) -> Mapping[str, Listing]:
+        """What `walk` goes through."""
+        return dict(self.walk())
+
+    @functools.cached_property
+    def has_all_folders(self) -> bool:
+        """Whether `walk` goes through all folders of this tree."""
+        return all(
+            joined(place, name) in self.walked
+            for place, listing in self.walked.items()
+            for name in listing.folders
+        )
+
+    @property
+    def at_least(self) -> str:
+        """What stands before a number of files: nothing, if all were looked at."""
+        is_whole = all(listing.is_whole for listing in self.walked.values())
+        return "" if is_whole and self.has_all_folders else "at least "
+
+    @functools.cached_property
+    def _files(self) -> Sequence[str]:
+        return [joined(place, name) for place, found in self.walked.items() for name in found.files]
+
+    def names(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Folders that `walk` goes through, with the names of `files` in each."""
+        return ((place, listing.files) for place, listing in self.walked.items())
+
+    def files(self) -> Sequence[str]:
+        """Files of the folders that `walk` goes through, by their relative paths.
+
+        Of each folder and suffix some hundreds at most.
+        """
+        return self._files
 
     def head(self, relative: str) -> bytes:
         """The first bytes of a file."""

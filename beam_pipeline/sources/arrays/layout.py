@@ -25,10 +25,9 @@ def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
 
 def find_arrays(tree: Tree) -> list[Place]:
     """Files called .npy or .npz, more than images or audio; in no folders but splits."""
-    files = tree.files()
-    if main_kind(profile_of(files)) != "array":
+    if main_kind(profile_of(tree.names())) != "array":
         return []
-    arrays = [name for name in files if is_array(name)]
+    arrays = [name for name in tree.files() if is_array(name)]
     folders = {folder(name) for name in arrays}
     if folders != {""} and not all(map(is_split, folders)):
         return []  # folders of classes

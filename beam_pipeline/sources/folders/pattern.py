@@ -42,7 +42,8 @@ def parse_pattern(text: str) -> PathPattern:
     """The pattern that a user wrote: literal text and `{name}`s.
 
     A name stands for one character or more but "/", as few as fit; `{_}` for what is dropped,
-    "{{" and "}}" for braces. Without a "/" the file's name alone is matched.
+    "**/" for any number of folders, "{{" and "}}" for braces. Without a "/" the file's name
+    alone is matched.
 
     Raises:
         ConfigError: It names nothing, something twice, or what cannot be a name.
@@ -54,7 +55,7 @@ def parse_pattern(text: str) -> PathPattern:
     names: list[str] = []
     expression = ""
     for literal, name, form, conversion in parts:
-        expression += re.escape(literal)
+        expression += re.escape(literal).replace(re.escape("**/"), "(?:[^/]+/)*")
         if name is None:
             continue
         if form or conversion or not name.isidentifier():

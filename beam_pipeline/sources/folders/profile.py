@@ -1,7 +1,8 @@
 """What kind of files a folder holds, and what its folders stand for, told by the files' paths."""
 
+import collections
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds, wider
 from beam_pipeline.sources.folders.pattern import PathPattern
@@ -10,39 +11,47 @@ from beam_pipeline.sources.splits import is_split
 
 # Of kinds with as many files, the first is taken.
 _KINDS = ("image", "audio", "array")
+# How many of a file's folders are looked at: of a split, of a class, and what lies in these.
+_DEPTH = 3
+
+Names = tuple[str, Sequence[str]]
+"""A folder below the root, "" for the root itself, and the names of files in it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """All files of one kind, in a form that does not grow with their number.
+    """All files of one kind, in a form that grows with the number of folders alone.
 
     Attributes:
         number: How many files there are.
-        folders: The first folders in which they lie, "" for none; with a pattern, only those of
-            files that match it.
-        is_deep: Whether some lie two folders deep.
+        folders: The first three folders in which they lie, () for none; with a pattern, only
+            those of files that match it.
         columns: The kind of each name of the pattern.
     """
 
     number: int = 0
-    folders: frozenset[str] = frozenset()
-    is_deep: bool = False
+    folders: frozenset[tuple[str, ...]] = frozenset()
     columns: Mapping[str, Kind | None] = dataclasses.field(default_factory=dict)
+
+    @property
+    def tops(self) -> frozenset[str]:
+        """The first folders in which files lie, at any depth."""
+        return frozenset(place[0] for place in self.folders if place)
 
     @property
     def in_splits(self) -> bool:
         """Whether the first folders are splits, and those below them the classes."""
-        return self.is_deep and all(map(is_split, self.folders - {""}))
+        return any(len(place) > 1 for place in self.folders) and all(map(is_split, self.tops))
 
     @property
     def only_in_splits(self) -> bool:
         """Whether every file lies in the folder of a split."""
-        return all(map(is_split, self.folders))
+        return () not in self.folders and all(map(is_split, self.tops))
 
     @property
     def class_depth(self) -> int | None:
         """Which folder of a path is its class, from 0; None where no file lies in a folder."""
-        if not self.folders - {""}:
+        if not self.tops:
             return None
         return 1 if self.in_splits else 0
 
@@ -50,50 +59,51 @@ class Profile:
 ProfileByKind = Mapping[str, Profile]
 
 
-def profile_of(relatives: Iterable[str], pattern: PathPattern | None = None) -> ProfileByKind:
-    """The profiles of a folder, of each kind; the paths are gone through once, and not kept."""
+def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> ProfileByKind:
+    """The profiles of a tree, of each kind; its parts are gone through once, and not kept."""
     numbers = dict.fromkeys(_KINDS, 0)
-    folders: dict[str, set[str]] = {kind: set() for kind in _KINDS}
-    deep: set[str] = set()
+    folders: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in _KINDS}
     columns: dict[str, dict[str, Kind | None]] = {kind: {} for kind in _KINDS}
-    for relative in relatives:
-        if not (kind := media_kind(relative)):
-            continue
-        numbers[kind] += 1
-        if pattern:
-            if (texts := pattern.match(relative)) is None:
-                continue
-            of_kind = columns[kind]
-            for name, text in zip(pattern.names, texts, strict=True):
-                of_kind[name] = wider(of_kind.get(name), kind_of_text(text))
-        first, slash, inner = relative.partition("/")
-        folders[kind].add(first if slash else "")
-        if "/" in inner:
-            deep.add(kind)
+    for folder, names in parts:
+        place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
+        kinds = collections.Counter(map(media_kind, names))
+        for kind in _KINDS:
+            numbers[kind] += kinds[kind]
+            if kinds[kind] and not pattern:
+                folders[kind].add(place)
+        for kind, texts in _texts(folder, names, pattern) if pattern else ():
+            folders[kind].add(place)
+            for name, text in texts:
+                columns[kind][name] = wider(columns[kind].get(name), kind_of_text(text))
     return {
-        kind: Profile(
-            number=numbers[kind],
-            folders=frozenset(folders[kind]),
-            is_deep=kind in deep,
-            columns=columns[kind],
-        )
+        kind: Profile(number=numbers[kind], folders=frozenset(folders[kind]), columns=columns[kind])
         for kind in _KINDS
     }
 
 
+def _texts(
+    folder: str, names: Sequence[str], pattern: PathPattern
+) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
+    """The kind of each file that fits the pattern, with what it finds by name."""
+    for name in names:
+        if kind := media_kind(name):
+            texts = pattern.match(f"{folder}/{name}" if folder else name)
+            if texts is not None:
+                yield kind, zip(pattern.names, texts, strict=True)
+
+
 def merge_profiles(parts: Iterable[ProfileByKind]) -> ProfileByKind:
-    """The profiles of a folder from those of its parts."""
-    merged = dict.fromkeys(_KINDS, Profile())
-    for part in parts:
-        for kind, more in part.items():
-            known = merged[kind]
-            merged[kind] = Profile(
-                number=known.number + more.number,
-                folders=known.folders | more.folders,
-                is_deep=known.is_deep or more.is_deep,
-                columns=merge_kinds((known.columns, more.columns)),
-            )
-    return merged
+    """The profiles of a tree from those of its parts."""
+    parts = list(parts)
+    return {kind: _merged([part[kind] for part in parts]) for kind in _KINDS}
+
+
+def _merged(profiles: Sequence[Profile]) -> Profile:
+    return Profile(
+        number=sum(each.number for each in profiles),
+        folders=frozenset().union(*(each.folders for each in profiles)),
+        columns=merge_kinds(each.columns for each in profiles),
+    )
 
 
 def main_kind(profiles: ProfileByKind) -> str:

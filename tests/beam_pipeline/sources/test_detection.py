@@ -61,7 +61,7 @@ TREES = [
         id="a flat folder one level deeper",
     ),
     pytest.param(
-        {"cat/a/b/1.jpg": "", "dog/c/2.jpg": ""},
+        {"cat/a/b/1.jpg": "", "dog/2.jpg": ""},
         "folders",
         "",
         "2 class folders (cat, dog)",
@@ -219,7 +219,7 @@ TREES = [
         {"1.jpg": "", "2.jpg": "", "mean.npy": ""},
         "folders",
         "",
-        "3 images without class folders, so without labels",
+        "2 images without class folders, so without labels",
         id="an array beside images",
     ),
     pytest.param(

@@ -48,10 +48,22 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             r"\(voc\).*--layout",
             id="nothing known",
         ),
-        pytest.param({"images/1.jpg": "", "masks/1.bin": ""}, "", "cannot tell", id="annotated"),
+        pytest.param(
+            {"images/1.jpg": "", "masks/1.bin": ""},
+            "",
+            "images/ is no class by its name; give .*/images alone",
+            id="annotated",
+        ),
         pytest.param({"a.csv": "x,y\n", "b.bin": ""}, "", "cannot tell", id="what is the data"),
-        pytest.param({"train/1.jpg": "", "test/1.jpg": ""}, "", "cannot tell", id="only splits"),
-        pytest.param({"images/1.jpg": "", "labels/1.png": ""}, "", "cannot tell", id="masks"),
+        pytest.param(
+            {"train/1.jpg": "", "test/1.jpg": ""},
+            "",
+            r"test/, train/ are splits without class folders; pass --path-pattern '{split}/{_}'",
+            id="only splits",
+        ),
+        pytest.param(
+            {"images/1.jpg": "", "labels/1.png": ""}, "", "images/ is no class", id="masks"
+        ),
         pytest.param(
             {"Annotations/a.xml": XML, "labels/a.txt": BOX, "images/a.jpg": ""},
             "",
@@ -83,9 +95,6 @@ def test_what_cannot_be_told(make_tree, texts, below, message):
 @pytest.mark.parametrize(
     ("texts", "name", "found"),
     [
-        pytest.param(
-            {"train/1.jpg": "", "test/1.jpg": ""}, "folders", r"(train|test)/1\.jpg", id="folders"
-        ),
         pytest.param({"a/b/c/d/e/f/1.xml": XML}, "voc", r"a/b/c/d/e/f/1\.xml", id="deep"),
         pytest.param(
             {"labels/1.txt": "", "images/1.jpg": ""}, "yolo", r"labels/1\.txt", id="empty"

@@ -5,17 +5,23 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Record, Rejected
+from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Record, Rejected
 from beam_pipeline.sources.folders.profile import (
     main_kind,
     merge_profiles,
     profile_of,
 )
-from beam_pipeline.sources.folders.read import ReadClassFolders, labelled_record
+from beam_pipeline.sources.folders.read import ReadClassFolders, placed
 
 # Which folder of a path is its class.
 CLASSES = 0
 SPLITS = 1
+
+
+def named(path):
+    """A listing of one file."""
+    folder, _, name = path.rpartition("/")
+    return folder, [name]
 
 
 @pytest.mark.parametrize(
@@ -33,43 +39,27 @@ SPLITS = 1
     ],
 )
 def test_in_splits(files, expected):
-    assert profile_of(files)["image"].in_splits is expected
-    parts = [profile_of([file]) for file in files]
-    assert merge_profiles(parts) == profile_of(files)
+    parts = [profile_of([named(file)]) for file in files]
+    merged = merge_profiles(parts)
+    assert merged["image"].in_splits is expected
+    assert merged == profile_of(map(named, files))
 
 
 @pytest.mark.parametrize(
-    ("relative", "class_depth", "split", "label"),
+    ("folder", "class_depth", "expected"),
     [
-        pytest.param("cat/1.jpg", CLASSES, None, "cat", id="class"),
-        pytest.param("cat/indoor/new/1.JPG", CLASSES, None, "cat", id="the first folder is it"),
-        pytest.param("Val/cat/1.webp", SPLITS, "Val", "cat", id="split as written"),
-        pytest.param("train/cat/a/1.tiff", SPLITS, "train", "cat", id="the first below the split"),
-        pytest.param("black cat/1.png", CLASSES, None, "black cat", id="a space"),
+        pytest.param("cat", CLASSES, (None, "cat"), id="class"),
+        pytest.param("cat/indoor/new", CLASSES, (None, "cat"), id="the first folder is it"),
+        pytest.param("Val/cat", SPLITS, ("Val", "cat"), id="split as written"),
+        pytest.param("train/cat/a", SPLITS, ("train", "cat"), id="the first below the split"),
+        pytest.param("black cat", CLASSES, (None, "black cat"), id="a space"),
+        pytest.param("", CLASSES, None, id="at the top"),
+        pytest.param("train", SPLITS, None, id="in a split alone"),
     ],
 )
-def test_labelled_record(relative, class_depth, split, label):
-    assert labelled_record(f"/in/{relative}", relative, class_depth) == Record(
-        key=relative,
-        features={
-            "image": Image(file=FileRef(path=f"/in/{relative}")),
-            "label": ClassLabel(label),
-        },
-        split=split,
-    )
-
-
-@pytest.mark.parametrize(
-    ("relative", "class_depth"),
-    [
-        pytest.param("1.jpg", CLASSES, id="at the top"),
-        pytest.param("train/1.jpg", SPLITS, id="below a split"),
-    ],
-)
-def test_a_file_outside_the_class_folders(relative, class_depth):
-    rejected = labelled_record(f"/in/{relative}", relative, class_depth)
-    assert isinstance(rejected, Rejected)
-    assert (rejected.source, rejected.reason, rejected.bad) == (relative, "no class folder", True)
+def test_placed(folder, class_depth, expected):
+    place = placed(folder, class_depth)
+    assert (place and (place[0], place[1]["label"].name)) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +74,7 @@ def test_a_file_outside_the_class_folders(relative, class_depth):
     ],
 )
 def test_main_kind(files, kind):
-    assert main_kind(profile_of(files)) == kind
+    assert main_kind(profile_of(map(named, files))) == kind
 
 
 def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
@@ -98,6 +88,7 @@ def test_every_file_of_a_tree_is_accounted_for(make_tree, run_transform):
             "LICENSE": "",
             "docs/jpg": "",
             "docs/song.wav": "",
+            "__MACOSX/train/cat/1.jpg": "",
             ".hidden/cat/1.jpg": "",
         }
     )
@@ -252,6 +243,7 @@ def test_a_remote_folder_is_listed_in_parts(bucket, run_transform):
     url, store = bucket
     for name in ("train/cat/1.jpg", "train/dog/2.jpg", "test/cat/3.jpg", "4.jpg", "note.txt"):
         store.put(f"{url}/in/{name}", b"1")
+    store.forget()
     elements = run_transform(ReadClassFolders(f"{url}/in"))
     records = {each.key: each.split for each in elements if isinstance(each, Record)}
     assert records == {
@@ -261,3 +253,5 @@ def test_a_remote_folder_is_listed_in_parts(bucket, run_transform):
     }
     rejects = {each.source: each.reason for each in elements if isinstance(each, Rejected)}
     assert rejects == {"4.jpg": "no class folder", "note.txt": "not an image file"}
+    # Whether it is a folder; its own level; train and test: each file is listed once.
+    assert store.calls["list"] <= 4
