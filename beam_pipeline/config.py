@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,7 +52,7 @@ class BuildConfig:
         duplicates: One of DUPLICATE_POLICIES, for records of equal content.
         max_bad_fraction: Above this fraction of rejected records the build fails.
         box_policy: What becomes of boxes that reach outside the image.
-        box_format: The format of boxes in a manifest.
+        box_format: The format of boxes in a manifest, in COCO's or in VOC's files.
         classes: The class names in order, where the layout declares none.
         image: How images are checked and stored.
         audio: How audio is checked and stored.
@@ -143,7 +144,7 @@ class BuildConfig:
             f"--target-shard-bytes {self.target_shard_bytes}",
             "give a positive size, such as 128MiB",
         )
-        twice = {name for name in self.classes if self.classes.count(name) > 1}
+        twice = {name for name, count in Counter(self.classes).items() if count > 1}
         _check(not twice, f"--classes with {min(twice, default='')!r} twice", "name each once")
         _check(self.threads >= 0, f"--threads {self.threads}", "give 0 (choose) or more")
         self._check_split()
@@ -186,6 +187,7 @@ class BuildConfig:
             image=self.image,
             audio=self.audio,
             box_policy=self.box_policy,
+            box_format=self.box_format,
             tokenizer=self.tokenizer,
             schema=self.schema,
             may_be_nan=self.missing_numbers == "nan",

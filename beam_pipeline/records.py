@@ -242,7 +242,8 @@ class Record:
         group: Records of one group share a split; None means the content's sha256.
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`; default: key.
-        notes: Once inspected: what was changed on the way and how often ("box clipped": 2).
+        notes: What was changed on the way and how often ("box clipped": 2), and what its source
+            has beside ("not kept: pose": 1).
         content_digest: Once inspected: in hex, equal for records of equal images, audio and other
             files, or, without those, for equal records.
         num_bytes: Once inspected: about how many bytes the record takes in a shard.

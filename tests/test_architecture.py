@@ -29,7 +29,7 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths
-        splits classes references gather unpacking
+        splits classes references gather unpacking nesting left_behind
         tree input_files columns
         layout
         folders

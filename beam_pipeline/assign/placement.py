@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -151,8 +151,8 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 
     Args:
         histogram: Its records.
-        num_shards: Shards wanted; None for as many as target_shard_bytes asks for. There
-            are never more than records, and none is empty.
+        num_shards: Shards wanted, of which `wanted_shards` has made sure that there are not more
+            than bins; None for as many as target_shard_bytes asks for. None is empty.
         target_shard_bytes: Bytes a shard aims at.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
@@ -172,18 +172,36 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 
 
 def wanted_shards(
-    num_shards: int | Mapping[str, int] | None, splits: Sequence[str]
+    num_shards: int | Mapping[str, int] | None, histograms: Mapping[str, Histogram]
 ) -> dict[str, int | None]:
     """The number of shards that `--num-shards` wants, by split; None leaves it to the bytes.
 
     Raises:
-        ConfigError: It names a split that the data does not have.
+        ConfigError: It names a split that the data does not have, or wants more shards than can
+            be filled.
     """
+    splits = sorted(histograms)
+    wanted: dict[str, int | None]
     if not isinstance(num_shards, Mapping):
-        return dict.fromkeys(splits, num_shards)
-    if unknown := sorted(set(num_shards) - set(splits)):
+        wanted = dict.fromkeys(splits, num_shards)
+    elif unknown := sorted(set(num_shards) - set(splits)):
         raise ConfigError(
             f"--num-shards names split {unknown[0]!r}, but the data has {', '.join(splits)}; "
             "name one of those"
         )
-    return {split: num_shards.get(split) for split in splits}
+    else:
+        wanted = {split: num_shards.get(split) for split in splits}
+    largest = {split: len(histogram.bins) for split, histogram in histograms.items()}
+    if too_many := [split for split in splits if (wanted[split] or 0) > largest[split]]:
+        fitting = ",".join(
+            f"{split}={min(count or largest[split], largest[split])}"
+            for split, count in wanted.items()
+            if count
+        )
+        split = too_many[0]
+        raise ConfigError(
+            f"--num-shards {wanted[split]} is more than the {largest[split]} shards that the "
+            f"{histograms[split].num_records.sum()} records of {split} can fill; the most that "
+            f"works is --num-shards {fitting}"
+        )
+    return wanted

@@ -91,7 +91,7 @@ def make_plan(
         if num_inspected is not None:
             _check_count(statistics, num_inspected)
         check_quality(statistics, config)
-        wanted = wanted_shards(config.num_shards, sorted(statistics.histograms))
+        wanted = wanted_shards(config.num_shards, statistics.histograms)
         splits = {
             split: plan_split(statistics.histograms[split], num_shards, config.target_shard_bytes)
             for split, num_shards in wanted.items()

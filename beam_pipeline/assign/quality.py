@@ -14,6 +14,12 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
             f"such as {' and '.join(first.keys[:3])}; remove them, or pass --duplicates drop or "
             "keep"
         )
+    if statistics.equal_keys:
+        key, one, other = min(statistics.equal_keys)
+        raise DataError(
+            f"the key {key!r} belongs to two records of the same content, {one} and {other}: give "
+            "only one of the annotation files as the input, or pass --duplicates drop"
+        )
     total = statistics.num_records + statistics.rejected.total()
     of_data = statistics.num_records + statistics.num_bad
     # Divided, not multiplied: 0.29 × 100 is a little less than 29.

@@ -54,6 +54,7 @@ class Statistics:
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
+        equal_keys: (key, source, other source) of the first records of one key that all stay.
     """
 
     num_records: int = 0
@@ -69,6 +70,7 @@ class Statistics:
     conflicting: int = 0
     across_splits: int = 0
     duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
+    equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
     def observe(self, record: Record) -> None:
         """Takes the values of a record into account, and what was changed in it."""
@@ -136,3 +138,4 @@ class Statistics:
             key=lambda reject: (reading_order(reject[0]), *reject),
         )
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
+        self.equal_keys = heapq.nsmallest(_NUM_NAMED, self.equal_keys + other.equal_keys)

@@ -9,6 +9,9 @@ Which frame an annotation speaks of:
   told from an upright one.)
 - It states another size, with boxes in pixels: "size mismatch".
 
+Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes
+in fractions with a number beyond 2, are refused.
+
 An image that is resized needs no other boxes, since fractions stay what they are; its stated
 areas are scaled.
 """
@@ -32,6 +35,8 @@ DROPPED_OUTSIDE = "box dropped: outside"
 DROPPED_NO_AREA = "box dropped: no area"
 # Reasons of `Rejected`.
 SIZE_MISMATCH = "size mismatch"
+IN_FRACTIONS = "boxes in fractions"
+IN_PIXELS = "boxes in pixels"
 IMPOSSIBLE_BOX = "impossible box"
 BOX_OUTSIDE = "box outside image"
 BOX_WITHOUT_AREA = "box without area"
@@ -40,6 +45,8 @@ MALFORMED = "malformed annotation"
 # As a fraction of the image: less is the rounding of whoever wrote the annotation.
 _TOLERANCE = 1e-6
 _FARTHEST = 1e9
+# A box may reach out of its image, but a number beyond this is no fraction of anything.
+MAX_FRACTION = 2.0
 _FLOAT32 = struct.Struct("4f")
 
 _Box = tuple[float, float, float, float]
@@ -52,6 +59,7 @@ def normalise(
     orientation: int = 1,
     policy: Policy = "clip",
     scale: tuple[float, float] = (1.0, 1.0),
+    stated: bool = False,
 ) -> tuple[Boxes, Counter[str]]:
     """Turns boxes into "rel_xyxy" of the upright image, and drops those that cannot be used.
 
@@ -67,14 +75,16 @@ def normalise(
         policy: What becomes of a box that reaches out of the image (by more than a millionth):
             "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" raises.
             A box without area is dropped too, or raises with "error".
-        scale: ListSummary pixels per pixel of the upright image, across and down.
+        scale: Pixels as stored per pixel of the upright image, across and down.
+        stated: Whether a user states the format, so that a box may be the first pixel alone.
 
     Returns:
         The boxes that are left, with their labels, attributes and keypoints, and how many
         were `CLIPPED`, `DROPPED_OUTSIDE` and `DROPPED_NO_AREA`.
 
     Raises:
-        RecordError: "size mismatch"; "impossible box": not finite or inverted, or a keypoint
+        RecordError: "size mismatch"; "boxes in fractions", "boxes in pixels": not what the format
+            says; "impossible box": not finite or inverted, or a keypoint
             not finite, under any policy;
             "box outside image" and "box without area": under "error"; "malformed annotation":
             numbers of labels, attributes or keypoints that differ from that of the boxes.
@@ -83,6 +93,7 @@ def normalise(
     _check_lengths(boxes)
     if not boxes.coordinates:
         return Boxes(coordinates=(), format="rel_xyxy", attributes=boxes.attributes), counts
+    _check_unit(boxes, stated)
     relative = boxes.format.startswith("rel_")
     if min(source_size) < 1:
         raise RecordError(MALFORMED, f"an image of {source_size[0]}x{source_size[1]} pixels")
@@ -91,9 +102,9 @@ def normalise(
     unit = (1, 1) if relative else frame
     kept: list[int] = []
     coordinates: list[_Box] = []
-    for index, stated in enumerate(boxes.coordinates):
-        box = _turn_box(_to_relative(stated, boxes, unit), turned)
-        usable = _apply_policy(box, policy, counts, stated, boxes)
+    for index, row in enumerate(boxes.coordinates):
+        box = _turn_box(_to_relative(row, boxes, unit), turned)
+        usable = _apply_policy(box, policy, counts, row, boxes)
         if usable is not None:
             kept.append(index)
             coordinates.append(usable)
@@ -135,6 +146,37 @@ def _check_lengths(boxes: Boxes) -> None:
     for name, values in boxes.attributes.items():
         if len(values) != number:
             raise RecordError(MALFORMED, f"{number} boxes but {len(values)} values of {name!r}")
+
+
+def _check_unit(boxes: Boxes, stated: bool) -> None:
+    """Raises RecordError where boxes are in fractions that should be in pixels, or the reverse."""
+    relative = boxes.format.startswith("rel_")
+    absolute = boxes.format.removeprefix("rel_")
+    if relative:
+        wrong = [row for row in boxes.coordinates if max(map(abs, row)) > MAX_FRACTION]
+        if wrong:
+            raise RecordError(
+                IN_PIXELS,
+                f"{_name(wrong[0], boxes)}, in fractions of the image, has a number beyond "
+                f"{MAX_FRACTION:g}; if boxes are in pixels, pass --box-format {absolute}",
+            )
+        return
+    solid = [row for row in boxes.coordinates if _has_area(row, absolute)]
+    if not solid or any(abs(number) > 1 for row in solid for number in row):
+        return
+    in_whole_pixels = all(float(number).is_integer() for row in solid for number in row)
+    if not (stated and in_whole_pixels):
+        raise RecordError(
+            IN_FRACTIONS,
+            f"{_name(solid[0], boxes)}, in pixels, has no number beyond 1, nor has any other of "
+            f"the image; if boxes are in fractions of the image, pass --box-format rel_{absolute}"
+            + ("" if not in_whole_pixels else f"; if it is one pixel, --box-format {absolute}"),
+        )
+
+
+def _has_area(row: Sequence[float], absolute: str) -> bool:
+    a, b, c, d = row
+    return (c > a and d > b) if absolute == "xyxy" else (c > 0 and d > 0)
 
 
 def _frame_orientation(boxes: Boxes, source_size: tuple[int, int], orientation: int) -> int:

@@ -65,7 +65,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
         return inspect_existing(record, rules)
     given, deferred = read_deferred(record.features)
     features: dict[str, Value] = {}
-    notes: Counter[str] = Counter()
+    notes: Counter[str] = Counter(record.notes)
     num_bytes = _EXAMPLE_OVERHEAD_BYTES
     facts: dict[str, ImageFacts] = {}
     for name, value in given.items():
@@ -94,7 +94,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
             num_bytes += _scalar_bytes(value)
     for name, value in features.items():
         if isinstance(value, Boxes):
-            features[name], changed = _placed_boxes(value, facts, rules.box_policy)
+            features[name], changed = _placed_boxes(value, facts, rules)
             notes.update(changed)
             num_bytes += _BOX_BYTES * len(value.coordinates)
     if rules.tokenizer:
@@ -176,6 +176,10 @@ def _check_scalar(name: str, value: Value) -> None:
         case Boxes(labels=texts) | ClassLabels(names=texts) | (tuple() as texts):
             for text in texts:
                 _check_text(name, text)
+            if isinstance(value, Boxes):
+                for attribute, values in value.attributes.items():
+                    for each in values:
+                        _check_scalar(f"{name}.{attribute}", each)
         case int() if not -(2**63) <= value < 2**63:
             raise RecordError("value out of range", f"feature {name}: {value} needs over 64 bits")
         case float() if math.isfinite(value) and abs(value) >= _LARGEST_FLOAT:
@@ -191,7 +195,7 @@ def _check_text(name: str, text: str) -> None:
 
 
 def _placed_boxes(
-    value: Boxes, facts: dict[str, ImageFacts], box_policy: boxes.Policy
+    value: Boxes, facts: dict[str, ImageFacts], rules: Rules
 ) -> tuple[Boxes, Counter[str]]:
     """`value` as fractions of the record's image; without an image, of the stated size."""
     if fact := facts.get("image") or next(iter(facts.values()), None):
@@ -202,12 +206,18 @@ def _placed_boxes(
             value,
             source_size=fact.source_size,
             orientation=fact.orientation,
-            policy=box_policy,
+            policy=rules.box_policy,
             scale=(fact.width / width, fact.height / height),
+            stated=bool(rules.box_format),
         )
     if value.image_size is None:
         raise RecordError("malformed annotation", "boxes without an image or a stated image size")
-    return boxes.normalise(value, source_size=value.image_size, orientation=1, policy=box_policy)
+    return boxes.normalise(
+        value,
+        source_size=value.image_size,
+        policy=rules.box_policy,
+        stated=bool(rules.box_format),
+    )
 
 
 def inspect_element(element: Element, rules: Rules) -> Element:

@@ -16,6 +16,7 @@ class Rules:
         image: Images.
         audio: Sounds.
         box_policy: What becomes of boxes that reach outside the image.
+        box_format: The format of boxes that a user states; "" where the layout does.
         tokenizer: Path of the tokenizer that texts go through; "" for none.
         schema: What a user declared of the records; empty where nothing is.
         may_be_nan: Whether NaN stands for numbers that are missing.
@@ -24,6 +25,7 @@ class Rules:
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
     box_policy: Policy = "clip"
+    box_format: str = ""
     tokenizer: str = ""
     schema: tuple[Feature, ...] = ()
     may_be_nan: bool = False

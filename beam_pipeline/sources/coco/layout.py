@@ -16,7 +16,7 @@ _FILES_LOOKED_INTO = 5
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadCoco(path, image_root=config.image_root or None)
+    return ReadCoco(path, config.image_root or None, config.box_format)
 
 
 def find_coco(tree: Tree) -> list[Place]:

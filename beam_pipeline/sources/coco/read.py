@@ -4,6 +4,8 @@ Format: https://cocodataset.org/#format-data
 """
 
 import dataclasses
+import functools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,10 +19,17 @@ from beam_pipeline.sources.coco.stream import (
     MALFORMED,
     CocoAnnotation,
     CocoImage,
+    is_number,
     malformed,
     read_coco,
 )
 from beam_pipeline.sources.gather import ReadAndGather
+from beam_pipeline.sources.left_behind import not_kept
+
+# What is counted.
+BOX_OF_POLYGON = "box made from its polygon"
+NO_BOX = "box dropped: no bbox"
+_SHOWN = 3
 
 
 @dataclasses.dataclass
@@ -30,6 +39,7 @@ class ReadCoco(beam.PTransform):
     Yields a Record for every image that a file describes, with "boxes" in format "xywh"
     (none where it has no annotations), their attributes `is_crowd` (int) and `area` (float,
     pixels²; width times height where it is not stated) and keypoints where there are any;
+    a box that is not stated is that around its polygons, or is left out and counted;
     one DeclaredClasses a file; a bad Rejected for every image with an annotation that
     cannot be used, for every annotation of an unknown image, and for a file that is not
     JSON to its end, of which nothing is used.
@@ -39,23 +49,29 @@ class ReadCoco(beam.PTransform):
             the images in `<split>/`, `images/<split>/` or `images/`, or Roboflow's
             `<split>/_annotations.coco.json` with the images beside.
         image_root: The folder of the images, where it is another one.
+        box_format: One of `boxes.FORMATS`; "" is COCO's own, "xywh".
     """
 
     path: str
     image_root: str | None = None
+    box_format: str = ""
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, left_aside = find_coco_files(self.path, self.image_root)
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
-        return pipeline | ReadAndGather([*files, *left_aside], num_bytes, read_coco, joined)
+        join = functools.partial(joined, box_format=self.box_format or "xywh")
+        return pipeline | ReadAndGather([*files, *left_aside], num_bytes, read_coco, join)
 
 
-def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Record | Rejected]:
+def joined(
+    key: str, values: list[CocoImage | CocoAnnotation], box_format: str = "xywh"
+) -> Iterator[Record | Rejected]:
     """The record of one image id, from all that one file states of it.
 
     Args:
         key: "<file>\\0<image id>".
         values: The images of this id (one, if all is well), then their annotations.
+        box_format: One of `boxes.FORMATS`.
     """
     file, _, image_id = key.partition("\0")
     images = [value for value in values if isinstance(value, CocoImage)]
@@ -67,43 +83,48 @@ def joined(key: str, values: list[CocoImage | CocoAnnotation]) -> Iterator[Recor
                 f"belongs to image {image_id}, which the file does not describe",
             )
     elif len(images) > 1:
-        names = ", ".join(image.key for image in images)
+        names = ", ".join(image.key for image in images[:_SHOWN])
+        names += f", … ({len(images):,} images)" if images[_SHOWN:] else ""
         for image in images:
             yield malformed(image.source, f"id {image_id} is given to {names}")
     else:
         try:
-            yield record_of(images[0], annotations)
+            yield record_of(images[0], annotations, box_format)
         except RecordError as error:
             yield Rejected(source=images[0].source, reason=error.reason, detail=error.detail)
 
 
-def record_of(image: CocoImage, annotations: list[CocoAnnotation]) -> Record:
+def record_of(
+    image: CocoImage, annotations: list[CocoAnnotation], box_format: str = "xywh"
+) -> Record:
     """One image with its boxes.
 
     Raises:
         RecordError: An annotation cannot be used; the message names it.
     """
-    for annotation in annotations:
+    stated, notes = _with_boxes(annotations, box_format)
+    for annotation in stated:
         if fault := _fault(annotation):
             raise RecordError(
                 MALFORMED, f"{image.key}: annotation {annotation.annotation_id}: {fault}"
             )
-    labels = tuple(a.category for a in annotations if a.category is not None)
-    if labels and len(labels) < len(annotations):
+    labels = tuple(a.category for a in stated if a.category is not None)
+    if labels and len(labels) < len(stated):
         raise RecordError(MALFORMED, f"{image.key}: some of its annotations have no category_id")
-    coordinates = tuple(_box(a.bbox) for a in annotations)
+    coordinates = tuple(_box(a.bbox) for a in stated)
+    unit = image.size if box_format.startswith("rel_") else (1, 1)
     boxes = Boxes(
         coordinates=coordinates,
-        format="xywh",
+        format=box_format,
         labels=labels,
         attributes={
-            "is_crowd": tuple(int(a.is_crowd or 0) for a in annotations),
+            "is_crowd": tuple(int(a.is_crowd or 0) for a in stated),
             "area": tuple(
-                width * height if a.area is None else float(a.area)
-                for a, (_, _, width, height) in zip(annotations, coordinates, strict=True)
+                _area(box, box_format, unit) if a.area is None else float(a.area)
+                for a, box in zip(stated, coordinates, strict=True)
             ),
         },
-        keypoints=_keypoints(image, annotations),
+        keypoints=_keypoints(image, stated),
         image_size=image.size,
     )
     return Record(
@@ -112,32 +133,72 @@ def record_of(image: CocoImage, annotations: list[CocoAnnotation]) -> Record:
         split=image.split,
         source=image.source,
         source_id=str(image.image_id),
+        notes=notes,
     )
+
+
+def _with_boxes(
+    annotations: list[CocoAnnotation], box_format: str
+) -> tuple[list[CocoAnnotation], Counter[str]]:
+    """The annotations that have a box, stated or around polygons, and what is noted of all."""
+    notes = not_kept(name for annotation in annotations for name in annotation.others)
+    stated = []
+    for annotation in annotations:
+        if annotation.bbox in (None, []):
+            if annotation.outline is None:
+                notes[NO_BOX] += 1
+                continue
+            notes[BOX_OF_POLYGON] += 1
+            annotation = annotation._replace(bbox=_in_format(annotation.outline, box_format))
+        stated.append(annotation)
+    return stated, notes
+
+
+def _in_format(box: list[float], box_format: str) -> list[float]:
+    """[x, y, width, height] as another format has it."""
+    x, y, width, height = box
+    if box_format.endswith("xyxy"):
+        return [x, y, x + width, y + height]
+    if box_format.endswith("center_xywh"):
+        return [x + width / 2, y + height / 2, width, height]
+    return box
+
+
+def _area(
+    box: tuple[float, float, float, float], box_format: str, unit: tuple[int, int] | None
+) -> float:
+    """In pixels².
+
+    Raises:
+        RecordError: It is in fractions, and the image's size is not stated.
+    """
+    if unit is None:
+        raise RecordError(MALFORMED, "neither an area nor the image's width and height are stated")
+    width, height = box[2:]
+    if box_format.endswith("xyxy"):
+        width, height = width - box[0], height - box[1]
+    return width * height * unit[0] * unit[1]
 
 
 def _fault(annotation: CocoAnnotation) -> str:
     """Why an annotation cannot be used; empty if it can."""
     if annotation.category is None and annotation.category_id is not None:
-        return f"category {annotation.category_id!r} is not declared"
+        return f"category {repr(annotation.category_id)[:200]} is not declared"
     if not _are_numbers(annotation.bbox) or len(annotation.bbox) != 4:
-        return f"bbox {annotation.bbox!r} is not [x, y, width, height]"
-    if annotation.area is not None and not _is_number(annotation.area):
-        return f"area {annotation.area!r} is not a number"
+        return f"bbox {repr(annotation.bbox)[:200]} is not [x, y, width, height]"
+    if annotation.area is not None and not is_number(annotation.area):
+        return f"area {repr(annotation.area)[:200]} is not a number"
     if annotation.is_crowd not in (None, 0, 1):
-        return f"iscrowd {annotation.is_crowd!r} is not 0 or 1"
+        return f"iscrowd {repr(annotation.is_crowd)[:200]} is not 0 or 1"
     if annotation.keypoints and (
         not _are_numbers(annotation.keypoints) or len(annotation.keypoints) % 3
     ):
-        return f"keypoints {annotation.keypoints!r} are not triples of numbers"
+        return f"keypoints {repr(annotation.keypoints)[:200]} are not triples of numbers"
     return ""
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
 def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(map(_is_number, values))
+    return isinstance(values, list) and all(map(is_number, values))
 
 
 def _box(bbox: list[float]) -> tuple[float, float, float, float]:

@@ -3,8 +3,8 @@
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeGuard
 
 import ijson
 
@@ -13,11 +13,17 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.nesting import CheckedJson
 from beam_pipeline.sources.references import locate
 
 MALFORMED = "malformed annotation"
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
+_LARGEST = 1e30
+# What records keep of an annotation, and what says where it belongs; of the rest, the names.
+_KEPT = frozenset(
+    {"id", "image_id", "category_id", "bbox", "area", "iscrowd", "keypoints", "num_keypoints"}
+)
 
 
 class CocoImage(NamedTuple):
@@ -32,7 +38,12 @@ class CocoImage(NamedTuple):
 
 
 class CocoAnnotation(NamedTuple):
-    """What is kept of an item of "annotations", as it is stated."""
+    """What is kept of an item of "annotations", as it is stated.
+
+    Attributes:
+        outline: [x, y, width, height] around its polygons, where it has no bbox; else None.
+        others: The names of what else it has.
+    """
 
     annotation_id: Any
     category_id: Any
@@ -41,6 +52,20 @@ class CocoAnnotation(NamedTuple):
     area: Any
     is_crowd: Any
     keypoints: Any
+    outline: list[float] | None = None
+    others: tuple[str, ...] = ()
+
+
+class Categories(NamedTuple):
+    """What a file says of its categories.
+
+    Attributes:
+        names: By id.
+        with_points: The ids of those whose keypoints have names.
+    """
+
+    names: dict[int, str]
+    with_points: frozenset[int]
 
 
 def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
@@ -54,12 +79,12 @@ def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
         yield file
         return
     try:
-        classes = _categories(file)
+        categories = _categories(file)
     except RecordError as error:
         yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)
         return
-    if classes:
-        yield DeclaredClasses(feature="boxes", names=classes)
+    if categories.names:
+        yield DeclaredClasses(feature="boxes", names=categories.names)
     num_images = 0
     for num_images, item in enumerate(_images(file), start=1):  # noqa: B007
         yield item
@@ -68,7 +93,7 @@ def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
             file.relative, 'has no "images": not a COCO instances file, or an empty one'
         )
     for number, annotation in enumerate(_items(file, "annotations")):
-        yield _annotation_entry(file, number, annotation, classes)
+        yield _annotation_entry(file, number, annotation, categories)
 
 
 def _items(file: CocoFile, key: str) -> Iterator[Any]:
@@ -79,28 +104,35 @@ def _items(file: CocoFile, key: str) -> Iterator[Any]:
     """
     with storage.decompressed(file.path) as handle:
         try:
-            yield from ijson.items(handle, f"{key}.item", use_float=True)
+            yield from ijson.items(CheckedJson(handle), f"{key}.item", use_float=True)
         except ijson.JSONError as error:
             message = " ".join(str(error).partition("(right here)")[0].split())
             raise RecordError(
                 MALFORMED, f"not JSON, before byte {handle.tell()}: {message}"
             ) from error
+        except ValueError as error:  # a number of thousands of digits
+            raise RecordError(MALFORMED, f"not usable as JSON: {error}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise RecordError(MALFORMED, f"cannot be decompressed: {error}") from error
 
 
-def _categories(file: CocoFile) -> dict[int, str]:
+def _categories(file: CocoFile) -> Categories:
     classes: dict[int, str] = {}
+    with_points = set()
     for category in _items(file, "categories"):
         stated = category if isinstance(category, dict) else {}
         number, name = plain_id(stated.get("id")), stated.get("name")
         if not isinstance(number, int) or not isinstance(name, str):
-            raise RecordError(MALFORMED, f"category {category!r} needs a number as id and a name")
+            raise RecordError(
+                MALFORMED, f"category {str(category)[:200]} needs a number as id and a name"
+            )
         if classes.setdefault(number, name) != name:
             raise RecordError(
                 MALFORMED, f"categories {classes[number]!r} and {name!r} both have id {number}"
             )
-    return classes
+        if stated.get("keypoints"):
+            with_points.add(number)
+    return Categories(classes, frozenset(with_points))
 
 
 def plain_id(value: Any) -> Any:
@@ -149,13 +181,18 @@ def _is_image(image: Any) -> bool:
 
 def _size(image: dict[str, Any]) -> tuple[int, int] | None:
     width, height = image.get("width"), image.get("height")
-    if not isinstance(width, int | float) or not isinstance(height, int | float):
+    if not is_number(width) or not is_number(height):
         return None
     return (int(width), int(height)) if width > 0 and height > 0 else None
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is a number that an image may have: finite, and not of hundreds of digits."""
+    return isinstance(value, int | float) and abs(value) < _LARGEST
+
+
 def _annotation_entry(
-    file: CocoFile, number: int, annotation: Any, classes: dict[int, str]
+    file: CocoFile, number: int, annotation: Any, categories: Categories
 ) -> Entry | Rejected:
     if not isinstance(annotation, dict) or annotation.get("image_id") is None:
         return malformed(
@@ -163,19 +200,46 @@ def _annotation_entry(
             f"has no image_id: {str(annotation)[:200]}",
         )
     category_id = plain_id(annotation.get("category_id"))
+    category_id = category_id if isinstance(category_id, int | str | None) else str(category_id)
+    lacks_box = annotation.get("bbox") in (None, [])
     return Entry(
         key=f"{file.relative}\0{plain_id(annotation['image_id'])}",
         order=(1, number),
         value=CocoAnnotation(
             annotation.get("id", f"number {number}"),
             category_id,
-            classes.get(category_id) if isinstance(category_id, int) else None,
+            categories.names.get(category_id) if isinstance(category_id, int) else None,
             annotation.get("bbox"),
             annotation.get("area"),
             annotation.get("iscrowd"),
             annotation.get("keypoints"),
+            _outline(annotation.get("segmentation")) if lacks_box else None,
+            tuple(sorted(_others(annotation, category_id in categories.with_points))),
         ),
     )
+
+
+def _others(annotation: Mapping[str, Any], has_point_names: bool) -> Iterator[str]:
+    """The names of what an annotation has and no record keeps."""
+    if has_point_names and annotation.get("keypoints"):
+        yield "keypoint names"
+    for name in annotation.keys() - _KEPT:
+        if annotation[name] not in (None, "", [], {}):
+            yield name
+
+
+def _outline(polygons: Any) -> list[float] | None:
+    """[x, y, width, height] around polygons; None where these are none, such as a mask."""
+    if not isinstance(polygons, list) or not all(map(_is_polygon, polygons)) or not polygons:
+        return None
+    xs = [x for polygon in polygons for x in polygon[::2]]
+    ys = [y for polygon in polygons for y in polygon[1::2]]
+    return [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+
+
+def _is_polygon(polygon: Any) -> bool:
+    is_list = isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
+    return is_list and all(map(is_number, polygon))
 
 
 def malformed(source: str, detail: str) -> Rejected:

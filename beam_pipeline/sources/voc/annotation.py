@@ -5,6 +5,8 @@ http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html.
 """
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
@@ -12,8 +14,14 @@ from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
+from beam_pipeline.sources.left_behind import not_kept
 
+# In memory XML takes up to thirty times its text.
+MAX_BYTES = 16 << 20
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
+_KEPT = frozenset({"name", "bndbox", *_ATTRIBUTES})
+# What tools write where nobody has said anything.
+_UNSAID = frozenset({"", "unspecified", "unknown"})
 
 
 def parse_xml(data: bytes) -> Element:
@@ -33,14 +41,18 @@ def parse_xml(data: bytes) -> Element:
     return element
 
 
-def parse_annotation(data: bytes) -> Boxes:
-    """The boxes of one VOC annotation: "xyxy" in pixels, as it states them.
+def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Boxes, Counter[str]]:
+    """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
+
+    Args:
+        data: XML.
+        box_format: VOC's own is in pixels; "rel_xyxy" where somebody wrote fractions.
 
     Raises:
         RecordError: "malformed annotation", with the object's number (from 1) and value.
     """
     annotation = parse_xml(data)
-    coordinates, labels = [], []
+    coordinates, labels, left = [], [], list[str]()
     attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
     for number, item in enumerate(annotation.findall("object"), start=1):
         name = (item.findtext("name") or "").strip()
@@ -51,13 +63,23 @@ def parse_annotation(data: bytes) -> Boxes:
         coordinates.append(_corners(item.find("bndbox"), where))
         for attribute, values in attributes.items():
             values.append(_whole_number(item.findtext(attribute), attribute, where))
-    return Boxes(
+        left += _left_behind(item)
+    boxes = Boxes(
         coordinates=tuple(coordinates),
-        format="xyxy",
+        format=box_format,
         labels=tuple(labels),
         attributes={name: tuple(values) for name, values in attributes.items()},
         image_size=_stated_size(annotation.find("size")),
     )
+    return boxes, not_kept(left)
+
+
+def _left_behind(item: Element) -> Iterator[str]:
+    """The members of an object that say something, beside its name, its box and attributes."""
+    for member in item:
+        says = "" if member.text is None else member.text.strip().lower()
+        if member.tag not in _KEPT and (len(member) or says not in _UNSAID):
+            yield str(member.tag)
 
 
 def _corners(box: Element | None, where: str) -> tuple[float, float, float, float]:

@@ -22,7 +22,7 @@ from beam_pipeline.sources.paths import (
     unused,
 )
 from beam_pipeline.sources.splits import split_of_folders
-from beam_pipeline.sources.voc.annotation import named_image
+from beam_pipeline.sources.voc.annotation import MAX_BYTES, named_image
 from beam_pipeline.sources.voc.sets import ImageSets, read_image_sets
 
 _IMAGE_FOLDERS = ("jpegimages", "images")
@@ -76,7 +76,7 @@ def list_voc(root: str) -> Iterator[list[VocPair | Rejected]]:
 def _read_names(root: str, annotations: list[str]) -> tuple[dict[str, str], list[Rejected]]:
     def read(path: str) -> str | Rejected:
         try:
-            return named_image(storage.read_bytes(FileRef(path=below(root, path))))
+            return named_image(storage.read_bytes(FileRef(path=below(root, path)), MAX_BYTES))
         except RecordError as error:
             return Rejected(source=path, reason=error.reason, detail=error.detail)
 

@@ -12,7 +12,7 @@ from beam_pipeline.sources.voc.read import ReadVoc
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadVoc(path)
+    return ReadVoc(path, config.box_format)
 
 
 def find_voc(tree: Tree) -> list[Place]:

@@ -9,7 +9,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Image, Record, Rejected
 from beam_pipeline.sources.paths import below, input_folder
-from beam_pipeline.sources.voc.annotation import parse_annotation
+from beam_pipeline.sources.voc.annotation import MAX_BYTES, parse_annotation
 from beam_pipeline.sources.voc.files import VocPair, list_voc
 
 
@@ -26,7 +26,7 @@ class ReadVoc(beam.PTransform):
     - a Record {image, boxes} for each XML file with its image; no object means no boxes. The key
       is the image's path below `root`. Boxes are "xyxy" in pixels, exactly as written (VOC's own
       begin at 1); attributes difficult, truncated and occluded are 0 where they are not stated;
-      `pose` and the boxes of an object's parts are not kept.
+      whatever else an object has, such as `pose` and its parts, is counted in `notes`.
     - Rejected "malformed annotation", bad: not XML, an object without name or box, a coordinate
       that is no number.
     - Rejected "missing image", bad: an XML file without image. An XML file's image has its name
@@ -46,12 +46,14 @@ class ReadVoc(beam.PTransform):
 
     Attributes:
         root: The folder, local or remote.
+        box_format: One of `boxes.FORMATS`; "" is VOC's own, "xyxy".
 
     Raises:
         ConfigError: `root` is not a folder.
     """
 
     root: str
+    box_format: str = ""
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         root = input_folder(self.root)
@@ -60,18 +62,22 @@ class ReadVoc(beam.PTransform):
             | "Root" >> beam.Create([root])  # str
             | "ListFiles" >> beam.FlatMap(list_voc)  # list[VocPair | Rejected]
             | "BalanceFiles" >> beam.Reshuffle()
-            | "ReadAnnotations" >> beam.FlatMap(read_pairs, root)  # Record | Rejected
+            | "ReadAnnotations"
+            >> beam.FlatMap(read_pairs, root, self.box_format or "xyxy")  # Record | Rejected
         )
 
 
-def read_pairs(pairs: list[VocPair | Rejected], root: str) -> Iterator[Record | Rejected]:
+def read_pairs(
+    pairs: list[VocPair | Rejected], root: str, box_format: str = "xyxy"
+) -> Iterator[Record | Rejected]:
     """The record of each annotation with its image; what is rejected already passes."""
     for pair in pairs:
         if isinstance(pair, Rejected):
             yield pair
             continue
         try:
-            boxes = parse_annotation(storage.read_bytes(FileRef(path=below(root, pair.annotation))))
+            data = storage.read_bytes(FileRef(path=below(root, pair.annotation)), MAX_BYTES)
+            boxes, notes = parse_annotation(data, box_format)
         except RecordError as error:
             yield Rejected(source=pair.annotation, reason=error.reason, detail=error.detail)
         else:
@@ -83,4 +89,5 @@ def read_pairs(pairs: list[VocPair | Rejected], root: str) -> Iterator[Record | 
                 },
                 split=pair.split,
                 source=pair.annotation,
+                notes=notes,
             )

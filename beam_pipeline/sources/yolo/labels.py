@@ -7,12 +7,10 @@ import math
 from collections.abc import Collection, Sequence
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.boxes import MAX_FRACTION
 from beam_pipeline.records import Boxes
 
 Corners = tuple[float, float, float, float]
-
-# A box may reach out of its image, but a number beyond this is no fraction of anything.
-_MAX_FRACTION = 2.0
 
 
 def parse_labels(
@@ -98,7 +96,7 @@ def _number(field: str) -> float:
 
 def _fraction(field: str) -> float:
     value = _number(field)
-    if abs(value) > _MAX_FRACTION:
+    if abs(value) > MAX_FRACTION:
         raise ValueError(f"{field} is not a fraction of the image; is it in pixels?")
     return value
 

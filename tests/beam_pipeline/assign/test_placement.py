@@ -135,7 +135,18 @@ def test_target_shard_bytes(target_shard_bytes, expected):
 
 
 def test_wanted_shards():
-    assert placement.wanted_shards(3, ["a", "b"]) == {"a": 3, "b": 3}
-    assert placement.wanted_shards({"a": 3}, ["a", "b"]) == {"a": 3, "b": None}
+    splits = {
+        "a": histogram_of({1: (2, 10), 2: (1, 10), 3: (1, 10)}),
+        "b": histogram_of({5: (9, 10)}),
+    }
+
+    assert placement.wanted_shards(1, splits) == {"a": 1, "b": 1}
+    assert placement.wanted_shards({"a": 3}, splits) == {"a": 3, "b": None}
     with pytest.raises(ConfigError, match="'c', but the data has a, b"):
-        placement.wanted_shards({"c": 3}, ["a", "b"])
+        placement.wanted_shards({"c": 3}, splits)
+    with pytest.raises(
+        ConfigError, match=r"3 is more than the 1 shards .* 9 records of b .* a=3,b=1$"
+    ):
+        placement.wanted_shards(3, splits)
+    with pytest.raises(ConfigError, match=r"most that works is --num-shards a=3$"):
+        placement.wanted_shards({"a": 4}, splits)

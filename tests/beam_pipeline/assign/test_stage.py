@@ -142,6 +142,23 @@ def test_a_group_is_in_one_split():
     assert Counter(split for [split] in splits.values()).keys() == {"train", "test"}
 
 
+def test_one_key_in_two_splits_is_found_before_anything_is_written():
+    elements = [
+        image("a.jpg", "1", split="train", source="train.json: image 1"),
+        image("a.jpg", "1", split="val", source="all.json: image 9"),
+        image("b.jpg", "1", split="val"),
+    ]
+    _, _, statistics = settled(elements)
+    problem = make_plan(statistics, BuildConfig(name="t")).problem
+
+    assert isinstance(problem, DataError)
+    assert "'a.jpg' belongs to two records" in str(problem)
+    assert "all.json: image 9" in str(problem)
+    assert "train.json: image 1" in str(problem)
+    _, _, dropped = settled(elements, duplicates="drop")
+    assert make_plan(dropped, BuildConfig(name="t")).problem is None
+
+
 def test_a_record_without_the_group_is_bad():
     elements = [image("flat.jpg", "1", source="x.csv:2")]
     records, [rejected], statistics = settled(elements, group_by="2")

@@ -197,6 +197,7 @@ numbers = st.floats(-400, 400, allow_subnormal=False)
 def test_what_is_kept_has_area_and_loses_nothing_in_float32(box, size, orientation, raw):
     x1, y1, x2, y2 = box
     stated = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
+    hypothesis.assume(max(map(abs, stated)) > 1)
     boxes = Boxes(coordinates=(stated,), image_size=size if raw else None)
 
     normalised, counts = normalise(boxes, source_size=size, orientation=orientation)
@@ -269,6 +270,7 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
         source_size=facts.source_size,
         orientation=facts.orientation,
         policy="error",
+        stated=True,
     )
 
     in_pixels = [
@@ -277,3 +279,35 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     ]
     assert in_pixels == pytest.approx(seen, abs=1e-4)
     assert not counts
+
+
+@pytest.mark.parametrize(
+    ("box_format", "stated", "boxes", "reason"),
+    [
+        pytest.param("xyxy", False, [(0.1, 0.2, 0.5, 0.6)], "boxes in fractions", id="xyxy"),
+        pytest.param("xywh", False, [(0.5, 0.5, 0.5, 0.5)], "boxes in fractions", id="xywh"),
+        pytest.param("center_xywh", False, [(0.5, 0.5, 1, 1)], "boxes in fractions", id="centre"),
+        pytest.param("xyxy", False, [(-0.1, 0, 0.5, 1)], "boxes in fractions", id="a bit outside"),
+        pytest.param(
+            "xyxy", False, [(0, 0, 0, 0), (0, 0, 1, 1)], "boxes in fractions", id="one pixel?"
+        ),
+        pytest.param("xyxy", True, [(0, 0, 1, 1)], None, id="one pixel, as stated"),
+        pytest.param("xyxy", True, [(0, 0, 0.9, 1)], "boxes in fractions", id="stated, and wrong"),
+        pytest.param("xyxy", False, [(0, 0, 1, 1), (0, 0, 2, 2)], None, id="one of two"),
+        pytest.param("xyxy", False, [(0, 0, 0, 0)], None, id="a place holder"),
+        pytest.param("rel_xyxy", True, [(0.1, 0.1, 0.2, 0.2), (10, 10, 20, 20)], "boxes in pixels"),
+        pytest.param("rel_xywh", False, [(10, 10, 0.1, 0.1)], "boxes in pixels", id="rel_xywh"),
+        pytest.param("rel_xyxy", False, [(-0.5, 0, 1.5, 2)], None, id="fractions outside"),
+    ],
+)
+def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
+    box_format, stated, boxes, reason
+):
+    given = Boxes(coordinates=tuple(boxes), format=box_format)
+    if reason is None:
+        normalise(given, source_size=SIZE, stated=stated)
+        return
+
+    with pytest.raises(RecordError, match="--box-format") as error:
+        normalise(given, source_size=SIZE, stated=stated)
+    assert error.value.reason == reason

@@ -328,3 +328,23 @@ def test_images_and_boxes_stay_as_they_were(write_image, tmp_path):
     found = inspected(image=Image(file=FileRef(path=str(path))), boxes=boxes, note="x").features
     assert (found["image"].width, found["image"].height, found["image"].format) == (10, 8, "png")
     assert found["boxes"].coordinates == ((0, 0, 0.5, 0.5),)
+
+
+def test_one_pixel_is_what_a_user_says():
+    pixel = Boxes(coordinates=((0, 0, 1, 1),), image_size=(10, 5))
+
+    assert refusal(boxes=pixel).reason == "boxes in fractions"
+    boxes = feature(Rules(box_format="xyxy"), boxes=pixel)
+    assert boxes.coordinates[0] == pytest.approx((0, 0, 0.1, 0.2))
+
+
+def test_what_a_source_has_noted_stays():
+    record = Record(key="a", features={"n": 1}, notes={"not kept: pose": 2})
+    assert inspect_record(record, Rules()).notes == {"not kept: pose": 2}
+
+
+def test_attributes_of_boxes_fit_into_an_example():
+    boxes = Boxes(
+        coordinates=((0, 0, 5, 5),), attributes={"difficult": (10**400,)}, image_size=(9, 9)
+    )
+    assert refusal(boxes=boxes).reason == "value out of range"

@@ -14,6 +14,7 @@ from beam_pipeline.records import (
     Image,
     Record,
 )
+from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.statistics import observe
@@ -218,3 +219,19 @@ def test_a_declared_schema_is_completed_from_the_records():
     assert (image.shape, image.format) == ((20, 30, 3), "jpeg")
     assert label.classes == ("x",)
     assert n is declared[2]
+
+
+def test_boxes_have_names_everywhere_or_nowhere():
+    nameless = Boxes(coordinates=((0, 0, 1, 1),))
+    none = Boxes(coordinates=())
+    named = [{"boxes": one_box("a")}, {"boxes": none}]
+
+    assert schema_of(*named)["boxes"].classes == ("a",)
+    with pytest.raises(DataError, match="with class names in 0, but without in 2; name"):
+        schema_of(*named, {"boxes": nameless}, {"boxes": nameless})
+    declared = parse_schema({"boxes": "boxes"})
+    observed = observe(
+        [Record(key="x", features=named[0]), Record(key="y", features={"boxes": nameless})]
+    )
+    with pytest.raises(DataError, match="with class names in x, but without in y"):
+        complete(declared, observed, {})

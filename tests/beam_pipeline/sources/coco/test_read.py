@@ -75,6 +75,7 @@ def test_two_splits_as_coco_lays_them_out(tmp_path, run_transform):
     records = records_by_key(elements)
     assert sorted(records) == ["images/val2017/sub/7.jpg", "train2017/7.jpg", "train2017/8.jpg"]
     seven = records["train2017/7.jpg"]
+    assert seven.notes == {"not kept: segmentation": 1}
     assert path_of(seven) == str(tmp_path / "train2017/7.jpg")
     assert (seven.split, seven.source_id) == ("train", "7")
     assert seven.source == "annotations/instances_train2017.json: image 7"
@@ -192,7 +193,6 @@ PICTURE = CocoImage("a/1.jpg", "/in/a/1.jpg", None, 1, "x.json: image 1", None)
     [
         pytest.param([stated(bbox=[1, 2, 3])], r"5: bbox \[1, 2, 3\]", id="three numbers"),
         pytest.param([stated(bbox=[1, 2, "3", 4])], "5: bbox", id="a word"),
-        pytest.param([stated(bbox=None)], "5: bbox None", id="no bbox"),
         pytest.param([stated(category=None, category_id=9)], "category 9", id="unknown category"),
         pytest.param([stated(area="big")], "area 'big'", id="area"),
         pytest.param([stated(is_crowd=2)], "iscrowd 2", id="crowd"),
@@ -292,3 +292,115 @@ def test_nothing_of_a_file_that_is_not_coco_is_used(tmp_path, run_transform, con
         True,
     )
     assert detail in reject.detail
+
+
+TRIANGLE = [[10, 20, 30, 20, 20, 60]]
+
+
+@pytest.mark.parametrize(
+    ("box_format", "box"),
+    [
+        ("", (10.0, 20.0, 20.0, 40.0)),
+        ("xyxy", (10.0, 20.0, 30.0, 60.0)),
+        ("center_xywh", (20.0, 40.0, 20.0, 40.0)),
+    ],
+)
+def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
+    tmp_path, run_transform, box_format, box
+):
+    path = write(
+        tmp_path / "a.json",
+        [image(1)],
+        [
+            annotation(1, 1, bbox=None, area=None, segmentation=TRIANGLE),
+            annotation(2, 1, bbox=[], segmentation={"counts": "abc", "size": [9, 9]}),
+            annotation(3, 1, bbox=None, keypoints=[1, 2, 2], num_keypoints=1, score=0.5),
+        ],
+    )
+
+    (record,) = records_by_key(run_transform(ReadCoco(str(path), None, box_format))).values()
+
+    boxes = boxes_of(record)
+    assert (boxes.coordinates, boxes.attributes["area"]) == ((box,), (800.0,))
+    assert boxes.format == (box_format or "xywh")
+    assert record.notes == {
+        "box made from its polygon": 1,
+        "box dropped: no bbox": 2,
+        "not kept: segmentation": 2,
+        "not kept: score": 1,
+    }
+
+
+def test_names_of_keypoints_are_counted(tmp_path, run_transform):
+    person = [{"id": 1, "name": "person", "keypoints": ["nose"], "skeleton": []}]
+    points = [annotation(1, 1, keypoints=[5, 5, 2]), annotation(2, 1)]
+    path = write(tmp_path / "a.json", [image(1)], points, person)
+
+    (record,) = records_by_key(run_transform(ReadCoco(str(path)))).values()
+
+    assert record.notes == {"not kept: keypoint names": 1}
+
+
+def test_fractions_have_areas_in_pixels():
+    half = stated(bbox=[0.0, 0.0, 0.5, 0.5], area=None)
+    sized = CocoImage("a.jpg", "/a.jpg", (40, 20), 1, "a.json: image 1", None)
+
+    assert boxes_of(record_of(sized, [half], "rel_xywh")).attributes["area"] == (200.0,)
+    with pytest.raises(RecordError, match="neither an area nor"):
+        record_of(sized._replace(size=None), [half], "rel_xywh")
+
+
+def test_trainval_repeats_its_parts(tmp_path):
+    for split in ("train2007", "val2007", "trainval2007", "test2007"):
+        write(tmp_path / f"annotations/instances_{split}.json", [image(1)])
+
+    files, (left,) = find_coco_files(str(tmp_path), None)
+
+    assert [file.split for file in files] == ["test", "train", "val"]
+    assert left.source == "annotations/instances_trainval2007.json"
+    assert not left.bad
+
+
+def test_a_byte_order_mark(tmp_path, run_transform):
+    path = write(tmp_path / "a.json", [image(1)])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+
+    assert list(records_by_key(run_transform(ReadCoco(str(path))))) == ["1.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b'{"images": [{"id": 1, "a": ' + b"[" * 10**6, "nested over 64", id="deep"),
+        pytest.param(
+            b'{"categories": [{"id": ' + b"1" * 9000 + b"}]}", "integer overflow", id="9,000 digits"
+        ),
+        pytest.param(
+            b'{"images": [{"id": ' + b"1" * 400 + b"}]}", "integer overflow", id="400 digits"
+        ),
+    ],
+)
+def test_json_without_bound(tmp_path, run_transform, content, message):
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+
+    elements = rejected(run_transform(ReadCoco(str(path)))).values()
+
+    assert message in next(iter(elements)).detail
+
+
+def test_numbers_that_no_float_holds():
+    huge = int("1" * 400)
+    with pytest.raises(RecordError, match=r"bbox \[1111"):
+        record_of(PICTURE, [stated(bbox=[huge, 1, 1, 1])])
+    with pytest.raises(RecordError, match="area 1111"):
+        record_of(PICTURE, [stated(area=huge)])
+
+
+def test_many_images_of_one_id_are_named_in_short():
+    images = [PICTURE._replace(key=f"{number}.jpg") for number in range(1000)]
+
+    rejects = list(joined("a.json\0" + "1", images))
+
+    assert len(rejects) == 1000
+    assert rejects[0].detail == "id 1 is given to 0.jpg, 1.jpg, 2.jpg, … (1,000 images)"

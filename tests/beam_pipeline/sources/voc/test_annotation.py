@@ -28,13 +28,24 @@ def test_parse_annotation():
         thing(" cat ", more="<occluded>1</occluded><difficult></difficult>"),
         size="<size><width>640</width><height>480</height><depth>3</depth></size>",
     )
-    assert parse_annotation(text.encode()) == Boxes(
+    boxes, notes = parse_annotation(text.encode())
+    assert boxes == Boxes(
         coordinates=((1.5, 2.0, 30.0, 40.0), (1.0, 2.0, 30.0, 40.0)),
         format="xyxy",
         labels=("dog", "cat"),
         attributes={"difficult": (1, 0), "truncated": (0, 0), "occluded": (0, 1)},
         image_size=(640, 480),
     )
+    assert notes == {"not kept: pose": 1, "not kept: part": 1}
+
+
+def test_what_nobody_has_said_is_not_missed():
+    text = xml(thing(more="<pose>Unspecified</pose><actions/><difficult>1</difficult>"))
+    assert parse_annotation(text.encode())[1] == {}
+
+
+def test_fractions_as_stated():
+    assert parse_annotation(xml(thing()).encode(), "rel_xyxy")[0].format == "rel_xyxy"
 
 
 @pytest.mark.parametrize(
@@ -47,11 +58,11 @@ def test_parse_annotation():
     ],
 )
 def test_a_size_that_is_not_stated(size):
-    assert parse_annotation(xml(size=size).encode()).image_size is None
+    assert parse_annotation(xml(size=size).encode())[0].image_size is None
 
 
 def test_no_objects_are_no_boxes():
-    boxes = parse_annotation(xml().encode())
+    boxes, _ = parse_annotation(xml().encode())
     assert (boxes.coordinates, boxes.labels) == ((), ())
 
 

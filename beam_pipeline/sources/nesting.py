@@ -1,0 +1,97 @@
+"""JSON that nobody has checked: how deep it is nested, and how much of it belongs together.
+
+What parses it builds as much as it finds, so depth and size are bounded before.
+"""
+
+import re
+from typing import Any
+
+import numpy
+
+from beam_pipeline.errors import RecordError
+
+MAX_DEPTH = 64
+# In memory an item takes up to thirty times its text.
+MAX_ITEM_BYTES = 16 << 20
+# A list of the file, or the object that it is: what lies deeper is one of the items.
+_LIST_DEPTH = 2
+
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_OPEN, _CLOSE = b"[{", b"]}"
+_PLAIN = bytes(set(range(256)) - set(b'[]{}"'))
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Nesting:
+    """Follows a JSON text, piece by piece, through its brackets.
+
+    Attributes:
+        depth: Open brackets after the last piece.
+        deepest: The most of them so far.
+        item_bytes: Bytes of the pieces since brackets were last no deeper than a file's lists.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.deepest = 0
+        self.item_bytes = 0
+        self._in_text = False
+        self._rest = b""
+
+    def add(self, data: bytes) -> None:
+        """Goes on with the next piece."""
+        num_bytes = len(data)
+        if self._rest or b"\\" in data:
+            data = _ESCAPE.sub(b"", self._rest + data)
+            self._rest = b"\\" if data.endswith(b"\\") else b""
+        parts = data.translate(None, _PLAIN).split(b'"')
+        brackets = b"".join(parts[self._in_text :: 2])
+        self._in_text ^= len(parts) % 2 == 0
+        steps = numpy.zeros(len(brackets), numpy.int64)
+        codes = numpy.frombuffer(brackets, numpy.uint8)
+        steps[numpy.isin(codes, list(_OPEN))] = 1
+        steps[numpy.isin(codes, list(_CLOSE))] = -1
+        depths = self.depth + numpy.cumsum(steps)
+        shallow = False
+        if len(depths):
+            self.depth = int(depths[-1])
+            self.deepest = max(self.deepest, int(depths.max()))
+            shallow = bool(depths.min() <= _LIST_DEPTH)
+        self.item_bytes = 0 if shallow else self.item_bytes + num_bytes
+
+
+def is_deep(text: str) -> bool:
+    """Whether a JSON text is nested deeper than anything here handles."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    nesting = Nesting()
+    nesting.add(text.encode(errors="replace"))
+    return nesting.deepest > MAX_DEPTH
+
+
+class CheckedJson:
+    """A file of JSON on its way to a parser, without its byte order mark.
+
+    Raises, when it is read, RecordError "malformed annotation": nested too deep, or with an item
+    that is too large.
+    """
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+        self._nesting = Nesting()
+        self._at_start = True
+
+    def read(self, num_bytes: int = -1) -> bytes:
+        """The next bytes."""
+        data: bytes = self._handle.read(num_bytes)
+        if self._at_start and data:
+            self._at_start = False
+            data = data.removeprefix(_BYTE_ORDER_MARK) or self._handle.read(num_bytes)
+        self._nesting.add(data)
+        if self._nesting.deepest > MAX_DEPTH:
+            raise RecordError("malformed annotation", f"it is nested over {MAX_DEPTH} deep")
+        if self._nesting.item_bytes > MAX_ITEM_BYTES:
+            raise RecordError(
+                "malformed annotation", f"one of its items has over {MAX_ITEM_BYTES:,} bytes"
+            )
+        return data
