@@ -4,6 +4,7 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -68,7 +69,7 @@ class Packer:
             match element:
                 case Record():
                     try:
-                        split = self._split_of(element)
+                        split = self._split_of(element, statistics)
                     except RecordError as error:
                         source = element.source or element.key
                         rejects.append(
@@ -92,8 +93,10 @@ class Packer:
             statistics=statistics,
         )
 
-    def _split_of(self, record: Record) -> str:
-        if stated := placement.split_name(record.split):
-            return stated
+    def _split_of(self, record: Record, statistics: Statistics) -> str:
+        if name := placement.split_name(record.split):
+            stated = unicodedata.normalize("NFC", record.split or "")
+            statistics.stated_splits.setdefault(name, set()).add(stated)
+            return name
         group = placement.group_of(record, self.group_by)
         return placement.choose_split(group, self.fractions, self.seed)

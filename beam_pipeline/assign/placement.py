@@ -12,7 +12,8 @@ import dataclasses
 import hashlib
 import itertools
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -73,8 +74,34 @@ def group_of(record: Record, group_by: str) -> str:
 
 
 def split_name(stated: str | None) -> str:
-    """A layout's split as file names and TFDS can have it: "train-set" gives "train_set"."""
-    return re.sub(r"\W+", "_", stated or "", flags=re.ASCII).strip("_")
+    """A layout's split as file names and TFDS can have it: "train-set" gives "train_set".
+
+    Letters and digits of every script stay; "" where none is stated.
+
+    Raises:
+        RecordError: What is stated has none of them.
+    """
+    if stated is None or not stated.strip():
+        return ""
+    if name := re.sub(r"\W+", "_", unicodedata.normalize("NFC", stated)).strip("_"):
+        return name
+    raise RecordError(
+        "unusable split", f"the split {stated!r} has no letter or digit; give it a name"
+    )
+
+
+def check_split_names(stated: Mapping[str, Collection[str]]) -> None:
+    """Raises ConfigError where two splits of the input would have one name.
+
+    Args:
+        stated: The names in the input, by `split_name`.
+    """
+    for name, names in stated.items():
+        if len(names) > 1:
+            raise ConfigError(
+                f"the splits {' and '.join(map(repr, sorted(names)))} of the input would both be "
+                f"called {name!r}; rename one of them, or make them one"
+            )
 
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:

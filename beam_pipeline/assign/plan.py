@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.class_names import declared_classes
-from beam_pipeline.assign.placement import Int64s, SplitPlan, plan_split, wanted_shards
+from beam_pipeline.assign.placement import (
+    Int64s,
+    SplitPlan,
+    check_split_names,
+    plan_split,
+    wanted_shards,
+)
 from beam_pipeline.assign.quality import check_quality
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
@@ -91,6 +97,7 @@ def make_plan(
         if num_inspected is not None:
             _check_count(statistics, num_inspected)
         check_quality(statistics, config)
+        check_split_names(statistics.stated_splits)
         wanted = wanted_shards(config.num_shards, statistics.histograms)
         splits = {
             split: plan_split(statistics.histograms[split], num_shards, config.target_shard_bytes)

@@ -44,6 +44,7 @@ class Statistics:
 
     Attributes:
         num_records: Records to be written.
+        stated_splits: What the input calls its splits, by the name that they get.
         histograms: By split, how the records lie among the bins of positions.
         features: What the values were, by feature name.
         declared: Class names by the layout's number, by feature.
@@ -58,6 +59,7 @@ class Statistics:
     """
 
     num_records: int = 0
+    stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
     features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
@@ -112,6 +114,8 @@ class Statistics:
 
     def merge(self, other: "Statistics") -> None:
         """Adds what `other` counted."""
+        for split, stated in other.stated_splits.items():
+            self.stated_splits.setdefault(split, set()).update(stated)
         for split, histogram in other.histograms.items():
             self.histograms.setdefault(split, Histogram()).add(
                 histogram.bins, histogram.num_records, histogram.num_bytes

@@ -98,6 +98,7 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"{places(sorted(classes))} hold folders and no files; where they are the classes, "
             f"pass --path-pattern '{_pattern(profile, depth)}', where those in them are, "
             f"'{_pattern(profile, depth + 1)}'"
+            + ("" if depth else ", where the first are splits, '{split}/{label}/**/{_}'")
         )
     return ""
 

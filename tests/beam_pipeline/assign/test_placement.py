@@ -150,3 +150,24 @@ def test_wanted_shards():
         placement.wanted_shards(3, splits)
     with pytest.raises(ConfigError, match=r"most that works is --num-shards a=3$"):
         placement.wanted_shards({"a": 4}, splits)
+
+
+@pytest.mark.parametrize(
+    ("stated", "name"),
+    [
+        pytest.param("train", "train", id="as it is"),
+        pytest.param("train-set 1", "train_set_1", id="other characters"),
+        pytest.param("训练", "训练", id="another script"),
+        pytest.param("pru\u0308fung", "pr\u00fcfung", id="composed"),
+        pytest.param("../../x", "x", id="a path"),
+        pytest.param(None, "", id="none"),
+        pytest.param(" ", "", id="blank"),
+    ],
+)
+def test_split_name(stated, name):
+    assert placement.split_name(stated) == name
+
+
+def test_a_split_without_letters_is_refused():
+    with pytest.raises(RecordError, match=r"the split '\?!' has no letter or digit"):
+        placement.split_name("?!")

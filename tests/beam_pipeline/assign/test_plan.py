@@ -7,6 +7,7 @@ import pytest
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.class_names import declared_classes
+from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import make_plan
 from beam_pipeline.assign.stage import MergeStatistics
 from beam_pipeline.assign.statistics import Statistics
@@ -172,3 +173,19 @@ def test_classes_that_were_not_declared_are_a_problem():
     problem = make_plan(counted(1), BuildConfig(name="t", classes=("dog",))).problem
     assert isinstance(problem, DataError)
     assert "undeclared classes: cat" in str(problem)
+
+
+def test_two_splits_that_would_have_one_name_are_refused():
+    packer = Packer.of(BuildConfig(name="t"))
+    statistics = Statistics()
+    names = ("train-set", "train_set", "训练", "测试", "re\u0301el", "r\u00e9el")
+    for number, split in enumerate(names):
+        record = Record(
+            key=f"{number}", features={"x": 1}, split=split, content_digest=f"{number:064x}"
+        )
+        statistics.merge(packer.pack([record]).statistics)
+    assert set(statistics.stated_splits) == {"train_set", "训练", "测试", "r\u00e9el"}
+    statistics.num_records = len(names)
+    problem = make_plan(statistics, BuildConfig(name="t")).problem
+    assert isinstance(problem, ConfigError)
+    assert str(problem).startswith("the splits 'train-set' and 'train_set' of the input would both")
