@@ -108,12 +108,14 @@ def build(
         source = source_of(config, detected, scratch_dir(config))
     check_output(config)
     options = options or JobOptions([])
+    runner = choose_runner(options)
     with exclusive(config.dataset_dir), collecting_rarely(), watched(options) as local:
         try:
-            with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
+            with explained(), beam.Pipeline(runner, options) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)
         except Exception:
-            drop_unfinished(config)
+            if is_local(options):  # else its workers may go on
+                drop_unfinished(config)
             raise
     return open_dataset(config.dataset_dir)
 

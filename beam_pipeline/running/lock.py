@@ -22,12 +22,17 @@ def exclusive(directory: str) -> Iterator[None]:
         return
     lock = os.open(directory, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock, directory)
         yield
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int, directory: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise ConfigError(
             f"another build is writing {directory}; wait for it, or choose another "
             "--name, --version or --output"
         ) from error
-    finally:
-        os.close(lock)

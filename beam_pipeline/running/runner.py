@@ -25,12 +25,25 @@ class LocalJob:
 
 NOT_LOCAL = LocalJob()
 
-_LOCAL_RUNNERS = (None, "DirectRunner", "FnApiRunner")
+# As Beam reads --runner: in any letter case, with or without "runner" at the end.
+_LOCAL_RUNNERS = frozenset({"direct", "switchingdirect", "fnapi"})
+_RUNS_NO_BUILD = frozenset({"bundlebaseddirect", "testdirect", "interactive"})
+_BEAMS_RUNNERS = frozenset(
+    name.lower().removesuffix("runner") for name in StandardOptions.KNOWN_RUNNER_NAMES
+)
 
 
 def is_local(options: PipelineOptions) -> bool:
     """Whether `options` run the job in this process (or in worker processes that it starts)."""
-    return options.view_as(StandardOptions).runner in _LOCAL_RUNNERS
+    return _runner_name(options) in _LOCAL_RUNNERS
+
+
+def _runner_name(options: PipelineOptions) -> str:
+    """A runner of Beam's as "direct", "flink" and so on; another's class by its full name."""
+    name: str = options.view_as(StandardOptions).runner or "direct"
+    if "." in name and not name.startswith("apache_beam."):
+        return name
+    return name.rpartition(".")[2].lower().removesuffix("runner")
 
 
 def spare_processes(options: PipelineOptions) -> int:
@@ -43,9 +56,16 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
     """The local runner made safe, or None where `options` name another one.
 
     Raises:
-        ConfigError: `options` ask for multi_threading, which loses records whatever is set.
+        ConfigError: `options` name a runner that cannot run a build, or ask for multi_threading,
+            which loses records whatever is set.
     """
-    if not is_local(options):
+    name = _runner_name(options)
+    if name in _RUNS_NO_BUILD or ("." not in name and name not in _BEAMS_RUNNERS):
+        raise ConfigError(
+            f"--runner={options.view_as(StandardOptions).runner} cannot run a build; leave it out "
+            "to run on this machine, or name a cluster's runner, such as FlinkRunner"
+        )
+    if name not in _LOCAL_RUNNERS:
         return None
     if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
         raise ConfigError(

@@ -1,5 +1,7 @@
 """What a failed job says, and the lock against a second one."""
 
+import errno
+
 import pytest
 
 from beam_pipeline import errors
@@ -63,6 +65,13 @@ def test_one_build_at_a_time(tmp_path):
             pass
     with exclusive(one):
         pass
+
+
+def test_only_a_held_lock_is_another_build(tmp_path):
+    """A fork that finds no room for a process is a BlockingIOError, too."""
+    no_room = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+    with pytest.raises(BlockingIOError), exclusive(str(tmp_path / "pets/1.0.0")):
+        raise no_room
 
 
 def test_every_error_has_its_exit_code():
