@@ -1,6 +1,7 @@
 """The whole pipeline, and the two ways to run it: `build` and `plan`."""
 
 import dataclasses
+import os
 import pickle
 import tempfile
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.describe import tfds
+from beam_pipeline.files import storage
 from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchSource
@@ -32,7 +34,7 @@ from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards
-from beam_pipeline.write.working_directory import scratch_dir
+from beam_pipeline.write.working_directory import restore_dataset, scratch_dir, working_root
 
 
 @dataclasses.dataclass
@@ -109,7 +111,12 @@ def build(
     check_output(config)
     options = options or JobOptions([])
     runner = choose_runner(options)
-    with exclusive(config.dataset_dir), collecting_rarely(), watched(options) as local:
+    with (
+        exclusive(config.dataset_dir, lock=working_root(config)),
+        collecting_rarely(),
+        watched(options) as local,
+    ):
+        restore_dataset(config)
         try:
             with explained(), beam.Pipeline(runner, options) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)
@@ -169,6 +176,13 @@ def check_output(config: BuildConfig) -> None:
     """Raises ConfigError where there is no output, DatasetExistsError where it is taken."""
     if not config.output:
         raise errors.ConfigError("an output directory is needed: pass --output DATA_DIR")
+    if not storage.is_remote(config.dataset_dir) and (
+        os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
+    ):
+        raise errors.ConfigError(
+            f"{config.dataset_dir} is a link or another disk, and a finished dataset replaces the "
+            "directory; let --output lie there instead"
+        )
     if is_dataset(config.dataset_dir) and not config.overwrite:
         raise errors.DatasetExistsError(
             f"{config.dataset_dir} holds a finished dataset; pass --overwrite to replace it, or "

@@ -7,6 +7,8 @@ server serves s3://, gs:// and az://.
 import collections
 import contextlib
 import dataclasses
+import datetime
+import email.utils
 import hashlib
 import http.server
 import re
@@ -43,6 +45,7 @@ class FakeStore:
         requests: (operation, "bucket/key") of each, in their order.
         fetched_bytes: Bytes of objects that were sent in answers to get.
         most_at_once: The most requests that were under way at one time.
+        date: When all objects were changed last.
         latency_s: How long each answer takes.
         query: The last request's.
         signed: The signature of the last request; empty, if it had none.
@@ -56,6 +59,7 @@ class FakeStore:
         self.fetched_bytes = 0
         self.most_at_once = 0
         self.latency_s = 0.0
+        self.date = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
         self.query: dict[str, str] = {}
         self.signed = ""
         self.lock = threading.RLock()
@@ -215,7 +219,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if status == 0:
                 self.close_connection = True
             elif status == 1:
-                self._break_off(store.objects[self.place])
+                self._break_off(store, store.objects[self.place])
             elif status is not None:
                 self._answer(status, _error("Fault", "as ordered"))
             elif self.bucket not in store.buckets:
@@ -253,9 +257,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _break_off(self, data: bytes) -> None:
+    def _break_off(self, store: FakeStore, data: bytes) -> None:
         self._answer(
-            200, data[: len(data) // 2], **{**_facts(data), "Content_Length": str(len(data))}
+            200, data[: len(data) // 2], **{**_facts(store, data), "Content_Length": str(len(data))}
         )
         self.close_connection = True
 
@@ -268,7 +272,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _get(self, store: FakeStore) -> None:
         if (data := self._object(store)) is None:
             return
-        part, status, fields = data, 200, _facts(data)
+        part, status, fields = data, 200, _facts(store, data)
         if match := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("range", "")):
             first, last = match.groups()
             start = int(first) if first else len(data) - int(last)
@@ -284,7 +288,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _head(self, store: FakeStore) -> None:
         if (data := self._object(store)) is not None:
-            self._answer(200, **{**_facts(data), "Content_Length": str(len(data))})
+            self._answer(200, **{**_facts(store, data), "Content_Length": str(len(data))})
 
     def _page(self, store: FakeStore, after: str) -> tuple[list[str], list[str], str]:
         """Folders, keys and, where there is more, the token of the next page."""
@@ -309,7 +313,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _list(self, store: FakeStore) -> None:
         after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
         folders, keys, token = self._page(store, after)
-        entries = [self._entry(key, store.objects[f"{self.bucket}/{key}"]) for key in keys]
+        entries = [self._entry(store, key, store.objects[f"{self.bucket}/{key}"]) for key in keys]
         entries += [
             f"<CommonPrefixes><Prefix>{_escape(name)}</Prefix></CommonPrefixes>" for name in folders
         ]
@@ -327,7 +331,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for key in keys:
             data = store.objects[f"{self.bucket}/{key}"]
             entries.append(
-                f"<Blob><Name>{_escape(key)}</Name><Properties><Last-Modified>{_DATE}"
+                f"<Blob><Name>{_escape(key)}</Name><Properties><Last-Modified>{_http_date(store)}"
                 f"</Last-Modified><Etag>{_tag(data)}</Etag><Content-Length>{len(data)}"
                 "</Content-Length><Content-Type>a/b</Content-Type></Properties></Blob>"
             )
@@ -364,9 +368,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = "".join([*answers, "--batch--\r\n"]).encode()
         self._answer(202, body, Content_Type="multipart/mixed; boundary=batch")
 
-    def _entry(self, key: str, data: bytes) -> str:
+    def _entry(self, store: FakeStore, key: str, data: bytes) -> str:
         return (
-            f"<Contents><Key>{_escape(key)}</Key><LastModified>2026-01-01T00:00:00.000Z"
+            f"<Contents><Key>{_escape(key)}</Key><LastModified>{store.date:%FT%TZ}"
             f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
         )
 
@@ -434,11 +438,12 @@ def _place(url: str) -> str:
     return url.partition("://")[2] or url
 
 
-_DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
+def _http_date(store: FakeStore) -> str:
+    return email.utils.format_datetime(store.date, usegmt=True)
 
 
-def _facts(data: bytes) -> dict[str, str]:
-    return {"ETag": _tag(data), "Last_Modified": _DATE, "Accept_Ranges": "bytes"}
+def _facts(store: FakeStore, data: bytes) -> dict[str, str]:
+    return {"ETag": _tag(data), "Last_Modified": _http_date(store), "Accept_Ranges": "bytes"}
 
 
 def _tag(data: bytes) -> str:

@@ -93,7 +93,7 @@ def adopt(
         schema=tuple(with_key_of(feature, expected) for feature in schema),
     )
     with (
-        exclusive(directory),
+        exclusive(directory, lock=directory),
         watched(PipelineOptions([])) as local,
         tempfile.TemporaryDirectory(prefix="beam-tfrecords-adopt-") as folder,
     ):

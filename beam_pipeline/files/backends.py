@@ -57,8 +57,8 @@ class Backend(Protocol):
     def match_files(self, pattern: str, /) -> list[str]:
         """The paths of the files that fit a pattern."""
 
-    def move_all(self, pairs: Sequence[tuple[str, str]], /) -> None:
-        """Renames files, over others that are there; what is done already is done."""
+    def place_all(self, pairs: Sequence[tuple[str, str]], /) -> None:
+        """Gives files a second name, or a new one."""
 
     def delete_all(self, paths: Sequence[str], /) -> None:
         """Deletes files that may be there."""
@@ -68,6 +68,9 @@ class Backend(Protocol):
 
     def sizes(self, paths: Sequence[str], /) -> list[int | None]:
         """The bytes of each file, or None where there is none."""
+
+    def newest_change(self, folder: str, /) -> float:
+        """When a file below a folder changed last, in seconds since 1970; 0 for none."""
 
 
 def files_of(path: str) -> Backend:

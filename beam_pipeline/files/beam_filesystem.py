@@ -71,7 +71,8 @@ class ObjectFileSystem(FileSystem):
     def rename(
         self, source_file_names: Sequence[str], destination_file_names: Sequence[str]
     ) -> None:
-        storage.move_all(zip(source_file_names, destination_file_names, strict=True))
+        storage.place_all(zip(source_file_names, destination_file_names, strict=True))
+        storage.delete_all(source_file_names)
 
     def exists(self, path: str) -> bool:
         return storage.exists(path)

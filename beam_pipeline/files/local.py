@@ -22,6 +22,9 @@ from beam_pipeline.files.listing import NAMES_AT_ONCE, FileNames, FolderNames, S
 # A network file system answers in a millisecond or more.
 _CALLS = 8
 
+# A file system or a file of which there cannot be another link.
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
 # Without it, opening a pipe that nobody writes to would wait for ever.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -236,21 +239,31 @@ def match_files(pattern: str) -> list[str]:
     return [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
 
 
-def move_all(pairs: Sequence[tuple[str, str]]) -> None:
-    """Renames files, over others that are there; what is done already is done."""
-    for folder in {os.path.dirname(destination) for _, destination in pairs}:
+def place_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Links files to second names; renames them where the file system has no links."""
+    for folder in {os.path.dirname(name) for _, name in pairs}:
         make_folder(folder)
-    at_once(_move, pairs, _CALLS)
+    at_once(_place, pairs, _CALLS)
 
 
 @retry
-def _move(pair: tuple[str, str]) -> None:
-    source, destination = pair
+def _place(pair: tuple[str, str]) -> None:
+    path, name = pair
     try:
-        os.replace(source, destination)
-    except FileNotFoundError:
-        if not exists(destination):
+        os.link(path, name, follow_symlinks=False)
+    except FileExistsError:
+        if not os.path.samestat(os.lstat(path), os.lstat(name)):
             raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(path, name)
+
+
+def newest_change(folder: str) -> float:
+    """When a file below a folder changed last, in seconds since 1970; 0 for none."""
+    files = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
+    return max((os.stat(path).st_mtime for path in files), default=0.0)
 
 
 def delete_all(paths: Sequence[str]) -> None:

@@ -190,10 +190,9 @@ def make_folder(url: str) -> None:
         obstore.list_with_delimiter(client.store, key)
 
 
-def move_all(pairs: Sequence[tuple[str, str]]) -> None:
-    """Copies objects within their bucket, and deletes their sources once all are copied."""
+def place_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Copies objects within their bucket."""
     at_once(_copy, pairs, _CALLS)
-    delete_all([source for source, _ in pairs])
 
 
 def _copy(pair: tuple[str, str]) -> None:
@@ -202,14 +201,10 @@ def _copy(pair: tuple[str, str]) -> None:
     bucket, target = split_object(destination)
     if bucket != client.root:
         raise OSError(
-            errno.EXDEV, "objects can only be moved within a bucket", source, None, destination
+            errno.EXDEV, "objects can only be copied within a bucket", source, None, destination
         )
-    try:
-        with os_errors(client, source):
-            obstore.copy(client.store, key, target)
-    except FileNotFoundError:
-        if not exists(destination):
-            raise
+    with os_errors(client, source):
+        obstore.copy(client.store, key, target)
 
 
 def delete_all(urls: Sequence[str]) -> None:
@@ -246,3 +241,8 @@ def _size(url: str) -> int | None:
         return status(url).size
     except FileNotFoundError:
         return None
+
+
+def newest_change(url: str) -> float:
+    """When an object below `url` changed last, in seconds since 1970; 0 for none."""
+    return max((meta["last_modified"].timestamp() for _, meta in list_objects(url)), default=0.0)

@@ -161,25 +161,20 @@ def create(path: str) -> Any:
     return files_of(path).create(path)
 
 
-def move(source: str, destination: str) -> None:
-    """Renames a file; done already (source gone, destination there) is done."""
-    files_of(source).move_all([(source, destination)])
+def place_all(pairs: Iterable[tuple[str, str]]) -> None:
+    """Gives files of one store a second name, many at once: a link, or a copy on a remote store.
 
-
-def move_all(pairs: Iterable[tuple[str, str]]) -> None:
-    """Renames files of one store, many at once.
-
-    A remote file is copied, and deleted when all are copied.
+    Where there can be neither, the file has only the new name afterwards.
 
     Args:
-        pairs: (source, destination). A pair that is done already (source gone, destination there)
-            is done, so that the whole may be repeated.
+        pairs: (file, new name). A local name must be free or that of the same file; an object
+            there is replaced.
 
     Raises:
         OSError: The first that failed; the others were tried, too.
     """
     if pairs := list(pairs):
-        files_of(pairs[0][0]).move_all(pairs)
+        files_of(pairs[0][0]).place_all(pairs)
 
 
 def delete(paths: Iterable[str]) -> None:
@@ -207,3 +202,8 @@ def sizes(paths: Iterable[str]) -> list[int | None]:
     """The bytes of each file of one store, or None where there is none; many are asked at once."""
     paths = list(paths)
     return files_of(paths[0]).sizes(paths) if paths else []
+
+
+def newest_change(folder: str) -> float:
+    """When a file below a remote folder changed last, in seconds since 1970; 0 for none."""
+    return files_of(folder).newest_change(folder)

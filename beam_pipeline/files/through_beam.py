@@ -155,13 +155,13 @@ def match_files(pattern: str) -> list[str]:
     return list(_matches(pattern))
 
 
-def move_all(pairs: Sequence[tuple[str, str]]) -> None:
+def place_all(pairs: Sequence[tuple[str, str]]) -> None:
     """Renames files, over others that are there; what is done already is done."""
-    for source, destination in pairs:
-        if exists(source) or not exists(destination):
-            make_folder(destination.rpartition("/")[0])
-            with _os_errors(source):
-                _systems(source).rename([source], [destination])
+    for path, name in pairs:
+        if exists(path) or not exists(name):
+            make_folder(name.rpartition("/")[0])
+            with _os_errors(path):
+                _systems(path).rename([path], [name])
 
 
 def delete_all(urls: Sequence[str]) -> None:
@@ -179,3 +179,10 @@ def delete(url: str) -> None:
 def sizes(urls: Sequence[str]) -> list[int | None]:
     """The bytes of each file, or None where there is none."""
     return [status(url).size if exists(url) else None for url in urls]
+
+
+def newest_change(url: str) -> float:
+    """When a file below `url` changed last, in seconds since 1970; 0 for none."""
+    matches = _systems(url).match([f"{url.rstrip('/')}/**"])
+    files = [metadata for match in matches for metadata in match.metadata_list]
+    return float(max((each.last_updated_in_seconds for each in files), default=0.0))

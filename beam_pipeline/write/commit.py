@@ -14,7 +14,7 @@ from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.write.counts import check_counts
-from beam_pipeline.write.final_files import clear_older_build, rename_shards
+from beam_pipeline.write.final_files import is_committed, replace_dataset
 from beam_pipeline.write.rejects import sorted_rejects, write_failed_rejects, write_rejects
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import delete_working_dirs
@@ -77,16 +77,18 @@ def commit(
         for split in plan.splits
     }
     texts = description.texts(config, plan.schema, by_split)
-    clear_older_build(config, keep={path for info in shards for path in info.temporary} | {*texts})
-    rename_shards(config, shards)
-    write_rejects(config, rejects)
-    for name, text in texts.items():
-        storage.write_bytes(storage.join(config.dataset_dir, name), text.encode())
-    storage.write_bytes(
-        storage.join(config.dataset_dir, metadata.FILE),
-        metadata.to_text(metadata.metadata(config, plan, statistics, by_split)).encode(),
-        durable=True,
-    )
+    metadata_text = metadata.to_text(metadata.metadata(config, plan, statistics, by_split))
+
+    def write_descriptions(folder: str) -> None:
+        write_rejects(folder, rejects)
+        for name, text in texts.items():
+            storage.write_bytes(storage.join(folder, name), text.encode())
+        storage.write_bytes(
+            storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
+        )
+
+    if not is_committed(config, shards, metadata_text):
+        replace_dataset(config, shards, write_descriptions)
     delete_working_dirs(config)
     for split, infos in by_split.items():
         split_sink(config, split).report_lineage(len(infos))

@@ -1,43 +1,111 @@
-"""The dataset's directory at the commit: an older build's files go, this one's get their names."""
+"""The dataset's directory at the commit: the new dataset takes the older one's place."""
 
+import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.files import storage
+from beam_pipeline.files.replacement import replace_folder, restore_folder
 from beam_pipeline.write.rejects import REJECTS_FILE
+from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
+
+# Of the dataset's directory, with files that builds write.
+_FOLDERS = ("", "index", "idx")
 
 
-def clear_older_build(config: BuildConfig, keep: Collection[str]) -> None:
-    """Takes back the commit of an earlier build; deletes what it wrote and this one does not.
+def replace_dataset(
+    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+) -> None:
+    """Makes the shards and what describes them the dataset; repeated, it goes on.
+
+    Local files: the new dataset is made whole beside the older one, and takes its place in one
+    step. On a store, which has no such step, the older one stays until copies have to go over
+    its files; then it is none until the new metadata.json is there.
 
     Args:
         config: The build's.
-        keep: The files of this build, by their path in the dataset's directory.
+        shards: Written shards.
+        write_descriptions: Writes all other files into a directory, metadata.json last.
+
+    Raises:
+        FileNotFoundError: A file of a shard is gone.
     """
-    root = config.dataset_dir
-    storage.delete([storage.join(root, metadata.FILE)])
-    build_file = re.compile(
-        rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.parquet|\.idx)?"
-        r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.pbtxt"
-        rf"|(failed-)?{re.escape(REJECTS_FILE)}"
-        r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
+    if storage.is_remote(config.dataset_dir):
+        _replace_objects(config, shards, write_descriptions)
+    else:
+        _replace_folder(config, shards, write_descriptions)
+
+
+def _replace_folder(
+    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+) -> None:
+    new, root = new_dataset_dir(config), config.dataset_dir
+    restore_folder(new, root)
+    storage.delete([new])
+    storage.place_all(_places(shards, new))
+    write_descriptions(new)
+    storage.place_all(
+        (os.path.join(root, path), os.path.join(new, path))
+        for path in _files_below(root)
+        if not is_build_file(config, path) and not os.path.lexists(os.path.join(new, path))
     )
-    stale = [
+    replace_folder(new, root)
+
+
+def _files_below(root: str) -> Iterator[str]:
+    """Every file and link below a local folder, hidden ones too, by its path in it."""
+    for folder, below, names in os.walk(root):
+        links = [name for name in below if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *links):
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def _replace_objects(
+    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+) -> None:
+    root = config.dataset_dir
+    there = {
         storage.join(root, path)
-        for folder in ("", "index/")
+        for folder in _FOLDERS
         for name in storage.list_dir(storage.join(root, folder))
-        if build_file.fullmatch(name) and (path := folder + name) not in keep
-    ]
-    storage.delete_all(stale)
+        if is_build_file(config, path := f"{folder}/{name}".lstrip("/"))
+    }
+    places = _places(shards, root)
+    storage.place_all(pair for pair in places if pair[1] not in there)
+    storage.delete([storage.join(root, metadata.FILE)])
+    storage.place_all(pair for pair in places if pair[1] in there)
+    storage.delete_all(there - {final for _, final in places})
+    write_descriptions(root)
 
 
-def rename_shards(config: BuildConfig, shards: Sequence[ShardInfo]) -> None:
-    """Gives all files of the shards their final names; repeated, it goes on where it stopped."""
-    storage.move_all(
-        (temporary.path, storage.join(config.dataset_dir, final))
+def _places(shards: Sequence[ShardInfo], folder: str) -> list[tuple[str, str]]:
+    """(where it lies, where it goes) of each file of the shards."""
+    return [
+        (temporary.path, storage.join(folder, final))
         for info in shards
         for final, temporary in info.temporary.items()
+    ]
+
+
+def is_build_file(config: BuildConfig, path: str) -> bool:
+    """Whether a file of this path in the dataset's directory is one that builds write."""
+    folder, _, name = path.rpartition("/")
+    build_file = (
+        rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.gz)?(\.parquet|\.idx)?"
+        r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.(pbtxt|csv)|schema\.pbtxt"
+        rf"|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
+        r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
     )
+    return folder in _FOLDERS and re.fullmatch(build_file, name) is not None
+
+
+def is_committed(config: BuildConfig, shards: Sequence[ShardInfo], metadata_text: str) -> bool:
+    """Whether an earlier attempt of the same job has committed, and begun to tidy up."""
+    path = storage.join(config.dataset_dir, metadata.FILE)
+    if not storage.exists(path) or storage.read_text(path) != metadata_text:
+        return False
+    files = [file.path for info in shards for file in info.temporary.values()]
+    return None in storage.sizes(files) or not storage.is_directory(working_dir(config))

@@ -9,7 +9,7 @@ from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import working_dir, working_root
 
 _READS_AT_ONCE = 64
 
@@ -62,7 +62,7 @@ def _drop_unfinished(config: BuildConfig) -> None:
         return
     storage.delete([folder])
     if not storage.is_remote(folder):
-        os.rmdir(config.dataset_dir)  # unless it holds something else
+        os.rmdir(working_root(config))  # unless it holds something else
         os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
 
 

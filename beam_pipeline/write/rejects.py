@@ -25,18 +25,19 @@ def _order(reject: Rejected) -> tuple[str, ...]:
     return reading_order(source), source, reject.reason, reject.detail
 
 
-def write_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:
-    """Writes rejects.jsonl into the dataset's directory: source, reason and detail, one a line."""
-    _write(config, REJECTS_FILE, rejects)
+def write_rejects(folder: str, rejects: Iterable[Rejected]) -> None:
+    """Writes rejects.jsonl into a folder: source, reason and detail, one a line."""
+    _write(storage.join(folder, REJECTS_FILE), rejects)
 
 
 def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:
     """Writes the rejects of a build that fails; those of a finished dataset stay."""
     finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
-    _write(config, FAILED_REJECTS_FILE if finished else REJECTS_FILE, rejects)
+    name = FAILED_REJECTS_FILE if finished else REJECTS_FILE
+    _write(storage.join(config.dataset_dir, name), rejects)
 
 
-def _write(config: BuildConfig, name: str, rejects: Iterable[Rejected]) -> None:
+def _write(path: str, rejects: Iterable[Rejected]) -> None:
     lines = (
         json.dumps(
             {"source": each.source, "reason": each.reason, "detail": each.detail},
@@ -45,4 +46,4 @@ def _write(config: BuildConfig, name: str, rejects: Iterable[Rejected]) -> None:
         for each in rejects
     )
     text = "".join(f"{line}\n" for line in lines)
-    storage.write_bytes(storage.join(config.dataset_dir, name), text.encode(errors="replace"))
+    storage.write_bytes(path, text.encode(errors="replace"))

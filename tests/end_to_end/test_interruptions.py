@@ -74,7 +74,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
         build.send_signal(signal.SIGKILL)
     directory = output / "pets/1.0.0"
     assert not (directory / "metadata.json").exists()
-    [working] = directory.glob(".building-*")
+    [working] = directory.parent.glob(".building-*/*")
     receipts = sorted((working / "receipts").iterdir())
     assert len(receipts) == 2
     finished = {path: path.stat().st_ino for path in (working / "train").iterdir()}
@@ -87,7 +87,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
         input=str(source), output=str(tmp_path / "other"), threads=1, num_shards=4
     )
     assert digests(info.directory) == digests(beam_pipeline.build(other).directory)
-    assert not hidden(directory)
+    assert not hidden(output)
     taken = {path.stat().st_ino for path in directory.glob("pets-*")} & set(finished.values())
     assert len(taken) >= 2
 
@@ -95,7 +95,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
 def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkeypatch, digests):
     """At each of its steps in turn."""
     config = configuration(pets, tmp_path, num_shards=4)
-    for step in ("clear_older_build", "rename_shards", "write_rejects"):
+    for step in ("is_committed", "write_rejects"):
         with monkeypatch.context() as patch:
             original = getattr(commit, step)
 
@@ -153,7 +153,7 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
             patch.setattr(write, "encode_chunk", failing_at(2))
             with pytest.raises(Exception, match="No space left"):
                 beam_pipeline.build(config)
-        [working] = (tmp_path / "pets/1.0.0").glob(".building-*")
+        [working] = (tmp_path / "pets").glob(".building-*/*")
         shards = [path for path in (working / "train").rglob("*") if path.is_file()]
         receipts = list((working / "receipts").iterdir())
         assert len(shards) == len(receipts) > 0
@@ -210,17 +210,18 @@ def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tm
 
 def test_two_builds_into_one_output(pets, tmp_path, capsys):
     directory = tmp_path / "pets/1.0.0"
-    directory.mkdir(parents=True)
-    first = os.open(directory, os.O_RDONLY)
+    lock = tmp_path / "pets/.building-1.0.0"
+    (lock / "of-the-first").mkdir(parents=True)
+    first = os.open(lock, os.O_RDONLY)
     fcntl.flock(first, fcntl.LOCK_EX)
-    (directory / ".building-of-the-first").mkdir()
     try:
         code = commands.main(["build", str(pets), "--output", str(tmp_path)])
     finally:
         os.close(first)
     assert code == 2
     assert f"another build is writing {directory}" in capsys.readouterr().err
-    assert os.listdir(directory) == [".building-of-the-first"]
+    assert os.listdir(lock) == ["of-the-first"]
+    assert not directory.exists()
 
 
 @pytest.mark.slow

@@ -314,49 +314,52 @@ def test_version_changes_with_the_object(folder):
     assert storage.version(f"{url}/x") != before
 
 
-def test_a_move_takes_two_requests_and_may_be_repeated(folder):
+def test_a_copy_takes_one_request(folder):
     url, store = folder
     store.put(f"{url}/a", b"1")
-    storage.move(f"{url}/a", f"{url}/out/b")
-    assert sum(store.calls.values()) == 2
-    storage.move(f"{url}/a", f"{url}/out/b")
-    assert store.keys(url) == ["in/out/b"]
+    storage.place_all([(f"{url}/a", f"{url}/out/b")])
+    assert store.calls == {"copy": 1}
+    assert store.keys(url) == ["in/a", "in/out/b"]
     with pytest.raises(FileNotFoundError):
-        storage.move(f"{url}/nowhere", f"{url}/out/c")
+        storage.place_all([(f"{url}/nowhere", f"{url}/out/b")])
 
 
-def test_many_objects_are_moved_measured_and_deleted_at_once(folder):
+def test_many_objects_are_copied_measured_and_deleted_at_once(folder):
     url, store = folder
     store.latency_s = 0.05
     pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(200)]
     for number, (source, _) in enumerate(pairs):
         store.put(source, bytes(number))
 
-    storage.move_all(pairs)
+    storage.place_all(pairs)
     assert store.calls["copy"] == 200
-    assert store.calls["delete"] + store.calls["delete_many"] == (200 if "gs:" in url else 1)
     assert store.most_at_once > 32
-    storage.move_all(pairs)
+    storage.delete_all(source for source, _ in pairs)
+    assert store.calls["delete"] + store.calls["delete_many"] == (200 if "gs:" in url else 1)
     assert storage.sizes([*(final for _, final in pairs), pairs[0][0]]) == [*range(200), None]
     storage.delete_all([*(final for _, final in pairs), pairs[0][0]])
     assert store.keys(url) == []
 
 
-@pytest.mark.parametrize("operations", [["copy"], ["delete", "delete_many"]])
-def test_a_move_that_failed_is_repeated(folder, operations):
+def test_copies_that_failed_are_made_again(folder):
     url, store = folder
     pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(9)]
     for source, _ in pairs:
         store.put(source, source.encode())
-    for operation in operations:
-        store.fail(url.removesuffix("/in"), 403, times=1, operation=operation)
+    store.fail(url.removesuffix("/in"), 403, times=1, operation="copy")
     with pytest.raises(PermissionError):
-        storage.move_all(pairs)
-    storage.move_all(pairs)
+        storage.place_all(pairs)
+    storage.place_all(pairs)
     assert {final: storage.read_bytes(FileRef(path=final)) for _, final in pairs} == {
         final: source.encode() for source, final in pairs
     }
-    assert len(store.keys(url)) == 9
+
+
+def test_the_newest_change_below_a_folder(folder):
+    url, store = folder
+    assert storage.newest_change(url) == 0
+    store.put(f"{url}/a/x", b"1")
+    assert storage.newest_change(f"{url}/a") == store.date.timestamp()
 
 
 def test_a_folder_is_deleted_with_all_it_holds(folder):

@@ -1,5 +1,6 @@
 """Files by path: listed, read, written whole, moved and deleted."""
 
+import errno
 import os
 
 import pytest
@@ -161,12 +162,25 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside(tmp_path, monkeyp
     assert os.listdir(tmp_path) == ["x"]
 
 
-def test_move_may_be_repeated(tmp_path):
+def test_a_second_name_is_a_link_and_may_be_given_again(tmp_path):
     source, target = tmp_path / "a", tmp_path / "new/b"
     source.write_bytes(b"1")
-    storage.move(str(source), str(target))
-    storage.move(str(source), str(target))
-    assert (source.exists(), target.read_bytes()) == (False, b"1")
+    for _ in range(2):
+        storage.place_all([(str(source), str(target))])
+    assert source.samefile(target)
+    (tmp_path / "c").write_bytes(b"2")
+    with pytest.raises(FileExistsError):
+        storage.place_all([(str(tmp_path / "c"), str(target))])
+
+
+def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
+    def no_links(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    (tmp_path / "a").write_bytes(b"1")
+    storage.place_all([(str(tmp_path / "a"), str(tmp_path / "b"))])
+    assert (os.listdir(tmp_path), (tmp_path / "b").read_bytes()) == (["b"], b"1")
 
 
 def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
@@ -176,25 +190,25 @@ def test_delete_takes_folders_and_minds_nothing_missing(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-def test_many_files_are_moved_measured_and_deleted(tmp_path):
+def test_many_files_are_placed_measured_and_deleted(tmp_path):
     pairs = [(str(tmp_path / f"{n}.part"), str(tmp_path / f"out/{n}")) for n in range(9)]
     for number, (source, _) in enumerate(pairs):
         storage.write_bytes(source, b"x" * number)
-    storage.move(*pairs[3])  # done already
+    storage.place_all(pairs[3:4])  # done already
 
-    storage.move_all(pairs)
+    storage.place_all(pairs)
 
     finals = [final for _, final in pairs]
-    assert storage.sizes([*finals, pairs[0][0]]) == [*range(9), None]
+    assert storage.sizes([*finals, str(tmp_path / "nowhere")]) == [*range(9), None]
     storage.delete_all([*finals[1:], finals[1]])
     assert os.listdir(tmp_path / "out") == ["0"]
 
 
-def test_what_is_not_there_is_not_moved(tmp_path):
+def test_what_is_not_there_is_not_placed(tmp_path):
     pairs = [(str(tmp_path / name), str(tmp_path / f"out/{name}")) for name in ("nowhere", "there")]
     (tmp_path / "there").write_bytes(b"1")
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        storage.move_all(pairs)
+        storage.place_all(pairs)
     assert os.listdir(tmp_path / "out") == ["there"]
 
 

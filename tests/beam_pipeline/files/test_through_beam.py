@@ -56,7 +56,7 @@ def url(tmp_path):
     return f"attic://{tmp_path}"
 
 
-def test_a_file_is_written_read_moved_and_deleted(url, tmp_path):
+def test_a_file_is_written_read_renamed_and_deleted(url, tmp_path):
     with storage.writing(f"{url}/new/x.gz") as handle:
         handle.write(b"0123456789")
     assert (tmp_path / "new/x.gz").read_bytes() == b"0123456789"
@@ -65,7 +65,7 @@ def test_a_file_is_written_read_moved_and_deleted(url, tmp_path):
     assert storage.read_ranges(file.path, [(7, 3), (0, 1)]) == [b"789", b"0"]
     assert storage.sizes([file.path, f"{url}/nowhere"]) == [10, None]
     for _ in range(2):
-        storage.move(file.path, f"{url}/out/y")
+        storage.place_all([(file.path, f"{url}/out/y")])
     assert storage.exists(f"{url}/out/y")
     storage.delete_all([f"{url}/out/y", f"{url}/out/y"])
     assert not storage.exists(f"{url}/out/y")

@@ -1,6 +1,7 @@
 """What a failed job says, and the lock against a second one."""
 
 import errno
+import os
 
 import pytest
 
@@ -58,19 +59,24 @@ def test_explain(error, kind, message):
 
 def test_one_build_at_a_time(tmp_path):
     one, other = str(tmp_path / "pets/1.0.0"), str(tmp_path / "pets/1.0.1")
-    with exclusive(one):
-        with pytest.raises(errors.ConfigError, match="another build is writing"), exclusive(one):
+    with exclusive(one, lock=one):
+        with (
+            pytest.raises(errors.ConfigError, match="another build is writing"),
+            exclusive(one, lock=one),
+        ):
             pytest.fail("the output was taken")
-        with exclusive(other):
+        with exclusive(other, lock=other):
             pass
-    with exclusive(one):
-        pass
+    with exclusive(one, lock=one):
+        os.rmdir(one)  # as a commit does with its working directory
+        with exclusive(one, lock=one):
+            pass
 
 
 def test_only_a_held_lock_is_another_build(tmp_path):
     """A fork that finds no room for a process is a BlockingIOError, too."""
     no_room = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-    with pytest.raises(BlockingIOError), exclusive(str(tmp_path / "pets/1.0.0")):
+    with pytest.raises(BlockingIOError), exclusive(str(tmp_path), lock=str(tmp_path)):
         raise no_room
 
 

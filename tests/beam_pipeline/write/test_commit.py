@@ -1,6 +1,7 @@
 """The commit on an object store: few requests, many at once; cut off, it goes on."""
 
 import contextlib
+import datetime
 import itertools
 import json
 import threading
@@ -17,7 +18,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.write.commit import commit
 from beam_pipeline.write.receipts import drop_unfinished, finished_shard, receipt_path
 from beam_pipeline.write.sink import split_sink
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import working_dir, working_root
 
 NUM_SHARDS = 40
 NUM_FILES = 3 * NUM_SHARDS
@@ -137,11 +138,39 @@ def test_an_older_build_goes(store, config, shards):
         name = f"pets-train.tfrecord-{number:05d}-of-{NUM_SHARDS + 20:05d}"
         for path in (name, f"index/{name}.parquet", f"index/{name}.idx"):
             store.put(f"{root}/{path}", b"older")
-    for path in ("metadata.json", "failed-rejects.jsonl", ".building-other/train/x.tfrecord"):
+    for path in ("metadata.json", "failed-rejects.jsonl"):
         store.put(f"{root}/{path}", b"older")
     store.put(f"{root}/{shards[0].file}", b"of the same name")
     commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
 
+    check_whole(store, config, shards)
+
+
+@pytest.mark.parametrize(("idle", "goes"), [({"hours": 1}, False), ({"days": 2}, True)])
+def test_other_builds_go_once_they_are_abandoned(store, config, shards, idle, goes):
+    """No lock tells on a store whether another one, with other options, still runs."""
+    store.date = datetime.datetime.now(datetime.UTC) - datetime.timedelta(**idle)
+    store.put(f"{working_root(config)}/other/train/x.tfrecord", b"...")
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    assert bool(storage.list_dir(working_root(config))) != goes
+
+
+def test_the_older_dataset_stays_until_its_files_are_copied_over(store, config, shards):
+    """Shards of other names come first, while a reader finds the older dataset whole."""
+    root = config.dataset_dir
+    for path in ("metadata.json", shards[3].file, "dataset_info.json"):
+        store.put(f"{root}/{path}", b"older")
+    store.fail(f"{root}/{shards[7].file}", 403, operation="copy")
+    with pytest.raises(PermissionError):
+        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    files = sizes_below(store, root)
+    assert [files[path] for path in ("metadata.json", shards[3].file, "dataset_info.json")] == [
+        5
+    ] * 3
+    assert shards[5].file in files
+
+    store.mend()
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
     check_whole(store, config, shards)
 
 
@@ -151,7 +180,7 @@ def test_cut_off_and_run_again(store, config, shards, operation):
     place = {
         "copy": f"{config.dataset_dir}/{shards[7].file}",
         "put": f"{config.dataset_dir}/metadata.json",
-        "list": working_dir(config),
+        "list": working_root(config),
     }
     store.fail(place[operation], 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):

@@ -1,14 +1,11 @@
-"""What an older build wrote goes, and nothing else."""
-
-from pathlib import Path
+"""What an older build wrote goes when its dataset is replaced, and nothing else."""
 
 import pytest
 
 from beam_pipeline import BuildConfig
-from beam_pipeline.write.final_files import clear_older_build
+from beam_pipeline.write.final_files import is_build_file
 
 SHARD = "pets-train.tfrecord-00000-of-00005"
-CURRENT = "pets-train.tfrecord-00000-of-00002"
 
 
 @pytest.mark.parametrize(
@@ -24,8 +21,8 @@ CURRENT = "pets-train.tfrecord-00000-of-00002"
         ("rejects.jsonl", True),
         ("failed-rejects.jsonl", True),
         (f"features.json.{'0a' * 16}.partial", True),
-        (CURRENT, False),
-        (f"index/{CURRENT}.idx", False),
+        (f"{SHARD}.gz", True),
+        (f"idx/{SHARD}.idx", True),
         ("notes.txt", False),
         (f"{SHARD}.bak", False),
         (f"index/old-{SHARD}.idx", False),
@@ -34,10 +31,6 @@ CURRENT = "pets-train.tfrecord-00000-of-00002"
         ("download.partial", False),
     ],
 )
-def test_clear_older_build(tmp_path, file, goes):
-    config = BuildConfig(output=str(tmp_path), name="pets")
-    path = Path(config.dataset_dir, file)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"older")
-    clear_older_build(config, keep={CURRENT, f"index/{CURRENT}.idx"})
-    assert path.exists() != goes
+def test_is_build_file(file, goes):
+    config = BuildConfig(output="/out", name="pets")
+    assert is_build_file(config, file) == goes
