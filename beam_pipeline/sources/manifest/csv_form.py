@@ -6,14 +6,16 @@ import functools
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts
 from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.manifest.lines import Block, read_blocks
+from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
+from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, Block, read_blocks
 from beam_pipeline.sources.manifest.rows import (
     MALFORMED,
     BadRow,
@@ -24,9 +26,9 @@ from beam_pipeline.sources.manifest.rows import (
 )
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 
-# Pixels and tokens take many; no Example can have so many.
-_MAX_FIELD_CHARACTERS = 1 << 30
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
+# So many rows within quotes are no text, even where the quotes pair.
+_MANY_LINES = 10
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
@@ -54,26 +56,37 @@ class CsvForm(RowForm):
     def rows(
         self, blocks: Iterator[Block], end: int, *, in_row: bool = False
     ) -> Iterator[Row | BadRow | RowRest]:
-        lines = _Lines(blocks, self._mended)
-        if lines.begin(end, in_row=in_row):
-            reader = _reader(lines, self.delimiter, self.skips_spaces)
-            is_header = self.header_line and lines.begin_file
-            start_of = lines.start_of
-            while (offset := start_of(reader.line_num)) < end:
-                lines.row = line = reader.line_num
-                fault = ""
-                fields: list[str] = []
-                try:
-                    fields = next(reader)
-                except StopIteration:
+        lines = Lines(blocks, self._mended)
+        if not lines.begin(end, in_row=in_row):
+            return
+        is_header = self.header_line and lines.begin_file
+        start_of = lines.start_of
+        line, base, reader = 0, 0, self._reader(lines.following(0))
+        while (offset := start_of(line)) < end:
+            lines.row = line
+            fields: list[str] = []
+            fault = ""
+            try:
+                fields = next(reader)
+            except StopIteration:
+                if not lines.has(line):
                     return
-                except csv.Error as error:
-                    fault = f"{error}; quote a field that contains a quote, and double that quote"
-                length = start_of(reader.line_num) - offset
-                if line == 0 and (in_row or is_header):
-                    if in_row:
-                        yield RowRest(offset + length)
-                elif fault or (fields and fields != [""]):
+                base, reader = line, self._reader(lines.following(line))
+                continue
+            except RowTooLongError as error:
+                fault = str(error)
+            except csv.Error as error:
+                fault = f"{error}; quote a field that contains a quote, and double that quote"
+            behind = base + reader.line_num
+            if line == 0 and (in_row or is_header):
+                if in_row:
+                    yield RowRest(start_of(behind))
+            else:
+                if behind - line > 1 and (why := self._unclosed(fields, fault, lines, behind)):
+                    lines.go_back(behind)
+                    behind, fault = line + 1, why
+                length = start_of(behind) - offset
+                if fault or (fields and fields != [""]):
                     fault = fault or self._fault(fields, lines.is_unicode)
                     if fault:
                         yield self._bad_row(line, offset + length, fields, fault)
@@ -81,6 +94,38 @@ class CsvForm(RowForm):
                         values = dict(zip(self.header, fields, strict=True))
                         values.pop("", None)
                         yield Row(line, offset, length, values)
+            line = behind
+            if fault:
+                base, reader = line, self._reader(lines.following(line))
+
+    def _unclosed(self, fields: Sequence[str], fault: str, lines: Lines, behind: int) -> str:
+        """Why the first line of a row is one by itself; "" where the row has all its lines.
+
+        A quote that is never closed pairs with the next one, on some later line, and all that
+        lies between would be one field. So what comes of such a row tells.
+        """
+        line = lines.row
+        odd = bool(fault) or lines.start_of(behind) - lines.start_of(line) > MAX_LINE_BYTES
+        if not odd and len(self.header) > 1:
+            at_least = 1 if len(fields) != len(self.header) else _MANY_LINES
+            odd = behind - line - 2 >= at_least and all(
+                self._is_row(lines.text(each)) for each in range(line + 1, behind - 1)
+            )
+        return odd * (
+            f"a quote opens that is not closed where a field ends, in {behind - line:,} lines; the "
+            "lines behind the first are read as rows of their own. Close it, or double a quote "
+            "within a quoted field"
+        )
+
+    def _is_row(self, text: str) -> bool:
+        """Whether a line is a whole row by itself."""
+        try:
+            return len(next(self._reader([text]), [])) == len(self.header)
+        except csv.Error:
+            return False
+
+    def _reader(self, lines: Iterable[str]) -> Any:
+        return _reader(lines, self.delimiter, self.skips_spaces)
 
     def _fault(self, fields: Sequence[str], unicode: bool) -> str:
         if len(fields) != len(self.header):
@@ -116,60 +161,8 @@ class CsvForm(RowForm):
         }
 
 
-class _Lines:
-    """Lines on their way to `csv.reader`, and where each of them begins.
-
-    Attributes:
-        starts: The bytes at which lines begin, from line `number` on; and one more, behind the
-            last line that the reader has got.
-        number: The line of the first of `starts`.
-        row: The line at which the reader's row begins; those before are forgotten.
-        begin_file: Whether the file begins with them.
-        is_unicode: Whether all lines so far were UTF-8.
-    """
-
-    def __init__(self, blocks: Iterator[Block], mended: Callable[[str], str]):
-        self._blocks = blocks
-        self._mended = mended
-        self._first: list[str] = []
-        self.starts: list[int] = []
-        self.number = 0
-        self.row = 0
-        self.begin_file = False
-        self.is_unicode = True
-
-    def begin(self, end: int, *, in_row: bool) -> bool:
-        """Whether a line starts before the byte `end`."""
-        block = next(self._blocks, None)
-        if block is None or block.starts[0] >= end:
-            return False
-        self.begin_file = block.begins_file
-        self._first = self._lines(block)
-        if in_row:
-            self._first[0] = f'"{self._first[0]}'  # as if the row began here, in quotes
-        return True
-
-    def start_of(self, number: int) -> int:
-        """The byte at which a line begins, of those that the row has and the one behind it."""
-        return self.starts[number - self.number]
-
-    def __iter__(self) -> Iterator[str]:
-        return itertools.chain(self._first, itertools.chain.from_iterable(self._later()))
-
-    def _later(self) -> Iterator[list[str]]:
-        for block in self._blocks:
-            yield self._lines(block)
-
-    def _lines(self, block: Block) -> list[str]:
-        del self.starts[: self.row - self.number]
-        self.number = self.row
-        self.starts[-1:] = block.starts
-        self.is_unicode = self.is_unicode and block.is_unicode
-        return list(map(self._mended, block.lines)) if block.has_quotes else block.lines
-
-
 def _reader(lines: Any, delimiter: str, skips_spaces: bool) -> Any:
-    csv.field_size_limit(_MAX_FIELD_CHARACTERS)  # Python's own default is 131,072
+    csv.field_size_limit(2 * MAX_LINE_BYTES)  # Python's own default is 131,072
     # Strict, or a quote that is never closed swallows the rest of the file.
     return csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=skips_spaces)
 
@@ -236,7 +229,7 @@ def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[
             f"before; {_HEADERLESS}, else rename such columns"
         )
     names = [name for name in header if name]
-    if twice := {name for name in names if names.count(name) > 1}:
+    if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(
             f"{path} has the column {min(twice)!r} twice: rename one, or, {_HEADERLESS}"
         )

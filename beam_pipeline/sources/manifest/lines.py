@@ -12,6 +12,8 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 
 BLOCK_BYTES = 4 << 20
+# In memory a row takes up to thirty times its text.
+MAX_LINE_BYTES = 16 << 20
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -51,7 +53,7 @@ def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> It
 
     Raises:
         ConfigError: The file is UTF-16.
-        DataError: It is compressed, and cut short or damaged.
+        DataError: It is compressed, and cut short or damaged; or a line has over 16 MiB.
         RecordError: "missing file" or "unreadable file".
     """
     blocks = _gunzipped(path, block_bytes) if is_compressed(path) else None
@@ -65,6 +67,11 @@ def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> It
         head, line_end, tail = data.rpartition(b"\n")
         if not line_end:
             rest.append(data)
+            if sum(map(len, rest)) > MAX_LINE_BYTES:
+                raise DataError(
+                    f"{path} has a line of over {MAX_LINE_BYTES >> 20} MiB behind byte {position}; "
+                    "is it a text file with line ends of LF or CRLF?"
+                )
             continue
         whole = b"".join((*rest, head, line_end))
         rest = [tail] if tail else []

@@ -54,22 +54,35 @@ def lines_of(data: bytes):
     return list(io.StringIO(text, newline="\n"))
 
 
+def next_csv_row(lines):
+    """(the first row of these lines, or None where it cannot be read; how many lines it has)."""
+    reader = csv.reader(lines, strict=True)
+    try:
+        return next(reader), reader.line_num
+    except csv.Error:
+        return None, reader.line_num
+
+
 def whole_csv(data: bytes):
-    """(line, fields or None) of each row, by Python's own reader alone."""
-    reader = csv.reader(lines_of(data), strict=True)
-    next(reader)
+    """(line, fields or None) of each row, by Python's own reader alone.
+
+    Where quotes do not pair, the first line of the row is one by itself.
+    """
+    lines = lines_of(data)
+    line = next_csv_row(lines)[1]
     rows = []
-    while True:
-        line = reader.line_num
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return rows
-        except csv.Error:
-            fields = None
+    while line < len(lines):
+        fields, count = next_csv_row(lines[line:])
+        between = lines[line + 1 : line + count - 1]
+        holds_rows = all(len(next_csv_row([text])[0] or ()) == 2 for text in between)
+        at_least = 1 if fields and len(fields) != 2 else 10
+        if count > 1 and (fields is None or (len(between) >= at_least and holds_rows)):
+            fields, count = None, 1
         if fields is None or (fields and fields != [""]):
             usable = fields and len(fields) == 2 and "\udcff" not in "".join(fields)
             rows.append((line, dict(zip("xy", fields, strict=True)) if usable else None))
+        line += count
+    return rows
 
 
 def whole_json(data: bytes):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.sources.manifest import csv_lines
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.json_form import JsonForm
 from beam_pipeline.sources.manifest.lines import read_blocks
@@ -105,3 +106,52 @@ def test_json_rows_refuse_what_is_no_character(tmp_path):
     assert "not UTF-8" in first[1]
     assert "not UTF-8" in second[1]
     assert third == (3, {"a": "😀"})
+
+
+def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path):
+    lines = [f"{number},cat\n" for number in range(2, 1500)]
+    lines[8] = '"10,cat\n'
+    path = write(tmp_path / "a.csv", "a,b\n" + "".join(lines))
+
+    rows = dict(csv_rows(path))
+
+    assert sorted(rows) == list(range(2, 1500))
+    assert "a quote opens that is not closed where a field ends, in 1,490 lines" in rows.pop(10)
+    assert all(rows[line] == {"a": str(line), "b": "cat"} for line in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "bad", "good"),
+    [
+        pytest.param('1,"x\n2,y\n3,z\n4,"w"\n', [2], [3, 4, 5], id="until a field in quotes"),
+        pytest.param('"1,x\n2,y\n"\n3,z\n', [2, 4], [3, 5], id="a field too few"),
+        pytest.param('1,"x\n2,y\n2,y\n3"z,\n', [2], [3, 4, 5], id="until a stray quote"),
+        pytest.param(
+            '1,"x\n' + "2,y\n" * 10 + '3,5"\n', [2], [*range(3, 14)], id="which pairs by chance"
+        ),
+        pytest.param('1,"x\n\ny, and z.\n"\n2,"3\n4\n5"\n', [], [2, 6], id="several lines"),
+        pytest.param('1,"x\n' + "2,y\n" * 9 + '3"\n4,x\n', [], [2, 13], id="some lines alike"),
+        pytest.param('1,"' + "x\n" * 100 + '"\n2,x\n', [], [2, 103], id="a long text"),
+    ],
+)
+def test_quotes_over_several_lines(tmp_path, text, bad, good):
+    rows = csv_rows(write(tmp_path / "a.csv", f"a,b\n{text}"))
+
+    assert [line for line, row in rows if isinstance(row, str)] == bad
+    assert [line for line, row in rows if isinstance(row, dict)] == good
+
+
+def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_lines, "_MAX_AGAIN_BYTES", 100_000)
+    path = write(tmp_path / "a.csv", "a,b\n" + 'x","\n' * 50_000)
+    rows = csv_rows(path)
+    assert len(rows) == 50_000
+    assert all(isinstance(row, str) for _, row in rows)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz"])
+def test_a_line_without_end_stops_the_build(tmp_path, name):
+    data = b"a,b\n" + bytes(20 << 20)
+    path = write(tmp_path / name, gzip.compress(data, 1) if name.endswith("gz") else data)
+    with pytest.raises(DataError, match=r"has a line of over 16 MiB behind byte 4; is it a text"):
+        list(read_blocks(path))
