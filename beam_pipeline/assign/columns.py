@@ -47,7 +47,9 @@ SCHEMA = pa.schema(
     ]
 )
 # A shuffle's data are a third so large, for 2 µs a record.
-_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
+_READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
@@ -102,14 +104,14 @@ def records_of(table: pa.Table) -> Iterator[Record]:
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
     """A table as one element of a shuffle, or for a pipe."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, SCHEMA, options=_COMPRESSED if compressed else None) as writer:
+    with pa.ipc.new_stream(sink, SCHEMA, options=_COMPRESSED if compressed else _PLAIN) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
 
 def from_bytes(batches: Iterable[bytes]) -> pa.Table:
     """All tables of `to_bytes` as one."""
-    tables = [pa.ipc.open_stream(batch).read_all() for batch in batches]
+    tables = [pa.ipc.open_stream(batch, options=_READ).read_all() for batch in batches]
     return pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
 
 

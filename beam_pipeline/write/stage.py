@@ -44,8 +44,8 @@ from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import working_dir
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
-_CHUNK_BYTES = 2 << 20
-_CHUNK_RECORDS = 512
+_CHUNK_BYTES = 1 << 20
+_CHUNK_RECORDS = 256
 # Fewer records are encoded before worker processes have started.
 RECORDS_WITHOUT_PROCESSES = 512
 _SHARDS_AT_ONCE = 2

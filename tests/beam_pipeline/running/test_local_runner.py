@@ -5,6 +5,7 @@ import inspect
 import apache_beam as beam
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
+from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
 from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.transforms import core
 
@@ -23,6 +24,8 @@ def beams_own(monkeypatch):
     monkeypatch.setattr(core, "get_function_args_defaults", arguments)
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
+    stream = SizeBasedBufferingClosableOutputStream.__init__
+    monkeypatch.setattr(stream, "__defaults__", (None, None, 10 << 20, 512 << 20))
 
 
 def test_it_is_made_safe_and_quick(beams_own):
@@ -30,6 +33,13 @@ def test_it_is_made_safe_and_quick(beams_own):
     assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
     period = inspect.signature(StateSampler).parameters["sampling_period_ms"]
     assert period.default == 10
+    stream = inspect.signature(SizeBasedBufferingClosableOutputStream).parameters
+    assert {name: stream[name].default for name in stream} == {
+        "close_callback": None,
+        "flush_callback": None,
+        "size_flush_threshold": 512 << 10,
+        "large_buffer_warn_threshold_bytes": 512 << 20,
+    }
 
 
 @pytest.mark.parametrize(
