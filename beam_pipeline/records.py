@@ -241,7 +241,8 @@ class Record:
         split: The split that the layout states; None leaves it to `--split`.
         group: Records of one group share a split; None means the content's sha256.
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
-        source_id: `image/source_id`; default: key.
+        source_id: `image/source_id`. Unless every record has one of its own, each one's is its
+            number in the dataset.
         notes: What was changed on the way and how often ("box clipped": 2), and what its source
             has beside ("not kept: pose": 1).
         content_digest: Once inspected: in hex, equal for records of equal images, audio and other

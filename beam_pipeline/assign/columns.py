@@ -86,19 +86,27 @@ def pack_record(record: Record) -> bytes:
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_record(key: str, packed: bytes) -> Record:
-    """The record of that key that `pack_record` packed."""
-    features, source, source_id, notes, file = pickle.loads(packed)
+def unpack_record(key: str, packed: bytes, source_id: str = "") -> Record:
+    """The record of that key that `pack_record` packed; with that `source_id`, if it is not ""."""
+    features, source, own_id, notes, file = pickle.loads(packed)
     if file:
         return ExampleRecord(key=key, features=features, source=source, notes=notes, file=file)
-    return Record(key=key, features=features, source=source, source_id=source_id, notes=notes)
+    return Record(
+        key=key, features=features, source=source, source_id=source_id or own_id, notes=notes
+    )
 
 
-def records_of(table: pa.Table) -> Iterator[Record]:
-    """The records of a table, in its order."""
+def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Record]:
+    """The records of a table, in its order.
+
+    Args:
+        first_number: The first record's `source_id`, from which the others' count up; None leaves
+            every record its own.
+    """
     keys, packed = table.column("key"), table.column("record")
-    for key, data in zip(keys, packed, strict=True):
-        yield unpack_record(key.as_py(), data.as_buffer())
+    for row, (key, data) in enumerate(zip(keys, packed, strict=True)):
+        number = "" if first_number is None else str(first_number + row)
+        yield unpack_record(key.as_py(), data.as_buffer(), number)
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:

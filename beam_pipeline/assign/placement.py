@@ -157,11 +157,13 @@ class SplitPlan:
         num_records: Records of the split.
         num_bytes: About how many bytes its shards take.
         first_bins: The first bin of each shard; the first is 0.
+        first_records: The number of each shard's first record, counted over the split.
     """
 
     num_records: int
     num_bytes: int
     first_bins: tuple[int, ...]
+    first_records: tuple[int, ...]
 
     @property
     def num_shards(self) -> int:
@@ -193,8 +195,12 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
         # At least one bin for this shard's predecessor, and one for each that still comes.
         cuts.append(max(cuts[-1] + 1, min(nearest, num_bins - (count - shard))))
     first_bins = (0, *(int(bins[cut]) for cut in cuts[1:]))
+    before = np.cumsum(histogram.num_records) - histogram.num_records
     return SplitPlan(
-        num_records=int(histogram.num_records.sum()), num_bytes=total, first_bins=first_bins
+        num_records=int(histogram.num_records.sum()),
+        num_bytes=total,
+        first_bins=first_bins,
+        first_records=tuple(int(before[cut]) for cut in cuts),
     )
 
 

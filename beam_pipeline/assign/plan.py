@@ -1,6 +1,7 @@
 """The plan: all that those who write must know before the first byte is written."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -31,11 +32,13 @@ class Plan:
     Attributes:
         splits: How each split is cut, splits in the order of their names.
         schema: The features of the records.
+        numbers_ids: Whether a record's `source_id` is its number: not all have one of their own.
         problem: Why nothing may be written; None when all is well.
     """
 
     splits: Mapping[str, SplitPlan]
     schema: tuple[Feature, ...]
+    numbers_ids: bool
     problem: BeamTFRecordsError | None
 
     @property
@@ -62,6 +65,17 @@ class Plan:
             for split, cut in self.splits.items()
             for shard in range(cut.num_shards)
         ]
+
+    def first_number(self, split: str, shard: int) -> int | None:
+        """The number of a shard's first record, counted over all splits in their order.
+
+        None where the records have ids of their own.
+        """
+        if not self.numbers_ids:
+            return None
+        before = itertools.takewhile(lambda name: name != split, self.splits)
+        first = sum(self.splits[name].num_records for name in before)
+        return first + self.splits[split].first_records[shard]
 
     def _first_numbers(self) -> dict[str, int]:
         first, numbers = 0, {}
@@ -112,8 +126,9 @@ def make_plan(
         if config.tokenizer:
             schema = with_sequences_of_tokens(schema)
     except BeamTFRecordsError as problem:
-        return Plan(splits={}, schema=(), problem=problem)
-    return Plan(splits=splits, schema=schema, problem=None)
+        return Plan(splits={}, schema=(), numbers_ids=False, problem=problem)
+    numbers_ids = statistics.num_ids < statistics.num_records
+    return Plan(splits=splits, schema=schema, numbers_ids=numbers_ids, problem=None)
 
 
 def _check_count(statistics: Statistics, num_inspected: int) -> None:

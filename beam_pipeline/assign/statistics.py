@@ -44,6 +44,7 @@ class Statistics:
 
     Attributes:
         num_records: Records to be written.
+        num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
         histograms: By split, how the records lie among the bins of positions.
         features: What the values were, by feature name.
@@ -59,6 +60,7 @@ class Statistics:
     """
 
     num_records: int = 0
+    num_ids: int = 0
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
     features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
@@ -78,6 +80,7 @@ class Statistics:
         """Takes the values of a record into account, and what was changed in it."""
         if record.notes:
             self.notes.update(record.notes)
+        self.num_ids += bool(record.source_id)
         observe_record(record, self.features)
 
     def add_rows(self, table: pa.Table) -> None:
@@ -129,6 +132,7 @@ class Statistics:
         self.notes.update(other.notes)
         for count in (
             "num_records",
+            "num_ids",
             "num_bad",
             "duplicate_groups",
             "duplicate_records",

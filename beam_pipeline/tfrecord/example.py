@@ -76,6 +76,8 @@ def _describe() -> descriptor_pool.DescriptorPool:
 _POOL = _describe()
 # Not np.bytes_, whose `item` drops zeros at the end.
 _NUMPY_SCALARS = (np.number, np.bool_)
+# The field of each kind.
+_LISTS = {"bytes": "bytes_list", "float32": "float_list", "int64": "int64_list"}
 
 
 def _message_class(name: str) -> Any:
@@ -232,20 +234,25 @@ def _rounded(values: list[float]) -> list[float]:
     return rounded
 
 
-def encode(values: Mapping[str, FeatureValue]) -> bytes:
+def encode(values: Mapping[str, FeatureValue], kinds: Mapping[str, str] | None = None) -> bytes:
     """A serialized Example; the same values give the same bytes, whatever their order.
 
-    An empty list is written as a feature without a kind, which every parser reads as an
-    empty list of the kind it expects.
+    Args:
+        values: By key.
+        kinds: By key "bytes", "float32" or "int64": the kind that an empty list states, as
+            TensorFlow's do. Of another key it states none: TensorFlow reads that as an empty list
+            of any kind, but not every reader does.
 
     Raises:
         RecordError: "value out of range": an int beyond 64 bits.
     """
+    kinds = kinds or {}
     example = Example()
     feature = example.features.feature
     for key, value in values.items():
         if not value:
-            feature[key].SetInParent()
+            empty = feature[key]
+            (getattr(empty, _LISTS[kinds[key]]) if key in kinds else empty).SetInParent()
         elif isinstance(value[0], bytes):
             feature[key].bytes_list.value.extend(value)
         elif isinstance(value[0], float):

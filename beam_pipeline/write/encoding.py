@@ -33,6 +33,7 @@ from beam_pipeline.records import (
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.stored_conformance import list_specs
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import payload_of
 from beam_pipeline.write.example_values import ClassNumbers, class_numbers, example_values
@@ -76,6 +77,12 @@ class Encoder:
     def _numbers(self) -> ClassNumbers:
         return class_numbers(self.schema)
 
+    @functools.cached_property
+    def _kinds(self) -> dict[str, str]:
+        return {
+            key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
+        }
+
     def encode(self, record: Record) -> bytes:
         """The serialized Example of `record`, its files read anew.
 
@@ -89,7 +96,8 @@ class Encoder:
         for name, value in record.features.items():
             if file := file_of(value):
                 payloads[name] = self._payload(value, _read_again(record, file))
-        return encode(example_values(record, self.schema, payloads, self._numbers))
+        values = example_values(record, self.schema, payloads, self._numbers)
+        return encode(values, self._kinds)
 
     def encode_with_row(self, record: Record) -> tuple[Record, bytes]:
         """(`record` with all its values, its serialized Example)."""
@@ -108,10 +116,22 @@ class Encoder:
         return data
 
 
-def encode_chunk(chunk: bytes, encoder: Constant[Encoder], threads: int) -> EncodedChunk:
-    """The records of a table (`columns.to_bytes`), `threads` at once."""
+class Chunk(NamedTuple):
+    """Some records of a shard, one after the other, before they are encoded.
+
+    Attributes:
+        table: They (`columns.to_bytes`).
+        first_number: As `columns.records_of` has it.
+    """
+
+    table: bytes
+    first_number: int | None
+
+
+def encode_chunk(chunk: Chunk, encoder: Constant[Encoder], threads: int) -> EncodedChunk:
+    """The records of a chunk, `threads` at once."""
     made = encoder.value
-    records = columns.records_of(columns.from_bytes([chunk]))
+    records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
     rows = index.Rows(made.schema)
     examples = []
     for record, example in map_threads(made.encode_with_row, records, threads):

@@ -154,7 +154,7 @@ def _image_values(
         f"{prefix}/encoded": [payload],
         f"{prefix}/format": [image.format.encode()],
         f"{prefix}/filename": [record.key.encode()],
-        f"{prefix}/source_id": [(record.source_id or record.key).encode()],
+        f"{prefix}/source_id": [record.source_id.encode()],
         f"{prefix}/key/sha256": [sha256.encode()],
         f"{prefix}/height": [image.height],
         f"{prefix}/width": [image.width],

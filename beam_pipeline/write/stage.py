@@ -16,7 +16,7 @@ takes finished shards as they are.
 import functools
 import gc
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -36,9 +36,8 @@ from beam_pipeline.running.parallel import Ahead, choose_parallelism, start_proc
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import LocalJob
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.frames import FRAME_BYTES
-from beam_pipeline.write.encoding import EncodedChunk, Encoder, encode_chunk
+from beam_pipeline.write.encoding import Chunk, EncodedChunk, Encoder, encode_chunk
 from beam_pipeline.write.receipts import finished_shard, receipt_path
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import working_dir
@@ -109,12 +108,12 @@ class _WriteShard(beam.DoFn):
     def _write_shard(self, table: pa.Table, split: str, shard: int, plan: Plan) -> ShardInfo:
         sink = split_sink(self._config, split)
         file = sink.final_name(shard, plan.splits[split].num_shards)
-        digest = columns.digest_of(table, file, plan.schema)
+        digest = columns.digest_of(table, file, plan.schema, plan.first_number(split, shard))
         receipt = receipt_path(self._config, split, shard)
         if finished := finished_shard(receipt, digest):
             self._meter.add(finished.num_records)
             return finished
-        info = self._write(sink, split, shard, file, digest, table, plan.schema)
+        info = self._write(sink, split, shard, file, digest, table, plan)
         del table
         gc.collect()  # Beam's writer and its sink hold each other, and so the shard's table
         storage.write_bytes(receipt, info.to_receipt().encode())
@@ -128,17 +127,17 @@ class _WriteShard(beam.DoFn):
         file: str,
         digest: str,
         table: pa.Table,
-        schema: Sequence[Feature],
+        plan: Plan,
     ) -> ShardInfo:
         attempt = f"{shard:05d}-{uuid.uuid4().hex}"  # sorts by shard: the sink numbers by name
         folder = storage.join(working_dir(self._config), split)
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
         with storage.writing(f"{prefix}.parquet") as parquet:
-            with IndexWriter(parquet, schema) as index:
+            with IndexWriter(parquet, plan.schema) as index:
                 writer = sink.open_writer(folder, attempt)
                 try:
-                    for chunk in self._encoded(table):
+                    for chunk in self._encoded(table, plan.first_number(split, shard)):
                         for example in chunk.each():
                             writer.write(example)
                         lengths = np.frombuffer(chunk.lengths, "<i8")
@@ -166,16 +165,20 @@ class _WriteShard(beam.DoFn):
             temporary=temporary,
         )
 
-    def _encoded(self, table: pa.Table) -> Iterator[EncodedChunk]:
+    def _encoded(self, table: pa.Table, first_number: int | None) -> Iterator[EncodedChunk]:
         """The rows of a shard, encoded, in order."""
         assert self._encoder is not None
         first = columns.records_of(table.slice(0, 1))
         parallelism = choose_parallelism(first, self._config.threads, self._local.processes)
         encode = functools.partial(encode_chunk, encoder=self._encoder, threads=parallelism.threads)
-        chunks = (
-            columns.to_bytes(chunk, compressed=False)
-            for chunk in columns.chunks(table, _CHUNK_BYTES, _CHUNK_RECORDS)
-        )
+        chunks = _chunks(table, first_number)
         if parallelism.processes and table.num_rows > RECORDS_WITHOUT_PROCESSES:
             return start_processes(parallelism.processes).ahead().map(encode, chunks)
         return map(encode, chunks)
+
+
+def _chunks(table: pa.Table, first_number: int | None) -> Iterator[Chunk]:
+    for rows in columns.chunks(table, _CHUNK_BYTES, _CHUNK_RECORDS):
+        yield Chunk(columns.to_bytes(rows, compressed=False), first_number)
+        if first_number is not None:
+            first_number += rows.num_rows

@@ -81,6 +81,29 @@ def test_tfds_reads_boxes(tfds, name, request):
     assert any(len(each["image/object/class/label"]) for each in seen)
 
 
+def source_ids(info):
+    """What Model Garden's evaluation makes of them: process_source_id in its dataloaders/utils."""
+    import tensorflow as tf
+
+    texts = [
+        each["image/source_id"][0] for split in info.splits for each in read_examples(info, split)
+    ]
+    return tf.strings.to_number(texts, tf.int64).numpy().tolist()
+
+
+@pytest.mark.parametrize("name", ["labelled", "boxed", "compressed"])
+def test_source_ids_are_numbers_of_their_own(name, request):
+    info = request.getfixturevalue(name)
+    assert source_ids(info) == list(range(sum(map(info.num_records, info.splits))))
+
+
+def test_cocos_own_ids_stay(zoo):
+    assert sorted(source_ids(zoo)) == list(range(12))
+    names = [each.decode() for each in names_of(zoo, "train")]
+    assert names == [f"images/{number}.jpg" for number in source_ids(zoo)]
+    assert names != sorted(names)
+
+
 def test_areas_in_fractions_arrive(zoo):
     areas = [area for each in read_examples(zoo, "train") for area in each["image/object/area"]]
     assert sorted(areas) == [48, 56.5, 64, 72, 80, 88, 96, 104]

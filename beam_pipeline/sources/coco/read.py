@@ -6,6 +6,7 @@ Format: https://cocodataset.org/#format-data
 import dataclasses
 import functools
 from collections import Counter
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,7 +133,7 @@ def record_of(
         features={"image": Image(file=FileRef(path=image.path)), "boxes": boxes},
         split=image.split,
         source=image.source,
-        source_id=str(image.image_id),
+        source_id=_source_id(image.image_id),
         notes=notes,
     )
 
@@ -178,6 +179,12 @@ def _area(
     if box_format.endswith("xyxy"):
         width, height = width - box[0], height - box[1]
     return width * height * unit[0] * unit[1]
+
+
+def _source_id(image_id: Any) -> str:
+    """An id that is a number of 64 bits, as Model Garden's evaluation asks for; "" of any other."""
+    text = str(image_id)
+    return text if re.fullmatch(r"0|-?[1-9]\d{,18}", text) and -(2**63) <= int(text) < 2**63 else ""
 
 
 def _fault(annotation: CocoAnnotation) -> str:

@@ -42,6 +42,37 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
     return statistics
 
 
+def test_records_are_numbered_over_all_splits():
+    statistics = counted(6, split="val", prefix="v")
+    statistics.merge(counted(4, split="test", prefix="t"))
+    plan = make_plan(statistics, BuildConfig(name="t", num_shards=2))
+
+    shards = [(split, shard) for split in ("test", "val") for shard in (0, 1)]
+    assert [plan.first_number(*shard) for shard in shards] == [0, 2, 4, 7]
+
+
+@pytest.mark.parametrize(
+    ("ids", "numbered"),
+    [
+        pytest.param(["7", "8"], False, id="every record has an id"),
+        pytest.param(["7", ""], True, id="a number might be another record's id"),
+        pytest.param(["", ""], True, id="none has"),
+    ],
+)
+def test_when_a_records_number_is_its_source_id(ids, numbered):
+    merged = Statistics()
+    for number, source_id in enumerate(ids):
+        statistics = Statistics()
+        record = Record(
+            key=f"{number}", features={"x": 1}, source_id=source_id, content_digest="ab" * 32
+        )
+        statistics.observe(record)
+        statistics.add_rows(columns.table_of([(record, "train", number << 48)]))
+        merged.merge(statistics)
+    plan = make_plan(merged, BuildConfig(name="t"))
+    assert (plan.first_number("train", 0) is not None) == numbered
+
+
 @pytest.mark.parametrize(
     ("records", "bad", "allowed", "fine"),
     [

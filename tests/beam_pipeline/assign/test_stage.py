@@ -208,6 +208,8 @@ def test_records_come_back_as_they_were_packed():
 
     assert unpacked.features == record.features
     assert (unpacked.key, unpacked.source, unpacked.source_id) == ("a.jpg", "x.csv:2", "7")
+    [numbered] = columns.records_of(columns.table_of([(record, "train", 5)]), first_number=12)
+    assert numbered.source_id == "12"
     assert unpacked.notes == record.notes
 
 
@@ -299,7 +301,7 @@ def test_with_4000_shards_a_batch_holds_hundreds_of_records():
     statistics = Statistics()
     statistics.add_rows(rows)
     cut = plan_split(statistics.histograms["train"], 4_000, 1)
-    plan = Plan(splits={"train": cut}, schema=(), problem=None)
+    plan = Plan(splits={"train": cut}, schema=(), numbers_ids=True, problem=None)
 
     per_group = stage.shards_per_group(plan.num_shards)
     in_groups = columns.divide(rows, plan.shard_numbers(rows) // per_group)

@@ -55,6 +55,16 @@ def test_an_empty_list_is_read_as_the_kind_that_is_expected():
     assert decode(data) == {"numbers": []}
 
 
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("bytes", "bytes_list"), ("float32", "float_list"), ("int64", "int64_list")],
+)
+def test_an_empty_list_states_its_kind_as_tensorflows_does(kind, field):
+    expected = tf.train.Example()
+    getattr(expected.features.feature["numbers"], field).SetInParent()
+    assert encode({"numbers": []}, {"numbers": kind}) == expected.SerializeToString()
+
+
 def test_an_int_beyond_64_bits_is_rejected():
     with pytest.raises(RecordError, match="feature big"):
         encode({"big": [2**63]})

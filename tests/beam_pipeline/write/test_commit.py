@@ -25,10 +25,14 @@ NUM_FILES = 3 * NUM_SHARDS
 PLAN = Plan(
     splits={
         "train": SplitPlan(
-            num_records=NUM_SHARDS, num_bytes=NUM_SHARDS, first_bins=tuple(range(NUM_SHARDS))
+            num_records=NUM_SHARDS,
+            num_bytes=NUM_SHARDS,
+            first_bins=tuple(range(NUM_SHARDS)),
+            first_records=tuple(range(NUM_SHARDS)),
         )
     },
     schema=(),
+    numbers_ids=True,
     problem=None,
 )
 

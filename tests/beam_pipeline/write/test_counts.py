@@ -9,10 +9,10 @@ from beam_pipeline.errors import CountMismatchError
 from beam_pipeline.write.counts import check_counts
 
 SPLITS = {
-    "train": SplitPlan(num_records=10, num_bytes=100, first_bins=(0, 5)),
-    "test": SplitPlan(num_records=2, num_bytes=20, first_bins=(0,)),
+    "train": SplitPlan(num_records=10, num_bytes=100, first_bins=(0, 5), first_records=(0, 6)),
+    "test": SplitPlan(num_records=2, num_bytes=20, first_bins=(0,), first_records=(0,)),
 }
-PLAN = Plan(splits=SPLITS, schema=(), problem=None)
+PLAN = Plan(splits=SPLITS, schema=(), numbers_ids=True, problem=None)
 
 
 def shard(split, number, num_records):

@@ -24,7 +24,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.statistics import observe
-from beam_pipeline.tfrecord.example import decode
+from beam_pipeline.tfrecord.example import decode, lists
 from beam_pipeline.write.encoding import Encoder
 from beam_pipeline.write.example_values import class_numbers, example_values
 
@@ -42,20 +42,15 @@ def image(**more):
 
 
 def test_image():
-    assert values_of(Record(key="cat/ä.jpg", features={"image": image()})) == {
+    assert values_of(Record(key="cat/ä.jpg", source_id="17", features={"image": image()})) == {
         "image/encoded": [b"payload"],
         "image/format": [b"jpeg"],
         "image/filename": ["cat/ä.jpg".encode()],
-        "image/source_id": ["cat/ä.jpg".encode()],
+        "image/source_id": [b"17"],
         "image/key/sha256": [b"ab12"],
         "image/height": [20],
         "image/width": [30],
     }
-
-
-def test_source_id_of_its_own():
-    values = values_of(Record(key="a.jpg", source_id="17", features={"image": image()}))
-    assert values["image/source_id"] == [b"17"]
 
 
 def test_the_hash_is_that_of_the_stored_bytes():
@@ -139,6 +134,26 @@ def test_an_image_without_boxes_has_all_their_keys(features):
 
     assert values.keys() == values_of(with_boxes).keys()
     assert all(not list(value) for key, value in values.items() if key.startswith("image/object"))
+
+
+KEYPOINTS = Boxes(
+    coordinates=((0.0, 0.0, 1.0, 1.0),), format="rel_xyxy", keypoints=((0.5, 0.5, 2.0),)
+)
+
+
+def test_empty_lists_state_their_kinds():
+    """As a list of the same key does where it holds something."""
+    more = {"tags": ("a",), "tokens": Array(dtype="int64", shape=(1,), data=bytes(8))}
+    full = {"boxes": BOXES, "faces": KEYPOINTS, "label": ClassLabels(("a",)), **more}
+    empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
+    records = [Record(key="a", features=full), Record(key="b", features=empty)]
+    schema = infer(observe(records), num_records=2, declared={})
+    encoder = Encoder(schema=schema, rules=Rules())
+    stated, expected = (
+        {key: kind for key, (kind, _) in lists(encoder.encode(record)).items()}
+        for record in reversed(records)
+    )
+    assert stated == expected
 
 
 def test_attributes_that_one_record_lacks():

@@ -404,3 +404,24 @@ def test_many_images_of_one_id_are_named_in_short():
 
     assert len(rejects) == 1000
     assert rejects[0].detail == "id 1 is given to 0.jpg, 1.jpg, 2.jpg, … (1,000 images)"
+
+
+@pytest.mark.parametrize(
+    ("image_id", "source_id"),
+    [
+        (0, "0"),
+        (-7, "-7"),
+        (17.0, "17"),
+        ("17", "17"),
+        (2**63 - 1, str(2**63 - 1)),
+        pytest.param(str(2**63), "", id="beyond 64 bits"),
+        pytest.param("007", "", id="another id than 7"),
+        ("a/7.jpg", ""),
+        (True, ""),
+    ],
+)
+def test_an_id_that_is_a_number_is_the_records_own(tmp_path, run_transform, image_id, source_id):
+    write(tmp_path / "a.json", [image(image_id, "7.jpg")])
+    touch(tmp_path / "7.jpg")
+    (record,) = records_by_key(run_transform(ReadCoco(str(tmp_path)))).values()
+    assert record.source_id == source_id
