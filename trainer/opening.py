@@ -18,7 +18,7 @@ from trainer.features import Feature, features_from_json
 from trainer.files import compression_of
 
 _METADATA = "metadata.json"
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
 
 

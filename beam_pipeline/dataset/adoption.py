@@ -23,7 +23,7 @@ from beam_pipeline.dataset.shard_inspection import (
 )
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
-from beam_pipeline.describe import metadata, tfds
+from beam_pipeline.describe import index, metadata, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
@@ -111,8 +111,8 @@ def adopt(
         compressed = shards[0].compressed
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
         _delete_description(directory)
-        index = functools.partial(write_index, schema=features, directory=directory)
-        map_shards(index, shards, paths, local)
+        write = functools.partial(write_index, schema=features, directory=directory)
+        map_shards(write, shards, paths, local)
     notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
     texts[metadata.FILE] = metadata.to_text(
         metadata.adoption_metadata(config, features, notes, splits, compressed=compressed)
@@ -213,7 +213,7 @@ def _texts(
     }
     if not compressed and all(templates.values()):
         texts["dataset_info.json"] = tfds.dataset_info(
-            config.name, config.version, splits, templates
+            config.name, config.version, schema, splits, templates
         )
         texts["features.json"] = tfds.features(schema)
     return texts
@@ -227,8 +227,6 @@ def _delete_description(directory: str) -> None:
     with contextlib.suppress(DatasetDamagedError):
         shards = itertools.chain.from_iterable(open_dataset(directory).splits.values())
         storage.delete_all(
-            storage.join(directory, "index", f"{shard.file}{suffix}")
-            for shard in shards
-            for suffix in (".parquet", ".idx")
+            storage.join(directory, file) for shard in shards for file in index.files(shard.file)
         )
     storage.delete([path])

@@ -6,22 +6,27 @@ from typing import Any
 
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.stated_values import compare_file
-from beam_pipeline.describe import class_names, tfds
+from beam_pipeline.describe import class_names, tensorflow_metadata, tfds
 from beam_pipeline.files import storage
 
 _DATASET_INFO = "dataset_info.json"
 
 
 def description_problems(info: DatasetInfo) -> Iterator[str]:
-    """What is wrong in dataset_info.json, features.json and the files of class names."""
+    """What is wrong in dataset_info.json, features.json, schema.pbtxt and the class names."""
     if not info.compressed:  # else TFDS cannot read it, so there is none
         yield from _dataset_info_problems(info)
     if info.is_adopted:  # TFDS's own files may be kept
         return
     if not info.compressed:
         yield from _features_problems(info)
-    for name, text in class_names.texts(info.features).items():
-        problem = "its classes are not those of metadata.json"
+    texts = class_names.texts(info.features)
+    if info.format_version == 1:
+        texts.pop("label_map.csv", None)
+    else:
+        texts[tensorflow_metadata.FILE] = tensorflow_metadata.schema_text(info.features)
+    for name, text in texts.items():
+        problem = "its classes or features are not those of metadata.json"
         yield from compare_file(info.directory, name, str, text, problem)
 
 

@@ -30,6 +30,11 @@ class DatasetInfo:
     splits: Mapping[str, tuple[ShardEntry, ...]]
 
     @property
+    def format_version(self) -> int:
+        """Of its files (docs/format.md)."""
+        return int(self.metadata["format_version"])
+
+    @property
     def compressed(self) -> bool:
         """Whether the shards are gzip files."""
         return bool(self.metadata["config"]["compression"] != "none")

@@ -126,9 +126,8 @@ def _records(
 
 def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
     """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
-    folder = storage.join(directory, "index")
     with (
-        storage.writing(storage.join(folder, f"{shard.file}.parquet")) as parquet,
+        storage.writing(storage.join(directory, index.rows_file(shard.file))) as parquet,
         index.IndexWriter(parquet, schema) as writer,
     ):
         for records in _chunks(shard.rows):
@@ -138,7 +137,7 @@ def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -
             lengths = [record.file.length for record in records]
             writer.add(rows.table(), np.array(lengths, np.int64))
     if not shard.compressed:  # else nobody can seek to a record
-        storage.write_bytes(storage.join(folder, f"{shard.file}.idx"), writer.spans())
+        storage.write_bytes(storage.join(directory, index.spans_file(shard.file)), writer.spans())
 
 
 def _chunks(path: str) -> Iterator[list[ExampleRecord]]:

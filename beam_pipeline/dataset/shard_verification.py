@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from beam_pipeline.dataset.reading import Frame, read_frames
 from beam_pipeline.dataset.stated_values import compare_file
-from beam_pipeline.describe import tfds
+from beam_pipeline.describe import index, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
@@ -31,6 +31,7 @@ def shard_problems(
     directory: str,
     features: tuple[Feature, ...],
     compressed: bool,
+    format_version: int,
     progress_dir: str,
 ) -> list[str]:
     """What is wrong with a shard, its records or its index, a line each.
@@ -40,10 +41,11 @@ def shard_problems(
         directory: The dataset's.
         features: The schema.
         compressed: Whether it is a gzip file.
+        format_version: The dataset's.
         progress_dir: Where the progress is counted; empty for nowhere.
     """
     meter = Meter(progress_dir, "verify")
-    problems = list(_problems(shard, directory, features, compressed, meter))
+    problems = list(_problems(shard, directory, features, compressed, format_version, meter))
     meter.beat()
     return problems
 
@@ -53,6 +55,7 @@ def _problems(
     directory: str,
     features: tuple[Feature, ...],
     compressed: bool,
+    format_version: int,
     meter: Meter,
 ) -> Iterator[str]:
     path = storage.join(directory, shard.file)
@@ -80,10 +83,10 @@ def _problems(
             f"{shard.file}: holds {len(spans)} records of {num_bytes} bytes, metadata.json states "
             f"{shard.num_records} of {shard.num_bytes}"
         )
-    yield from _index_problems(directory, f"index/{shard.file}.parquet", spans)
+    yield from _index_problems(directory, index.rows_file(shard.file), spans)
     if not compressed:
         lines = "".join(f"{offset} {length}\n" for offset, length in spans)
-        name = f"index/{shard.file}.idx"
+        name = index.spans_file(shard.file, format_version)
         yield from compare_file(directory, name, str, lines, _WRONG_OFFSETS)
 
 

@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 
 _FILE = "dataset_info.json"
 # All that this project writes into it; TFDS adds where its code and its citation are.
-_BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits"})
+_BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervisedKeys"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ def verify(info: DatasetInfo) -> list[str]:
             directory=info.directory,
             features=info.features,
             compressed=info.compressed,
+            format_version=info.format_version,
             progress_dir=local.progress_dir,
         )
         of_shards = map_shards(problems_of, shards, paths, local)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import class_names, provenance, tfds
+from beam_pipeline.describe import card, class_names, provenance, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
@@ -18,8 +18,11 @@ def texts(
         schema: What the records hold.
         shards: The shards of each split, in order.
     """
-    files = class_names.texts(schema)
+    files = class_names.texts(schema) | {
+        card.FILE: card.card(config.name, config.version, shards),
+        tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
+    }
     if config.compression == "none":  # TFDS cannot read gzip
-        files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, shards)
+        files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, schema, shards)
         files["features.json"] = tfds.features(schema)
     return files | {provenance.FILE: provenance.provenance(config)}

@@ -1,4 +1,4 @@
-"""A shard's index: a row a record in Parquet, and the offsets as DALI reads them.
+"""A shard's index: a row a record in Parquet, and offsets and lengths as DALI reads them.
 
 Rows are made where the records are encoded, chunk by chunk, and come together where they are
 written. No Beam here: worker processes import this module.
@@ -50,6 +50,24 @@ _FACTS = {
     "sequence": {"sha256": _STRING, "length": _INT64},
     "bytes": {"sha256": _STRING},
 }
+
+
+def rows_file(shard: str) -> str:
+    """The path of a shard's rows in the dataset's directory."""
+    return f"index/{shard}.parquet"
+
+
+def spans_file(shard: str, format_version: int = 2) -> str:
+    """The path of a shard's offsets and lengths, as DALI reads them.
+
+    Not beside the rows: a folder of Parquet alone opens as one table.
+    """
+    return f"{'index' if format_version == 1 else 'idx'}/{shard}.idx"
+
+
+def files(shard: str) -> tuple[str, ...]:
+    """The paths of all that the index of a shard may consist of, in any format version."""
+    return rows_file(shard), spans_file(shard), spans_file(shard, format_version=1)
 
 
 class Rows:

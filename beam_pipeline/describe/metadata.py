@@ -12,7 +12,9 @@ from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
 FILE = "metadata.json"
-FORMAT_VERSION = 1
+# 1 had the offsets for DALI in index/, a label map of every dataset with classes, paths as
+# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`.
+FORMAT_VERSION = 2
 
 
 def metadata(

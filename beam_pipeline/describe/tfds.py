@@ -27,6 +27,7 @@ PLACEHOLDER_CLASS = "background"
 def dataset_info(
     name: str,
     version: str,
+    schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
 ) -> str:
@@ -36,11 +37,13 @@ def dataset_info(
         templates: By split, the template of the shards' names, where it is not TEMPLATE.
     """
     templates = templates or {}
+    supervised = supervised_keys(schema)
     return _text(
         {
             "name": name,
             "version": version,
             "fileFormat": "tfrecord",
+            **({"supervisedKeys": {"tuple": {"items": supervised}}} if supervised else {}),
             "splits": [
                 {
                     "name": split,
@@ -52,6 +55,29 @@ def dataset_info(
             ],
         }
     )
+
+
+def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
+    """What `as_supervised=True` yields, as a message of keys each: the input and its target.
+
+    The input is the image, else the audio, else the text; the target the label, else the only
+    class label, else the boxes: a dict of the lists that describe them. Empty where one is
+    missing.
+    """
+    inputs = [each for kind in ("image", "audio", "text") for each in schema if each.kind == kind]
+    labels = [each for each in schema if each.kind == "class_label"]
+    named = [each for each in labels if each.name == "label"]
+    boxes = [each for each in schema if each.kind == "boxes" and not each.encoding]
+    if inputs and (label := named or (labels if len(labels) == 1 else [])):
+        return [{"featureKey": inputs[0].key}, {"featureKey": label[0].key}]
+    if inputs and boxes:
+        key = boxes[0].key
+        keys = {side: f"{key}/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")}
+        if boxes[0].classes:
+            keys["label"] = f"{key}/class/label"
+        target = {name: {"featureKey": key} for name, key in keys.items()}
+        return [{"featureKey": inputs[0].key}, {"dict": {"dict": target}}]
+    return []
 
 
 def features(schema: Iterable[Feature]) -> str:

@@ -95,7 +95,7 @@ def split_sink(config: BuildConfig, split: str) -> ShardSink:
     return ShardSink(
         file_path_prefix=storage.join(config.dataset_dir, f"{config.name}-{split}.tfrecord"),
         coder=beam.coders.BytesCoder(),
-        file_name_suffix="",
+        file_name_suffix=".gz" if config.compression == "gzip" else "",
         num_shards=0,
         shard_name_template=None,
         compression_type=compression_type(config.compression),

@@ -28,7 +28,7 @@ from apache_beam.io import WriteToTFRecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.index import IndexWriter, from_bytes
+from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.running.batches import in_global_window
@@ -134,32 +134,32 @@ class _WriteShard(beam.DoFn):
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
         with storage.writing(f"{prefix}.parquet") as parquet:
-            with IndexWriter(parquet, plan.schema) as index:
+            with index.IndexWriter(parquet, plan.schema) as index_writer:
                 writer = sink.open_writer(folder, attempt)
                 try:
                     for chunk in self._encoded(table, plan.first_number(split, shard)):
                         for example in chunk.each():
                             writer.write(example)
                         lengths = np.frombuffer(chunk.lengths, "<i8")
-                        index.add(from_bytes(chunk.rows), lengths + FRAME_BYTES)
+                        index_writer.add(index.from_bytes(chunk.rows), lengths + FRAME_BYTES)
                         self._meter.add(len(lengths))
                 finally:
                     shard_path = writer.close()
             index_bytes = parquet.tell()
         temporary = {
             file: TemporaryFile(str(shard_path), sink.file.num_bytes),
-            f"index/{file}.parquet": TemporaryFile(f"{prefix}.parquet", index_bytes),
+            index.rows_file(file): TemporaryFile(f"{prefix}.parquet", index_bytes),
         }
         if self._config.compression == "none":  # else nobody can seek to a record
-            spans = index.spans()
+            spans = index_writer.spans()
             storage.write_bytes(f"{prefix}.idx", spans)
-            temporary[f"index/{file}.idx"] = TemporaryFile(f"{prefix}.idx", len(spans))
+            temporary[index.spans_file(file)] = TemporaryFile(f"{prefix}.idx", len(spans))
         return ShardInfo(
             split=split,
             shard=shard,
             file=file,
             num_records=table.num_rows,
-            num_bytes=index.num_bytes,
+            num_bytes=index_writer.num_bytes,
             sha256=sink.file.sha256,
             records_digest=digest,
             temporary=temporary,

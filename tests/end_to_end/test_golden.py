@@ -12,6 +12,9 @@ import trainer
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 GOLDEN = TESTDATA / "golden/1.0.0"
+FORMATS = pytest.mark.parametrize(
+    "directory", [GOLDEN, TESTDATA / "format_1/golden/1.0.0"], ids=["now", "format 1"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +46,14 @@ def test_a_build_gives_these_bytes(tmp_path, digests):
             assert found[name] == expected[name], name
 
 
-def test_it_verifies():
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(GOLDEN))) == []
+@FORMATS
+def test_it_verifies(directory):
+    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
 
 
-def test_the_trainer_reads_the_same_values(rows):
-    dataset = trainer.open(GOLDEN)
+@FORMATS
+def test_the_trainer_reads_the_same_values(directory, rows):
+    dataset = trainer.open(directory)
     assert {name: dataset.num_records(name) for name in dataset.splits} == {"test": 3, "train": 7}
     assert tuple(dataset.classes) == ("cat", "dog")
 

@@ -141,7 +141,7 @@ def test_tensorflow_parses_everything(name, request):
 def test_dali_offsets_point_at_the_frames(labelled):
     for shard in labelled.splits["train"]:
         data = Path(labelled.directory, shard.file).read_bytes()
-        lines = Path(labelled.directory, "index", f"{shard.file}.idx").read_text().splitlines()
+        lines = Path(labelled.directory, "idx", f"{shard.file}.idx").read_text().splitlines()
         assert len(lines) == shard.num_records
         end = 0
         for line in lines:

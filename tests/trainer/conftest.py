@@ -105,7 +105,7 @@ def _write_dataset(
             "shards": shards,
         }
     metadata = {
-        "format_version": 1,
+        "format_version": 2,
         "name": "tiny",
         "version": directory.name,
         "features": features,

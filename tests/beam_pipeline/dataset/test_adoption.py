@@ -62,11 +62,11 @@ def test_the_description(directory, digests):
     assert sorted(after.keys() - before.keys()) == [
         "dataset_info.json",
         "features.json",
-        "index/test-00000-of-00001.idx",
+        "idx/test-00000-of-00001.idx",
+        "idx/train-00000-of-00002.idx",
+        "idx/train-00001-of-00002.idx",
         "index/test-00000-of-00001.parquet",
-        "index/train-00000-of-00002.idx",
         "index/train-00000-of-00002.parquet",
-        "index/train-00001-of-00002.idx",
         "index/train-00001-of-00002.parquet",
         "label.labels.txt",
         "metadata.json",
@@ -113,8 +113,8 @@ def test_the_index_of_a_shard_that_is_gone_goes_too(directory):
     (directory / "test-00000-of-00001").unlink()
     adopt(str(directory), overwrite=True)
 
-    names = {path.name.split("-")[0] for path in (directory / "index").iterdir()}
-    assert names == {"train"}
+    for folder in ("index", "idx"):
+        assert {path.name.split("-")[0] for path in (directory / folder).iterdir()} == {"train"}
 
 
 def test_gzip(directory):
@@ -125,7 +125,7 @@ def test_gzip(directory):
     assert info.compressed
     assert sum(map(info.num_records, info.splits)) == 8
     assert not (directory / "dataset_info.json").exists(), "TFDS cannot read gzip"
-    assert not list(directory.glob("index/*.idx"))
+    assert not list(directory.glob("idx/*.idx"))
     assert verify(info) == []
 
 

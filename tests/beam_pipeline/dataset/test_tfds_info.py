@@ -8,6 +8,7 @@ from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DataError
+from beam_pipeline.schema.declaration import parse_schema
 
 TFDS_INFO = {
     "name": "pets",
@@ -16,6 +17,11 @@ TFDS_INFO = {
     "moduleName": "pets",
     "splits": [{"name": "train", "shardLengths": ["3", "2"], "numBytes": "99"}, {"name": "test"}],
 }
+
+
+PICTURES = parse_schema(
+    [{"name": "image", "kind": "image"}, {"name": "label", "kind": "class_label"}]
+)
 
 
 def shard(num_records):
@@ -34,8 +40,9 @@ def test_what_tfds_wrote(tmp_path):
 
 def test_what_this_project_wrote(tmp_path):
     (tmp_path / "dataset_info.json").write_text(
-        tfds.dataset_info("pets", "1.0.0", {"train": [shard(3)]})
+        tfds.dataset_info("pets", "1.0.0", PICTURES, {"train": [shard(3)]})
     )
+    assert "supervisedKeys" in (tmp_path / "dataset_info.json").read_text()
     assert TfdsInfo.read(str(tmp_path)) is None
 
 

@@ -43,9 +43,7 @@ def dataset(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize(
-    "name", ["features.json", "image.class.label.labels.txt", "label_map.pbtxt"]
-)
+@pytest.mark.parametrize("name", ["features.json", "image.class.label.labels.txt", "schema.pbtxt"])
 def test_what_other_readers_go_by(dataset, name):
     assert verify(dataset) == []
     (dataset / name).write_text("{}")
@@ -63,8 +61,8 @@ def shard(dataset, number=0):
 
 
 def spans(dataset, number=0):
-    index = dataset / "index" / f"{shard(dataset, number).name}.idx"
-    return [tuple(map(int, line.split())) for line in index.read_text().splitlines()]
+    spans = dataset / "idx" / f"{shard(dataset, number).name}.idx"
+    return [tuple(map(int, line.split())) for line in spans.read_text().splitlines()]
 
 
 def edit_metadata(dataset, change):
@@ -108,7 +106,7 @@ def test_worker_processes_find_the_same(dataset, monkeypatch):
 def test_the_progress_is_counted(whole, tmp_path):
     info = beam_pipeline.open_dataset(str(whole))
     for entry in info.splits["train"]:
-        problems = shard_problems(entry, str(whole), info.features, False, str(tmp_path))
+        problems = shard_problems(entry, str(whole), info.features, False, 2, str(tmp_path))
         assert problems == []
     assert progress.counts(str(tmp_path)) == {"verify": 16}
 
@@ -134,9 +132,9 @@ def test_a_missing_shard(dataset):
     assert any(f"{name}: missing file" in problem for problem in verify(dataset))
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".idx"])
-def test_swapped_indices(dataset, suffix):
-    one, other = (dataset / "index" / f"{shard(dataset, i).name}{suffix}" for i in (0, 1))
+@pytest.mark.parametrize(("folder", "suffix"), [("index", ".parquet"), ("idx", ".idx")])
+def test_swapped_indices(dataset, folder, suffix):
+    one, other = (dataset / folder / f"{shard(dataset, i).name}{suffix}" for i in (0, 1))
     data = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(data)
@@ -145,15 +143,15 @@ def test_swapped_indices(dataset, suffix):
     assert any(other.name in problem for problem in problems)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".idx"])
+@pytest.mark.parametrize(("folder", "suffix"), [("index", ".parquet"), ("idx", ".idx")])
 @pytest.mark.parametrize("damage", ["missing", "cut"])
-def test_damaged_indices(dataset, suffix, damage):
-    path = dataset / "index" / f"{shard(dataset).name}{suffix}"
+def test_damaged_indices(dataset, folder, suffix, damage):
+    path = dataset / folder / f"{shard(dataset).name}{suffix}"
     data = path.read_bytes()
     path.unlink()
     if damage == "cut":
         path.write_bytes(data[: len(data) // 2])
-    assert any(f"index/{path.name}" in problem for problem in verify(dataset))
+    assert any(f"{folder}/{path.name}" in problem for problem in verify(dataset))
 
 
 def test_a_wrong_count_of_a_shard(dataset):

@@ -1,9 +1,12 @@
-"""label_map.pbtxt parses as the TF Object Detection API's StringIntLabelMap."""
+"""The label maps are read by the TF Object Detection API and by Model Garden."""
+
+import csv
+import io
 
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-from beam_pipeline.describe.label_map import label_map
+from beam_pipeline.describe.label_map import csv_text, protobuf_text
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +36,27 @@ def label_map_class():
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("StringIntLabelMap"))
 
 
-@pytest.mark.parametrize(
+CLASSES = pytest.mark.parametrize(
     "classes",
     [
         pytest.param(["cat", "dog"], id="plain"),
-        pytest.param(['"quoted"', "back\\slash", "tab\tand\nline"], id="escapes"),
+        pytest.param(['"quoted"', "back\\slash", "tab\tand\nline", "a,b"], id="escapes"),
         pytest.param(["weiße Zelle", "猫", "🐈"], id="beyond ASCII"),
     ],
 )
+
+
+@CLASSES
 def test_names_and_ids_from_one(label_map_class, classes):
-    parsed = text_format.Parse(label_map(classes), label_map_class())
+    parsed = text_format.Parse(protobuf_text(classes), label_map_class())
     assert [(item.id, item.name) for item in parsed.item] == list(enumerate(classes, 1))
 
 
 def test_the_text_is_the_one_people_write():
-    assert label_map(["cat"]) == 'item {\n  id: 1\n  name: "cat"\n}\n'
+    assert protobuf_text(["cat"]) == 'item {\n  id: 1\n  name: "cat"\n}\n'
+
+
+@CLASSES
+def test_model_garden_reads_rows_without_a_header(classes):
+    rows = csv.reader(io.StringIO(csv_text(classes)), delimiter=",")
+    assert [(int(number), name) for number, name in rows] == list(enumerate(classes, 1))

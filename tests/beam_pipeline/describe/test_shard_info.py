@@ -12,7 +12,7 @@ INFO = ShardInfo(
     num_bytes=10,
     sha256="ab",
     records_digest="cd",
-    temporary={"index/x.idx": TemporaryFile("/tmp/x", 8)},
+    temporary={"idx/x.idx": TemporaryFile("/tmp/x", 8)},
 )
 
 
@@ -37,7 +37,7 @@ def test_its_entry_in_metadata_json():
         "{}",
         '"train"',
         "[]",
-        INFO.to_receipt().replace('{"index/x.idx": ["/tmp/x", 8]}', "7"),
+        INFO.to_receipt().replace('{"idx/x.idx": ["/tmp/x", 8]}', "7"),
         INFO.to_receipt().replace(", 8]", "]"),
     ],
 )

@@ -2,12 +2,14 @@
 
 import json
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.describe.shard_info import ShardEntry
-from beam_pipeline.records import Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import Audio, Boxes, ClassLabel, FileRef, Image, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.statistics import observe
@@ -106,7 +108,7 @@ def test_dataset_info_lists_the_shards_in_order():
         ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")
         for number, records in enumerate((3, 4))
     ]
-    info = json.loads(tfds.dataset_info("cells", "1.2.3", {"train": shards}))
+    info = json.loads(tfds.dataset_info("cells", "1.2.3", schema_of(age=3), {"train": shards}))
 
     assert info["splits"] == [
         {
@@ -117,3 +119,59 @@ def test_dataset_info_lists_the_shards_in_order():
         }
     ]
     assert (info["name"], info["version"], info["fileFormat"]) == ("cells", "1.2.3", "tfrecord")
+
+
+AUDIO = Audio(
+    file=FileRef(path="/a.wav", sha256="00"),
+    format="wav",
+    sample_rate=8,
+    num_samples=8,
+    channels=1,
+)
+SIDES = {side: f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")}
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        pytest.param(
+            {"image": IMAGE, "label": ClassLabel("a")},
+            ("image/encoded", "image/class/label"),
+            id="image and label",
+        ),
+        pytest.param(
+            {"image": IMAGE, "boxes": BOXES},
+            ("image/encoded", {**SIDES, "label": "image/object/class/label"}),
+            id="image and boxes",
+        ),
+        pytest.param(
+            {"image": IMAGE, "boxes": Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")},
+            ("image/encoded", SIDES),
+            id="boxes without classes",
+        ),
+        pytest.param(
+            {"image": IMAGE, "boxes": BOXES, "scene": ClassLabel("a"), "age": 3},
+            ("image/encoded", "scene/label"),
+            id="the only class label",
+        ),
+        pytest.param(
+            {"audio": AUDIO, "label": ClassLabel("a"), "by": ClassLabel("b")},
+            ("audio/encoded", "label/label"),
+            id="audio and two labels",
+        ),
+        pytest.param({"image": IMAGE}, None, id="no target"),
+        pytest.param({"age": 3, "label": ClassLabel("a")}, None, id="a table"),
+    ],
+)
+def test_supervised_keys_are_read_by_tfds(features, expected):
+    from tensorflow_datasets.core.dataset_info import read_proto_from_builder_dir
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = tfds.dataset_info("cells", "1.2.3", schema_of(**features), {})
+        Path(folder, "dataset_info.json").write_text(text)
+        proto = read_proto_from_builder_dir(folder)
+    assert proto.HasField("supervised_keys") == (expected is not None)
+    if expected is not None:
+        from tensorflow_datasets.core.dataset_info import _supervised_keys_from_proto
+
+        assert _supervised_keys_from_proto(proto.supervised_keys) == expected

@@ -12,6 +12,7 @@ from beam_pipeline import BuildConfig
 from beam_pipeline.assign.placement import SplitPlan
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
@@ -89,7 +90,7 @@ def shard_info(config, number):
     temporary = {
         file: f"{folder}/train/{number:05d}-a.tfrecord",
         f"index/{file}.parquet": f"{folder}/index/{number}.parquet",
-        f"index/{file}.idx": f"{folder}/index/{number}.idx",
+        f"idx/{file}.idx": f"{folder}/index/{number}.idx",
     }
     return ShardInfo(
         split="train",
@@ -120,7 +121,7 @@ def check_whole(store, config, shards):
     assert final.items() <= files.items()
     assert files.keys() - final.keys() == {
         *("metadata.json", "build.json", "rejects.jsonl"),
-        *("dataset_info.json", "features.json"),
+        *("dataset_info.json", "features.json", "schema.pbtxt", "README.md"),
     }
     metadata = json.loads(storage.read_text(f"{config.dataset_dir}/metadata.json"))
     assert metadata["splits"]["train"]["num_records"] == NUM_SHARDS
@@ -140,7 +141,7 @@ def test_an_older_build_goes(store, config, shards):
     root = config.dataset_dir
     for number in range(NUM_SHARDS + 20):
         name = f"pets-train.tfrecord-{number:05d}-of-{NUM_SHARDS + 20:05d}"
-        for path in (name, f"index/{name}.parquet", f"index/{name}.idx"):
+        for path in (name, *index.files(name)):
             store.put(f"{root}/{path}", b"older")
     for path in ("metadata.json", "failed-rejects.jsonl"):
         store.put(f"{root}/{path}", b"older")

@@ -22,7 +22,7 @@ def config(tmp_path):
 def finished(config):
     """The shard info of a finished shard, whose files and receipt lie on disk."""
     folder = Path(working_dir(config))
-    files = {"pets-train": folder / "train/00000-a", "index/pets-train.idx": folder / "index/a.idx"}
+    files = {"pets-train": folder / "train/00000-a", "idx/pets-train.idx": folder / "index/a.idx"}
     for path in files.values():
         path.parent.mkdir(parents=True)
         path.write_bytes(b"12345")
@@ -48,7 +48,7 @@ def test_a_finished_shard(config, finished):
     assert finished_shard(receipt_path(config, "train", 1), "same") is None
 
 
-@pytest.mark.parametrize("file", ["pets-train", "index/pets-train.idx"])
+@pytest.mark.parametrize("file", ["pets-train", "idx/pets-train.idx"])
 @pytest.mark.parametrize("data", [None, b"", b"1234", b"123456"])
 def test_a_finished_shard_that_is_not_whole(config, finished, file, data):
     path = Path(finished.temporary[file].path)

@@ -53,6 +53,17 @@ def test_a_shard_is_framed_compressed_hashed_and_counted(tmp_path, compression):
     assert data.startswith(b"\x1f\x8b") == (compression == "gzip")
 
 
+@pytest.mark.parametrize(
+    ("compression", "name"),
+    [
+        ("none", "pets-train.tfrecord-00002-of-00005"),
+        ("gzip", "pets-train.tfrecord-00002-of-00005.gz"),
+    ],
+)
+def test_the_name_of_a_shard_says_that_it_is_gzip(tmp_path, compression, name):
+    assert make_sink(tmp_path, compression).final_name(2, 5) == name
+
+
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_shard_in_an_object_store(tmp_path, bucket, compression):
     folder, _ = bucket
