@@ -42,14 +42,14 @@ def test_other_shard_counts_leave_no_stale_file(class_folders, build, directory,
 
     names = {path.name for path in directory.iterdir()}
     assert {name for name in names if ".tfrecord" in name} == {
-        "pets-train.tfrecord-00000-of-00002",
-        "pets-train.tfrecord-00001-of-00002",
+        "pets-train.tfrecord-00000-of-00002.gz",
+        "pets-train.tfrecord-00001-of-00002.gz",
     }
     assert "notes.txt" in names
     assert not names & {"dataset_info.json", "features.json"}  # TFDS cannot read gzip
     assert {path.name for path in (directory / "index").iterdir()} == {
-        "pets-train.tfrecord-00000-of-00002.parquet",
-        "pets-train.tfrecord-00001-of-00002.parquet",
+        "pets-train.tfrecord-00000-of-00002.gz.parquet",
+        "pets-train.tfrecord-00001-of-00002.gz.parquet",
     }
     assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
 
