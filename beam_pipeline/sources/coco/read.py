@@ -5,8 +5,8 @@ Format: https://cocodataset.org/#format-data
 
 import dataclasses
 import functools
-from collections import Counter
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
