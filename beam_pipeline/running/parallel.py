@@ -15,13 +15,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 import loky
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, file_of
+from beam_pipeline.running.worker_pool import PoolCall, WorkerPool
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -89,10 +90,10 @@ def _files_of(record: Record) -> Iterator[FileRef]:
 class Ahead(Generic[_R]):
     """Calls under way in an executor: a few ahead of the one awaited, results in order."""
 
-    def __init__(self, executor: Executor, count: int):
+    def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor
         self._count = count
-        self._waiting: deque[Future[_R]] = deque()
+        self._waiting: deque[Future[_R] | PoolCall[_R]] = deque()
 
     def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
         """Submits a call; yields the result of an earlier one, where enough are under way."""
@@ -109,7 +110,8 @@ class Ahead(Generic[_R]):
         try:
             return self._waiting.popleft().result()
         except BaseException:
-            wait(self._waiting)  # nothing of this goes on once the caller has failed
+            for call in self._waiting:  # nothing of this goes on once the caller has failed
+                call.exception()
             raise
 
     def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
@@ -140,10 +142,8 @@ class WorkerProcesses:
 
     def __init__(self, count: int):
         self._count = count
-        self._executor = loky.get_reusable_executor(
-            max_workers=count, timeout=_IDLE_S, initializer=_end_with_parent
-        )
-        self._first: list[Future[None]] = [self._executor.submit(import_work) for _ in range(count)]
+        self._pool = WorkerPool(count, _IDLE_S, _end_with_parent)
+        self._first = [self._pool.submit(import_work) for _ in range(count)]
 
     @property
     def ready(self) -> bool:
@@ -152,7 +152,11 @@ class WorkerProcesses:
 
     def ahead(self) -> Ahead[Any]:
         """Calls in these processes."""
-        return Ahead(self._executor, 2 * self._count)
+        return Ahead(self._pool, 2 * self._count)
+
+    def end(self) -> None:
+        """Ends them."""
+        self._pool.end()
 
 
 def started_processes() -> WorkerProcesses | None:
@@ -172,9 +176,8 @@ def end_processes() -> None:
     """Ends the worker processes of this process, if it has any."""
     global _processes
     if _processes is not None:
-        _processes = None
-        executor = loky.get_reusable_executor(reuse=True, timeout=_IDLE_S)
-        executor.shutdown(wait=True, kill_workers=True)
+        processes, _processes = _processes, None
+        processes.end()
 
 
 _processes: WorkerProcesses | None = None

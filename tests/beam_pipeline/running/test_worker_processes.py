@@ -1,5 +1,8 @@
 """Small files are shared out among processes, and nothing of it shows in what is written."""
 
+import functools
+import importlib
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +13,7 @@ from PIL import Image
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
 from beam_pipeline.running import parallel
 
@@ -57,6 +61,45 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
     assert printed.strip() == "[]"
+
+
+DIE = """
+import os, pathlib, signal, sys, time
+
+def die_once(folder, number):
+    if number == 3 and not os.path.exists(folder + "/died"):
+        pathlib.Path(folder, "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+def die(folder, number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+"""
+
+
+@pytest.fixture
+def deadly(tmp_path, monkeypatch):
+    """A module whose functions kill their process at the number 3."""
+    (tmp_path / "deadly.py").write_text(DIE)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("deadly")
+    parallel.end_processes()
+
+
+def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
+    call = functools.partial(deadly.die_once, str(tmp_path))
+    results = parallel.start_processes(2).ahead().map(call, range(12))
+    assert list(results) == list(range(12))
+
+
+def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
+    results = parallel.start_processes(2).ahead().map(functools.partial(deadly.die, ""), range(12))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(BeamTFRecordsError, match="killed 3 times over the same records"):
+        next(results)
 
 
 def test_worker_processes_end_when_their_parent_is_killed():
