@@ -62,8 +62,9 @@ def settle(table: pa.Table, policy: str, statistics: Statistics) -> Unique:
     for reject in rejects:
         statistics.add_rejected(reject)
     if drops:
-        for record in columns.records_of(table):
-            statistics.observe(with_values(record))
+        splits = table.column("split").to_pylist()
+        for record, split in zip(columns.records_of(table), splits, strict=True):
+            statistics.observe(with_values(record), split)
     return Unique(table, rejects)
 
 

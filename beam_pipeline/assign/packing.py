@@ -78,7 +78,7 @@ class Packer:
                         continue
                     rows.append((element, split, placement.position(element.key, self.seed)))
                     if self.observes:
-                        statistics.observe(element)
+                        statistics.observe(element, split)
                 case Rejected():
                     rejects.append(element)
                 case DeclaredClasses():

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
-from beam_pipeline.records import DeclaredClasses, Record, Rejected, reading_order
+from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, reading_order
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
 # Why records are rejected that `--duplicates drop` drops.
@@ -52,6 +52,7 @@ class Statistics:
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
+        without_boxes: By split the records with no box, where records have boxes.
         notes: What was changed in records, and how often.
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
@@ -68,6 +69,7 @@ class Statistics:
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    without_boxes: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
     duplicate_records: int = 0
@@ -76,8 +78,11 @@ class Statistics:
     duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
-    def observe(self, record: Record) -> None:
-        """Takes the values of a record into account, and what was changed in it."""
+    def observe(self, record: Record, split: str) -> None:
+        """Takes the values of a record of a split into account, and what was changed in it."""
+        for value in record.features.values():
+            if isinstance(value, Boxes) and not value.coordinates:
+                self.without_boxes[split] += 1
         if record.notes:
             self.notes.update(record.notes)
         self.num_ids += bool(record.source_id)
@@ -129,6 +134,7 @@ class Statistics:
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
         self.rejected.update(other.rejected)
+        self.without_boxes.update(other.without_boxes)
         self.notes.update(other.notes)
         for count in (
             "num_records",

@@ -32,6 +32,10 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
     lines += _rounded(info.features, info.metadata.get("rounded", {}))
+    lines += _without_boxes(
+        info.metadata.get("without_boxes", {}),
+        {name: info.num_records(name) for name in info.splits},
+    )
     if duplicates := info.metadata.get("duplicates"):  # an adopted dataset has none
         lines += _duplicates(
             duplicates["groups"],
@@ -73,6 +77,9 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     ]
     lines += _counted("changed", dict(sorted(statistics.notes.items())))
     lines += _rounded(plan.schema, rounded_numbers(plan.schema, statistics))
+    lines += _without_boxes(
+        statistics.without_boxes, {name: split.num_records for name, split in plan.splits.items()}
+    )
     lines += _duplicates_of(statistics)
     return "\n".join(lines)
 
@@ -180,6 +187,21 @@ def _missing_shards(info: DatasetInfo) -> list[str]:
 def _rounded(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
     """Features whose large numbers lose digits as float32."""
     return [f"note: {sentence}" for sentence in rounding.describe(schema, rounded)]
+
+
+def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> list[str]:
+    """How many images have no boxes, by split; a split where none has any is a warning."""
+    lines = []
+    if counts:
+        shown = ", ".join(
+            f"{count:,} of {num_records.get(split, 0):,} in {split}"
+            for split, count in sorted(counts.items())
+        )
+        lines.append(f"without boxes: {shown}")
+    for split, count in sorted(counts.items()):
+        if count == num_records.get(split):
+            lines.append(f"warning: no image of {split} has boxes; are its annotations there?")
+    return lines
 
 
 def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> list[str]:

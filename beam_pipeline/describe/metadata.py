@@ -25,6 +25,7 @@ def metadata(
 ) -> dict[str, Any]:
     """The object in metadata.json; nothing in it states when, where or on what it was built."""
     rounded = rounded_numbers(plan.schema, statistics)
+    without_boxes = dict(sorted(statistics.without_boxes.items()))
     return {
         "format_version": FORMAT_VERSION,
         "name": config.name,
@@ -35,6 +36,7 @@ def metadata(
         "rejected": dict(sorted(statistics.rejected.items())),
         "changes": dict(sorted(statistics.notes.items())),
         **({"rounded": rounded} if rounded else {}),
+        **({"without_boxes": without_boxes} if without_boxes else {}),
         "duplicates": _duplicates(config.duplicates, statistics),
         "config": config.fingerprinted_options(),
         "fingerprint": config.fingerprint,

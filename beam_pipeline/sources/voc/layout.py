@@ -29,7 +29,7 @@ def find_voc(tree: Tree) -> list[Place]:
     if not counts:
         return []
     sets = lists_of_splits(sorted({stem(path) for path in files.image_sets}))
-    what = f"{counted(sum(counts.values()), 'XML file')} in {places(counts)}"
+    what = f"{tree.at_least}{counted(sum(counts.values()), 'XML file')} in {places(counts)}"
     return [Place("", what + (f", image sets {', '.join(sets)}" if sets else ""))]
 
 

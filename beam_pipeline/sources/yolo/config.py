@@ -10,14 +10,21 @@ from typing import Any
 
 import yaml
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, folder
 from beam_pipeline.sources.splits import is_split
+from beam_pipeline.sources.yolo.darknet import (
+    find_lists,
+    find_names,
+    find_obj_data,
+    read,
+    read_names,
+    read_obj_data,
+)
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
-NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +52,64 @@ class YoloConfig:
 def find_config(root: str) -> YoloConfig:
     """The description of the YOLO dataset in folder `root`, or described by the YAML file `root`.
 
-    In a folder: its data.yaml or dataset.yaml, or the only YAML file that has `names`; else class
-    names from classes.txt or obj.names, a name a line, and no splits.
+    In a folder: its data.yaml or dataset.yaml, or the only YAML file that has `names`; else
+    Darknet's obj.data; else class names from classes.txt or obj.names, a name a line, and splits
+    from lists of images such as train.txt.
 
     Raises:
         ConfigError: The description is unusable: what was found, and where it was looked for.
     """
     if root.endswith((".yaml", ".yml")):
         return read_data_yaml(root)
-    files = storage.list_dir(root)
+    folders, files = storage.list_folder(root)
     if (path := find_data_yaml(root, files)) is not None:
         return read_data_yaml(path)
-    for name in NAME_LISTS:
-        if name in files:
-            lines = [line.strip() for line in _read(below(root, name)).splitlines()]
-            names = [line for line in lines if line]
-            return YoloConfig(
-                root=root, names=class_names(names, "", name), source=below(root, name)
+    if (path := find_obj_data(root, files)) is not None:
+        return read_darknet(path)
+    source, names = find_names(root, folders)
+    return YoloConfig(
+        root=root,
+        names=class_names(names, "", source),
+        splits=_distinct(find_lists(root, files), root) or None,
+        bases=(root,),
+        source=source,
+    )
+
+
+def read_darknet(path: str) -> YoloConfig:
+    """The YOLO dataset that Darknet's obj.data describes.
+
+    Its paths start where Darknet was run: they are looked for as in `read_data_yaml`.
+
+    Raises:
+        ConfigError: A file that it names does not exist, or two classes have one name.
+    """
+    root = folder(path)
+    values = read_obj_data(path)
+    names = _resolve(values["names"], [root], path, "names") if "names" in values else ""
+    splits: dict[str, tuple[str, ...]] = {
+        key: (_resolve(written, [root], path, key),)
+        for key, written in values.items()
+        if is_split(key)
+    }
+    return YoloConfig(
+        root=root,
+        names=class_names(read_names(names), values.get("classes", ""), names) if names else None,
+        splits=_distinct(splits, path) or None,
+        bases=(root,),
+        source=path,
+    )
+
+
+def _distinct(splits: dict[str, tuple[str, ...]], source: str) -> dict[str, tuple[str, ...]]:
+    """The splits, unless two are the same."""
+    for one, other in ((a, b) for a in splits for b in splits if a < b):
+        if splits[one] == splits[other]:
+            raise ConfigError(
+                f"{source}: {one} and {other} are the same ({', '.join(splits[one])}); remove one, "
+                "or its images would be in both"
             )
-    return YoloConfig(root=root)
+    return splits
 
 
 def find_data_yaml(root: str, files: Sequence[str]) -> str | None:
@@ -75,7 +121,7 @@ def find_data_yaml(root: str, files: Sequence[str]) -> str | None:
     paths = [
         below(root, name)
         for name in sorted(files, key=lambda name: (name not in _YAML_NAMES, name))
-        if name.endswith((".yaml", ".yml")) and _YOLO_KEY.search(_read(below(root, name)))
+        if name.endswith((".yaml", ".yml")) and _YOLO_KEY.search(read(below(root, name)))
     ]
     if len(paths) > 1 and paths[0].rpartition("/")[2] not in _YAML_NAMES:
         raise ConfigError(
@@ -111,16 +157,10 @@ def read_data_yaml(path: str) -> YoloConfig:
         entries = entries if isinstance(entries, list) else [entries]
         if entries := [entry for entry in map(_text, entries) if entry]:
             splits[key] = tuple(_resolve(entry, bases, path, key) for entry in entries)
-    for one, other in ((a, b) for a in splits for b in splits if a < b):
-        if splits[one] == splits[other]:
-            raise ConfigError(
-                f"{path}: {one} and {other} are the same ({', '.join(splits[one])}); remove one, "
-                "or its images would be in both"
-            )
     return YoloConfig(
         root=root,
         names=class_names(values.get("names"), _text(values.get("nc")), path),
-        splits=splits or None,
+        splits=_distinct(splits, path) or None,
         bases=tuple(bases),
         keypoint_shape=_keypoint_shape(values.get("kpt_shape"), path),
         source=path,
@@ -140,7 +180,11 @@ def candidates(written: str, bases: list[str]) -> Iterator[str]:
 def _resolve(written: str, bases: list[str], source: str, key: str) -> str:
     tried = list(dict.fromkeys(candidates(written, bases)))
     for path in tried:
-        if storage.exists(path) if path.endswith(".txt") else storage.is_directory(path):
+        if (
+            storage.exists(path)
+            if path.endswith((".txt", ".names"))
+            else storage.is_directory(path)
+        ):
             return path
     raise ConfigError(
         f"{source}: {key}: {written!r} does not exist; tried {', '.join(tried)}; "
@@ -189,17 +233,10 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) and value not in ("null", "~") else ""
 
 
-def _read(path: str) -> str:
-    try:
-        return storage.read_text(path)
-    except RecordError as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-
-
 def _load(path: str) -> dict[str, Any]:
     """The file's mapping; every scalar stays text, or a class `no` would become False."""
     try:
-        values = yaml.load(_read(path), Loader=yaml.BaseLoader)
+        values = yaml.load(read(path), Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from error
     return values if isinstance(values, dict) else {}

@@ -22,7 +22,8 @@ from beam_pipeline.sources.paths import (
     unused,
 )
 from beam_pipeline.sources.splits import is_split, split_of_folders
-from beam_pipeline.sources.yolo.config import NAME_LISTS, YoloConfig
+from beam_pipeline.sources.yolo.config import YoloConfig
+from beam_pipeline.sources.yolo.darknet import NAME_LISTS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.layout import Layout, Place, first_file
 from beam_pipeline.sources.paths import folder, suffix
 from beam_pipeline.sources.tree import Tree, counted, places
-from beam_pipeline.sources.yolo.config import NAME_LISTS, find_data_yaml, read_data_yaml
+from beam_pipeline.sources.yolo.config import find_config, find_data_yaml, read_data_yaml
 from beam_pipeline.sources.yolo.files import sort_files
 from beam_pipeline.sources.yolo.read import ReadYolo
 
@@ -36,9 +36,19 @@ def find_yolo(tree: Tree) -> list[Place]:
     }
     if not counts:
         return []
-    names = [f"class names in {name}" for name in NAME_LISTS if name in files]
-    what = f"{counted(sum(counts.values()), 'label file')} in {places(counts)}"
-    return [Place("", f"{what}, {names[0] if names else 'no class names'}")]
+    what = f"{tree.at_least}{counted(sum(counts.values()), 'label file')} in {places(counts)}"
+    return [Place("", what + _without_yaml(tree.root))]
+
+
+def _without_yaml(root: str) -> str:
+    """Which class names and splits a folder without data.yaml has."""
+    try:
+        config = find_config(root)
+    except ConfigError:  # reading it tells why
+        return ""
+    source = config.source.removeprefix(f"{root}/")
+    names = f", class names in {source}" if config.names else ", no class names"
+    return names + (f", splits {', '.join(config.splits)}" if config.splits else "")
 
 
 def _summary(path: str) -> str:

@@ -31,7 +31,7 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
             num_bytes=10,
             notes={"box clipped": 1},
         )
-        statistics.observe(record)
+        statistics.observe(record, split)
         rows.append((record, split, i << 48))
     statistics.add_rows(columns.table_of(rows))
     for i in range(bad):

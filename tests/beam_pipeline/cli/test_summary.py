@@ -15,6 +15,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import (
     Array,
     Audio,
+    Boxes,
     ClassLabel,
     ClassLabels,
     ExampleRecord,
@@ -216,3 +217,17 @@ def test_dropped_duplicates_give_no_warning():
 )
 def test_sizes(num_bytes, expected):
     assert summary._size(num_bytes) == expected
+
+
+def test_images_without_boxes_are_counted_by_split():
+    def photo(key, split, number):
+        boxes = Boxes(coordinates=((0.0, 0.0, 1.0, 1.0),) * number, format="rel_xyxy")
+        features = {"image": Image(file=FileRef(path=key), format="jpeg"), "boxes": boxes}
+        return Record(key=key, features=features, split=split, content_digest=digest(key))
+
+    text = plan_of(
+        photo("1", "train", 1), photo("2", "train", 0), photo("3", "val", 0), photo("4", "val", 0)
+    )
+    assert "without boxes: 1 of 2 in train, 2 of 2 in val\n" in text
+    assert "warning: no image of val has boxes; are its annotations there?" in text
+    assert "without boxes" not in plan_of(photo("1", "train", 1))

@@ -102,8 +102,69 @@ def test_data_yaml_keeps_classes_as_they_are_written(make_tree):
         pytest.param({"data.yaml": "names: [a]\nkpt_shape: 17\n"}, "kpt_shape is '17'", id="shape"),
         pytest.param({"a.yaml": "names: [a]", "b.yaml": "names: [b]"}, "several", id="which"),
         pytest.param({"classes.txt": "a\na\n"}, "'a' twice", id="classes.txt"),
+        pytest.param(
+            {"classes.txt": "a\nb\n", "labels/classes.txt": "b\na\n"},
+            r"/classes\.txt and .*/labels/classes\.txt differ",
+            id="two lists of names",
+        ),
+        pytest.param(
+            {"obj.data": "train = data/train.txt\n"},
+            r"train: 'data/train\.txt' does not exist",
+            id="Darknet without its list",
+        ),
+        pytest.param(
+            {"obj.data": "train = train.txt\nvalid = train.txt\n", "train.txt": "a.jpg\n"},
+            "train and valid are the same",
+            id="Darknet's list twice",
+        ),
+        pytest.param(
+            {"a.data": "names = x.names\n", "b.data": "train = x.txt\n"},
+            r"several of Darknet's descriptions: .*a\.data, .*b\.data",
+            id="which of Darknet's",
+        ),
     ],
 )
 def test_a_description_that_cannot_be_used(make_tree, files, message):
     with pytest.raises(ConfigError, match=message):
         read_config(make_tree(files))
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["", "labels/", "labels/train/", "train/", "train/labels/"],
+    ids=lambda path: path or ".",
+)
+def test_class_names_lie_in_the_root_or_beside_the_labels(make_tree, place):
+    root = make_tree({f"{place}classes.txt": "cat\n\ndog\n", "images/1.jpg": ""})
+    config = read_config(root)
+    assert (config.names, config.source) == ({0: "cat", 1: "dog"}, f"{root}/{place}classes.txt")
+
+
+def test_darknet(make_tree):
+    root = make_tree(
+        {
+            "obj.data": "classes = 2\ntrain = data/train.txt\nvalid = data/valid.txt\n"
+            "names = data/obj.names\nbackup = backup/\n",
+            "obj.names": "cat\ndog\n",
+            "train.txt": "data/obj_train_data/1.jpg\n",
+            "valid.txt": "data/obj_train_data/2.jpg\n",
+        }
+    )
+    config = read_config(root)
+    assert config.names == {0: "cat", 1: "dog"}
+    assert config.splits == {"train": (f"{root}/train.txt",), "valid": (f"{root}/valid.txt",)}
+
+
+def test_lists_of_images_are_splits(make_tree):
+    root = make_tree(
+        {
+            "train2017.txt": "./images/train2017/1.jpg\n",
+            "val2017.txt": "\n./images/val2017/2.jpg\n",
+            "test.txt": "0 0.5 0.5 0.1 0.1\n",
+            "notes.txt": "1.jpg\n",
+        }
+    )
+    assert read_config(root).splits == {
+        "train2017": (f"{root}/train2017.txt",),
+        "val2017": (f"{root}/val2017.txt",),
+    }

@@ -109,7 +109,7 @@ def test_labels_beside_their_images(make_tree):
             "a.txt": BOX,
             "b.jpg": "",
             "classes.txt": "cell\n",
-            "train.txt": "a.jpg\n",
+            "train.txt": "",
             "README.dataset.txt": "",
             "gone.txt": BOX,
             "docs/logo.png": "",
@@ -212,3 +212,21 @@ def test_a_root_that_does_not_exist(tmp_path, run_transform):
     for name in ("nowhere", "nowhere.yaml"):
         with pytest.raises(ConfigError, match=f"{name}' does not exist"):
             run_transform(ReadYolo(str(tmp_path / name)))
+
+
+def test_what_cvat_exports_as_yolo(make_tree):
+    root = make_tree(
+        {
+            "obj.data": "classes = 1\ntrain = data/train.txt\nnames = data/obj.names\n",
+            "obj.names": "cat\n",
+            "train.txt": "data/obj_train_data/1.jpg\ndata/obj_train_data/2.jpg\n",
+            "obj_train_data/1.jpg": "",
+            "obj_train_data/1.txt": BOX,
+            "obj_train_data/2.jpg": "",
+        }
+    )
+    records, rejected = read(root)
+    assert splits(records) == {"obj_train_data/1.jpg": "train", "obj_train_data/2.jpg": "train"}
+    assert records["obj_train_data/1.jpg"].features["boxes"].labels == ("cat",)
+    assert records["obj_train_data/2.jpg"].features["boxes"].labels == ()
+    assert {reason for reason, _ in rejected.values()} <= {"not an image file"}
