@@ -67,9 +67,12 @@ def build(config, content):
     infos, written = finish_shards(config, content)
     num_records = len(infos)
     split = SplitPlan(
-        num_records=num_records, num_bytes=num_records, first_bins=tuple(range(num_records))
+        num_records=num_records,
+        num_bytes=num_records,
+        first_bins=tuple(range(num_records)),
+        first_records=tuple(range(num_records)),
     )
-    plan = Plan(splits={"train": split}, schema=(), problem=None)
+    plan = Plan(splits={"train": split}, schema=(), numbers_ids=True, problem=None)
     commit(config, plan, Statistics(), infos, [], num_read=num_records)
     return written
 
