@@ -131,13 +131,13 @@ def sha256_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def read_text(path: str) -> str:
-    """A UTF-8 text file, with or without a byte order mark.
+def read_text(path: str, at_most: int = sys.maxsize) -> str:
+    """A UTF-8 text file of at most so many bytes, with or without a byte order mark.
 
     Raises:
-        RecordError: "missing file", "unreadable file", or "not UTF-8".
+        RecordError: "missing file", "unreadable file", "file too large", or "not UTF-8".
     """
-    data = read_bytes(FileRef(path=path))
+    data = read_bytes(FileRef(path=path), at_most)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

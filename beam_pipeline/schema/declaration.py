@@ -1,11 +1,11 @@
 """Schemas declared by users: `--schema FILE`."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
-import yaml
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -16,6 +16,7 @@ from beam_pipeline.schema.feature import (
     tokens_feature,
     usual_key,
 )
+from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
 
 _DTYPES = {
     "image": ("uint8",),
@@ -35,6 +36,7 @@ _SHAPES: dict[str, tuple[int | None, ...]] = {
     "sequence": (None,),
     "audio": (None, None),
 }
+_MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 
 
@@ -48,9 +50,11 @@ def read_schema(path: str) -> tuple[Feature, ...]:
         ConfigError: The file cannot be read, or a declaration is invalid.
     """
     try:
-        text = storage.read_text(storage.absolute(path))
-        data = json.loads(text) if path.endswith(".json") else yaml.safe_load(text)
-    except (RecordError, ValueError, yaml.YAMLError) as error:
+        if path.endswith(".json"):
+            data = json.loads(storage.read_text(storage.absolute(path), _MAX_JSON_BYTES))
+        else:
+            data = parse_yaml(storage.read_text(storage.absolute(path), MAX_BYTES))
+    except (RecordError, ValueError, RecursionError) as error:
         raise ConfigError(f"--schema {path} cannot be read: {error}") from error
     try:
         return parse_schema(data)
@@ -86,7 +90,7 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     with_image = any(entry.get("name") == "image" for entry in listed)
     features = tuple(_feature(entry, with_image) for entry in listed)
     names = [feature.name for feature in features]
-    if twice := {name for name in names if names.count(name) > 1}:
+    if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")
     return features
 
@@ -142,7 +146,7 @@ def _check_classes(name: str, classes: Any) -> None:
             "off, true and false as booleans; put class names in quotes"
         )
     names = list(map(str, classes))
-    if twice := {each for each in names if names.count(each) > 1}:
+    if twice := {each for each, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {name!r} has the class {min(twice)!r} twice; name each once")
 
 

@@ -5,13 +5,13 @@ Source of the format: https://docs.ultralytics.com/datasets/detect/#ultralytics-
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
-
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.schema.yaml_text import parse_yaml
 from beam_pipeline.sources.paths import below, folder
 from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.yolo.darknet import (
@@ -25,6 +25,7 @@ from beam_pipeline.sources.yolo.darknet import (
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
+MAX_CLASSES = 100_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,8 @@ class YoloConfig:
         splits: For each split the absolute paths of its folders and lists (.txt) of images;
             None where the folders' names tell the splits.
         bases: Where else the paths in lists may start from: the dataset's `path`.
-        keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given.
+        keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given; () where it says
+            that there are none.
         source: The file that says so, for messages; or "".
     """
 
@@ -45,7 +47,7 @@ class YoloConfig:
     names: dict[int, str] | None = None
     splits: dict[str, tuple[str, ...]] | None = None
     bases: tuple[str, ...] = ()
-    keypoint_shape: tuple[int, int] | None = None
+    keypoint_shape: tuple[int, int] | tuple[()] | None = None
     source: str = ""
 
 
@@ -199,33 +201,41 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
         ConfigError: A number that is none, a name twice, or another count than stated (`nc`).
     """
     if not names:
+        if count.isdecimal() and (len(count) > 9 or int(count) > MAX_CLASSES):
+            raise ConfigError(
+                f"{source}: nc is {count[:20]}, but at most {MAX_CLASSES:,} classes may go without "
+                "names; fix it, or give names"
+            )
         return {number: str(number) for number in range(int(count))} if count.isdecimal() else None
     if not isinstance(names, dict | list):
-        raise ConfigError(f"{source}: names is {names!r}; give a list, or a mapping from numbers")
-    pairs = names.items() if isinstance(names, dict) else enumerate(names)
+        raise ConfigError(
+            f"{source}: names is {names!a:.80}; give a list, or a mapping from numbers"
+        )
+    pairs = list(names.items() if isinstance(names, dict) else enumerate(names))
+    if not all(isinstance(name, str) for _, name in pairs):
+        raise ConfigError(f"{source}: names has lists or mappings in it; give one name a class")
     try:
-        named = {int(number): str(name) for number, name in pairs}
-    except ValueError as error:
+        named = {int(number): name for number, name in pairs}
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"{source}: names: the keys are not class numbers ({error})") from None
     if count and count != str(len(named)):
         raise ConfigError(
             f"{source}: nc is {count} but names has {len(named)} classes; fix one of them"
         )
-    twice = sorted({name for name in named.values() if list(named.values()).count(name) > 1})
-    if twice:
+    if twice := sorted(name for name, times in Counter(named.values()).items() if times > 1):
         raise ConfigError(f"{source}: names has {twice[0]!r} twice; give every class its own name")
     return named
 
 
-def _keypoint_shape(shape: Any, source: str) -> tuple[int, int] | None:
+def _keypoint_shape(shape: Any, source: str) -> tuple[int, int] | tuple[()] | None:
     if not shape:
-        return None
+        return () if shape == [] else None
     try:
         count, size = map(int, shape)
     except (TypeError, ValueError):
         count = size = 0
     if count < 1 or size not in (2, 3):
-        raise ConfigError(f"{source}: kpt_shape is {shape!r}; it is [keypoints, 2 or 3]")
+        raise ConfigError(f"{source}: kpt_shape is {shape!r:.60}; it is [keypoints, 2 or 3]")
     return count, size
 
 
@@ -236,7 +246,7 @@ def _text(value: Any) -> str:
 def _load(path: str) -> dict[str, Any]:
     """The file's mapping; every scalar stays text, or a class `no` would become False."""
     try:
-        values = yaml.load(read(path), Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from error
+        values = parse_yaml(read(path), as_texts=True)
+    except ValueError as error:
+        raise ConfigError(f"{path} is not YAML that can be read: {error}") from error
     return values if isinstance(values, dict) else {}

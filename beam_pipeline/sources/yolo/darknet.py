@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.schema.yaml_text import MAX_BYTES
 from beam_pipeline.sources.paths import below, has_image_suffix, stem
 from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import head, joined
@@ -104,6 +105,6 @@ def read(path: str) -> str:
         ConfigError: It cannot be read.
     """
     try:
-        return storage.read_text(path)
+        return storage.read_text(path, MAX_BYTES)
     except RecordError as error:
         raise ConfigError(f"cannot read {path}: {error}") from error

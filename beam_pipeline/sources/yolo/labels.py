@@ -4,11 +4,20 @@ Source of the format: https://docs.ultralytics.com/datasets/ (detect, segment an
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.boxes import MAX_FRACTION
 from beam_pipeline.records import Boxes
+from beam_pipeline.sources.left_behind import not_kept
+
+# A million boxes; nobody writes more of one image.
+MAX_BYTES = 16 << 20
+# Most lines of keypoints have them in their box, some a bit outside.
+_MOST = 0.8
+_MARGIN = 0.1
+_VISIBILITIES = (0.0, 1.0, 2.0)
 
 Corners = tuple[float, float, float, float]
 
@@ -18,13 +27,14 @@ def parse_labels(
     *,
     names: dict[int, str] | None = None,
     keypoint_shape: tuple[int, int] | None = None,
-) -> Boxes:
-    """The boxes of one label file.
+) -> tuple[Boxes, Counter[str]]:
+    """The boxes of one label file, and what of its lines is not kept.
 
     A line is `class center_x center_y width height`, then, where there is a `keypoint_shape`,
     x and y of each keypoint and, if it has 3 numbers, its visibility. A keypoint of 2 numbers
     counts as visible (2), and as not labelled (0) at 0, 0. A line of 7, 9, … numbers is
-    `class x1 y1 x2 y2 …`: a polygon, of which the bounding box is kept. Equal lines are kept.
+    `class x1 y1 x2 y2 …`: a polygon, or with four corners an oriented box, of which the upright
+    bounding box is kept. Equal lines are kept.
 
     Args:
         text: The file's lines, perhaps none.
@@ -32,7 +42,8 @@ def parse_labels(
         keypoint_shape: (keypoints, numbers a keypoint: 2 or 3).
 
     Returns:
-        Boxes in "rel_center_xywh" as written; in "rel_xyxy" where there is a polygon.
+        Boxes in "rel_center_xywh" as written, in "rel_xyxy" where there is a polygon; and notes
+        of the polygons.
 
     Raises:
         RecordError: "malformed annotation", with the line's number (from 1).
@@ -40,6 +51,7 @@ def parse_labels(
     labels: list[str] = []
     centers: list[Corners] = []
     polygons: dict[int, Corners] = {}
+    left: list[str] = []
     keypoints: list[tuple[float, ...]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not (fields := line.split()):
@@ -51,21 +63,66 @@ def parse_labels(
                 keypoints.append(_keypoints(fields[5:], keypoint_shape))
                 values = values[:4]
             elif len(values) >= 6 and len(values) % 2 == 0:
+                left.append("corners of an oriented box" if len(values) == 8 else "polygon")
                 polygons[len(centers)] = _around(values)
                 values = [0.0] * 4
             if len(values) != 4:
                 raise ValueError(
                     f"{len(fields)} numbers; a box has 5 (class, centre x, centre y, width, "
-                    "height), a polygon 7, 9, …"
+                    "height), a polygon 7, 9, …; keypoints need kpt_shape in data.yaml"
                 )
         except ValueError as error:
             raise RecordError("malformed annotation", f"line {number}: {error}") from None
         centers.append((values[0], values[1], values[2], values[3]))
-    return Boxes(
+    boxes = Boxes(
         coordinates=_corners(centers, polygons) if polygons else tuple(centers),
         format="rel_xyxy" if polygons else "rel_center_xywh",
         labels=tuple(labels),
         keypoints=tuple(keypoints),
+    )
+    return boxes, not_kept(left)
+
+
+def possible_keypoints(texts: Iterable[str]) -> tuple[int, int] | None:
+    """The shape of keypoints, as in `kpt_shape`, that the lines of label files may well have.
+
+    Without `kpt_shape` a line of a box and keypoints looks like one of a polygon. But all lines
+    with keypoints have equally many numbers, and nearly all have them in their boxes.
+    """
+    lines = [line.split()[1:] for text in texts for line in text.splitlines() if line.strip()]
+    lengths = set(map(len, lines))
+    if len(lengths) != 1 or min(lengths) < 6:
+        return None
+    try:
+        rows = [list(map(float, line)) for line in lines]
+    except ValueError:
+        return None  # is told when the file is read
+    extra = min(lengths) - 4
+    for size in (3, 2):
+        if extra % size == 0:
+            fitting = sum(_may_have_keypoints(row, size) for row in rows)
+            if fitting >= _MOST * len(rows):
+                return extra // size, size
+    return None
+
+
+def _may_have_keypoints(row: Sequence[float], size: int) -> bool:
+    x, y, width, height = row[:4]
+    in_image = (
+        min(x - width / 2, y - height / 2) > -_MARGIN
+        and max(x + width / 2, y + height / 2) < 1 + _MARGIN
+    )
+    points = [row[start : start + size] for start in range(4, len(row), size)]
+    return in_image and all(
+        (size == 2 or point[2] in _VISIBILITIES)
+        and (
+            (point[0], point[1]) == (0, 0)
+            or (
+                abs(point[0] - x) <= (0.5 + _MARGIN) * width
+                and abs(point[1] - y) <= (0.5 + _MARGIN) * height
+            )
+        )
+        for point in points
     )
 
 

@@ -1,17 +1,24 @@
 """YOLO: one text file an image, a line a box; data.yaml for splits and class names."""
 
+import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
 from beam_pipeline.sources.yolo.files import YoloPair, list_yolo, origin_of
-from beam_pipeline.sources.yolo.labels import parse_labels
+from beam_pipeline.sources.yolo.labels import MAX_BYTES, parse_labels, possible_keypoints
+
+_Batch = Sequence[YoloPair | Rejected | DeclaredClasses]
+
+# So many label files tell whether their lines have keypoints.
+_FILES_LOOKED_INTO = 50
 
 
 @dataclasses.dataclass
@@ -30,7 +37,8 @@ class ReadYolo(beam.PTransform):
       background image with no boxes. The key is the image's path below `root` (if the splits
       of a data.yaml lie elsewhere: below the folder that holds them all). Boxes are in fractions
       of the image, "rel_center_xywh" as written, or "rel_xyxy" where polygons are among them,
-      whose bounding boxes are kept; keypoints are read where data.yaml has `kpt_shape`.
+      whose bounding boxes are kept and which `notes` count, as they do oriented boxes; keypoints
+      are read where data.yaml has `kpt_shape`.
     - Rejected "malformed annotation", bad, with the line and what is wrong: a class without
       name, a wrong count of numbers, something that is no number, pixels in place of fractions.
     - Rejected "missing image", bad: a label file without image, or a listed image that is absent.
@@ -46,7 +54,8 @@ class ReadYolo(beam.PTransform):
         root: The folder or YAML file, local or remote.
 
     Raises:
-        ConfigError: `root` does not exist, or its data.yaml is unusable.
+        ConfigError: `root` does not exist, or its data.yaml is unusable, or (while the pipeline
+            runs) the lines may have keypoints of which data.yaml says nothing.
     """
 
     root: str
@@ -57,7 +66,7 @@ class ReadYolo(beam.PTransform):
         return (
             pipeline
             | "Root" >> beam.Create([origin])  # str
-            | "ListFiles" >> beam.FlatMap(list_yolo, config)  # list[YoloPair | Rejected | …]
+            | "ListFiles" >> beam.FlatMap(list_checked, config)  # list[YoloPair | Rejected | …]
             | "BalanceFiles" >> beam.Reshuffle()
             | "ReadLabels" >> beam.FlatMap(read_pairs, origin, config)  # Element
         )
@@ -70,8 +79,37 @@ def read_config(root: str) -> YoloConfig:
     return find_config(path if is_file else input_folder(root))
 
 
+def list_checked(origin: str, config: YoloConfig) -> Iterator[_Batch]:
+    """What every file of the dataset is, in batches, once it is clear what their lines hold.
+
+    Raises:
+        ConfigError: They may hold keypoints, and nothing says so.
+    """
+    is_clear = config.keypoint_shape is not None
+    for batch in list_yolo(origin, config):
+        labels = [pair.label for pair in batch if isinstance(pair, YoloPair) and pair.label]
+        if labels and not is_clear:
+            _check_keypoints(origin, labels[:_FILES_LOOKED_INTO])
+            is_clear = True
+        yield batch
+
+
+def _check_keypoints(origin: str, labels: Sequence[str]) -> None:
+    texts = []
+    for label in labels:
+        with contextlib.suppress(RecordError):  # is told when the file is read
+            texts.append(storage.read_text(below(origin, label), MAX_BYTES))
+    if shape := possible_keypoints(texts):
+        count, size = shape
+        raise ConfigError(
+            f"the lines of {labels[0]} and other label files have {5 + count * size} numbers, "
+            f"which may be a box with {count} keypoints or a polygon: say in data.yaml kpt_shape: "
+            f"[{count}, {size}] for keypoints, kpt_shape: [] for polygons"
+        )
+
+
 def read_pairs(
-    pairs: Sequence[YoloPair | Rejected | DeclaredClasses], origin: str, config: YoloConfig
+    pairs: _Batch, origin: str, config: YoloConfig
 ) -> Iterator[Record | Rejected | DeclaredClasses]:
     """The record of each image with its label file; everything else passes."""
     for pair in pairs:
@@ -80,16 +118,14 @@ def read_pairs(
 
 def read_pair(pair: YoloPair, origin: str, config: YoloConfig) -> Record | Rejected:
     """The record of one image with its label file."""
+    boxes, notes = Boxes(coordinates=(), format="rel_center_xywh"), Counter[str]()
     try:
-        boxes = (
-            parse_labels(
-                storage.read_text(below(origin, pair.label)),
+        if pair.label:
+            boxes, notes = parse_labels(
+                storage.read_text(below(origin, pair.label), MAX_BYTES),
                 names=config.names,
-                keypoint_shape=config.keypoint_shape,
+                keypoint_shape=config.keypoint_shape or None,
             )
-            if pair.label
-            else Boxes(coordinates=(), format="rel_center_xywh")
-        )
     except RecordError as error:
         return Rejected(source=pair.label, reason=error.reason, detail=error.detail)
     return Record(
@@ -97,4 +133,5 @@ def read_pair(pair: YoloPair, origin: str, config: YoloConfig) -> Record | Rejec
         features={"image": Image(file=FileRef(path=below(origin, pair.image))), "boxes": boxes},
         split=pair.split,
         source=pair.label,
+        notes=notes,
     )

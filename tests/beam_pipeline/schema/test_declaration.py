@@ -118,3 +118,24 @@ def test_a_file_that_is_none(tmp_path):
     path.write_text("{")
     with pytest.raises(ConfigError, match=r"schema\.json cannot be read: Expecting"):
         read_schema(str(path))
+
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(
+    f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 20)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(LAUGHS, r"\*a0 is an alias; write it out", id="aliases"),
+        pytest.param("a: " + "[" * 999, "nested too deep", id="deep"),
+        pytest.param("- " * 100_000, "nested too deep", id="deep in lines"),
+        pytest.param("a: 1\n" * 300_000, "file too large", id="long"),
+    ],
+)
+def test_yaml_without_bound(tmp_path, text, message):
+    path = tmp_path / "schema.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_schema(str(path))

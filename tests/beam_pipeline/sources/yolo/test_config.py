@@ -122,6 +122,12 @@ def test_data_yaml_keeps_classes_as_they_are_written(make_tree):
             r"several of Darknet's descriptions: .*a\.data, .*b\.data",
             id="which of Darknet's",
         ),
+        pytest.param({"data.yaml": "nc: 100000000\n" + "train: .\n"}, "at most 100,000", id="nc"),
+        pytest.param({"data.yaml": "nc: " + "9" * 5000 + "\ntrain: .\n"}, "at most", id="digits"),
+        pytest.param({"data.yaml": "names: [[a, b], c]\n"}, "one name a class", id="lists"),
+        pytest.param({"data.yaml": "x: &x [a]\nnames: *x\n"}, "alias", id="aliases"),
+        pytest.param({"data.yaml": "names: " + "[" * 999}, "nested too deep", id="deep"),
+        pytest.param({"data.yaml": "names: [" + "a, " * 400_000}, "file too large", id="long"),
     ],
 )
 def test_a_description_that_cannot_be_used(make_tree, files, message):

@@ -7,7 +7,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
-from beam_pipeline.sources.yolo.labels import parse_labels
+from beam_pipeline.sources.yolo.labels import parse_labels, possible_keypoints
 
 BOX = "0 0.5 0.5 0.2 0.4\n"
 
@@ -78,7 +78,7 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
     ],
 )
 def test_parse_labels(text, names, keypoint_shape, expected):
-    assert parse_labels(text, names=names, keypoint_shape=keypoint_shape) == expected
+    assert parse_labels(text, names=names, keypoint_shape=keypoint_shape)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,31 @@ def test_malformed_labels(text, keypoint_shape, message):
     with pytest.raises(RecordError, match=message) as caught:
         parse_labels(text, names={0: "a", 1: "b"}, keypoint_shape=keypoint_shape)
     assert caught.value.reason == "malformed annotation"
+
+
+def test_what_boxes_lose_is_counted():
+    triangle, oriented = "0 .1 .2 .5 .1 .3 .9\n", "0 .1 .1 .5 .1 .5 .5 .1 .5\n"
+    assert parse_labels(triangle * 2 + oriented + BOX)[1] == {
+        "not kept: polygon": 2,
+        "not kept: corners of an oriented box": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "shape"),
+    [
+        pytest.param(["0 .5 .5 .2 .4 .45 .4 .55 .6 0 0 .5 .5"] * 3, (4, 2), id="x, y"),
+        pytest.param(["0 .5 .5 .2 .4 .45 .4 2 .55 .6 1"] * 3, (2, 3), id="x, y, visibility"),
+        pytest.param(["0 .5 .5 .2 .4 .45 .4 .55 .6", "0 .5 .5 .2 .4"], None, id="boxes, too"),
+        pytest.param(
+            ["0 .1 .1 .2 .1 .2 .2 .1 .2", "0 .8 .8 .9 .8 .9 .9 .8 .9"], None, id="corners"
+        ),
+        pytest.param(["0 .1 .1 .4 .1 .4 .4", "0 .5 .5 .9 .5 .9 .9"], None, id="triangles"),
+        pytest.param(["0 .5 .5 .2 .4"], None, id="boxes"),
+        pytest.param(["0 a b c d e f"], None, id="no numbers"),
+        pytest.param([], None, id="nothing"),
+    ],
+)
+def test_lines_that_may_have_keypoints(lines, shape):
+    assert possible_keypoints(lines) == shape
+    assert possible_keypoints(["\n".join(lines)]) == shape

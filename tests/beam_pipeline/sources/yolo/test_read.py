@@ -5,7 +5,7 @@ import pytest
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
 from beam_pipeline.sources.yolo.files import list_yolo, listed_places, origin_of, pair_key
-from beam_pipeline.sources.yolo.read import ReadYolo, read_config, read_pairs
+from beam_pipeline.sources.yolo.read import ReadYolo, list_checked, read_config, read_pairs
 
 BOX = "0 0.5 0.5 0.2 0.4\n"
 
@@ -230,3 +230,28 @@ def test_what_cvat_exports_as_yolo(make_tree):
     assert records["obj_train_data/1.jpg"].features["boxes"].labels == ("cat",)
     assert records["obj_train_data/2.jpg"].features["boxes"].labels == ()
     assert {reason for reason, _ in rejected.values()} <= {"not an image file"}
+
+
+def test_keypoints_of_which_nothing_says_so_stop_the_build(make_tree):
+    tree = {
+        "data.yaml": "names: [a]\n",
+        "images/a.jpg": "",
+        "labels/a.txt": "0 .5 .5 .2 .4 .45 .4 .55 .6 0 0 .5 .5\n",
+    }
+    for shape, boxes in (("", None), ("[4, 2]", (0.5, 0.5, 0.2, 0.4)), ("[]", (0, 0, 0.55, 0.6))):
+        root = make_tree({**tree, "data.yaml": f"names: [a]\nkpt_shape: {shape}\n"})
+        config = read_config(root)
+        if boxes is None:
+            with pytest.raises(
+                ConfigError, match=r"13 numbers, .*kpt_shape: \[4, 2\] for keypoints"
+            ):
+                list(list_checked(origin_of(config), config))
+        else:
+            list(list_checked(origin_of(config), config))
+            assert read(root)[0]["images/a.jpg"].features["boxes"].coordinates == (boxes,)
+
+
+def test_a_label_file_has_a_bound(make_tree, monkeypatch):
+    monkeypatch.setattr("beam_pipeline.sources.yolo.read.MAX_BYTES", 100)
+    root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
+    assert read(root)[1] == {"labels/a.txt": ("file too large", True)}
