@@ -21,6 +21,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
     store.close()
 
 
+gc.disable()  # until all tests are collected, and all modules imported
+
 # Their files take seconds each, all others far less.
 _LONG = ("tests/end_to_end", "tests/trainer")
 
@@ -35,9 +37,9 @@ def pytest_collection_finish() -> None:
 
     Going through them again and again took a fifth of the suite's CPU time.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    gc.enable()
 
 
 @pytest.fixture
