@@ -4,7 +4,6 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from beam_pipeline.assign import columns, placement
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected
+from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
 from beam_pipeline.running.pickling import pack
 
 
@@ -95,7 +94,7 @@ class Packer:
 
     def _split_of(self, record: Record, statistics: Statistics) -> str:
         if name := placement.split_name(record.split):
-            stated = unicodedata.normalize("NFC", record.split or "")
+            stated = composed(record.split or "")
             statistics.stated_splits.setdefault(name, set()).add(stated)
             return name
         group = placement.group_of(record, self.group_by)

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import itertools
 import re
-import unicodedata
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -29,6 +28,7 @@ from beam_pipeline.records import (
     ListSummary,
     RawFile,
     Record,
+    composed,
 )
 
 Int64s = npt.NDArray[np.int64]
@@ -83,7 +83,7 @@ def split_name(stated: str | None) -> str:
     """
     if stated is None or not stated.strip():
         return ""
-    if name := re.sub(r"\W+", "_", unicodedata.normalize("NFC", stated)).strip("_"):
+    if name := re.sub(r"\W+", "_", composed(stated)).strip("_"):
         return name
     raise RecordError(
         "unusable split", f"the split {stated!r} has no letter or digit; give it a name"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
-from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, reading_order
+from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, composed, reading_order
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
 # Why records are rejected that `--duplicates drop` drops.
@@ -109,8 +109,9 @@ class Statistics:
 
     def add_declared(self, declared: DeclaredClasses) -> None:
         """Takes the classes of one file of the layout."""
+        names = self.declared.setdefault(declared.feature, {})
         for number, name in declared.names.items():
-            self.declared.setdefault(declared.feature, {}).setdefault(number, set()).add(name)
+            names.setdefault(number, set()).add(composed(name))
 
     def add_duplicates(self, group: DuplicateGroup) -> None:
         """Counts a content met more than once."""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from beam_pipeline.records import composed
+
 _Number = TypeVar("_Number", int, float)
 
 _BYTE_UNITS = {"": 1, "b": 1} | {
@@ -61,7 +63,7 @@ def parse_classes(text: str) -> tuple[str, ...]:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             raise argparse.ArgumentTypeError(f"{text!r} is not UTF-8; save it as UTF-8") from error
-        return tuple(line.strip() for line in lines if line.strip())
+        return tuple(composed(line.strip()) for line in lines if line.strip())
     if "," not in text and (path.suffix or "/" in text):
         raise argparse.ArgumentTypeError(
             f"there is no file {text!r}; give a file with one name per line, or names such as "

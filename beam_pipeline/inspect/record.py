@@ -3,6 +3,7 @@
 No Beam here: worker processes import this module.
 """
 
+import dataclasses
 import functools
 import hashlib
 import math
@@ -37,6 +38,7 @@ from beam_pipeline.records import (
     Record,
     Rejected,
     Value,
+    composed,
 )
 from beam_pipeline.schema.conformance import conforming
 from beam_pipeline.schema.statistics import dtype_of
@@ -90,7 +92,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
             num_bytes += value_bytes
         else:
             _check_scalar(name, value)
-            features[name] = value
+            features[name] = with_composed_classes(value)
             num_bytes += _scalar_bytes(value)
     for name, value in features.items():
         if isinstance(value, Boxes):
@@ -165,6 +167,18 @@ def _scalar_bytes(value: Value) -> int:
         case tuple():
             return sum(map(len, value)) + 2 * len(value)
     return 8
+
+
+def with_composed_classes(value: Value) -> Value:
+    """`value` with the names of classes in Unicode's form NFC: two ways to write "é" are one."""
+    match value:
+        case ClassLabel(name) if not name.isascii():
+            return ClassLabel(composed(name))
+        case ClassLabels(names) if not all(map(str.isascii, names)):
+            return ClassLabels(tuple(map(composed, names)))
+        case Boxes(labels=labels) if not all(map(str.isascii, labels)):
+            return dataclasses.replace(value, labels=tuple(map(composed, labels)))
+    return value
 
 
 def _check_scalar(name: str, value: Value) -> None:

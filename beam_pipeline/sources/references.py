@@ -1,6 +1,7 @@
 """From the name of an image in an annotation file to the image."""
 
 import posixpath
+import unicodedata
 
 from beam_pipeline.files import storage
 
@@ -10,6 +11,7 @@ def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
 
     Args:
         name: Relative to `folder`, or absolute, or remote. Backslashes are Windows's slashes.
+            Unicode's forms of it are one.
         folder: Absolute path or URL.
         root: Absolute path or URL of the input; the key is the path below it. An image
             outside of it keeps the stated name as its key.
@@ -19,10 +21,20 @@ def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
         path = _joined(folder, name)
     else:  # nearly always; a tenth of the time
         path = f"{folder.rstrip('/')}/{name}"
+    if not name.isascii():
+        path = _in_form_on_disk(path)
     prefix = root.rstrip("/") + "/"
     if path.startswith(prefix):
         return path[len(prefix) :], path
     return (name if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+def _in_form_on_disk(path: str) -> str:
+    """`path` in the Unicode form in which it is there; macOS and others write "é" unlike."""
+    forms = [path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD"))]
+    if len(set(forms)) == 1:  # most scripts know no other
+        return path
+    return next(filter(storage.exists, forms), path)
 
 
 def _joined(folder: str, name: str) -> str:

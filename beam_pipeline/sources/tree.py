@@ -132,8 +132,11 @@ class Tree:
                 listing = self.look(relative)
                 yield relative, listing
                 below_level += [joined(relative, name) for name in listing.folders]
-            below_level.sort(key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
-            level = below_level[:_MAX_FOLDERS_PER_LEVEL]
+            level = _first(below_level)
+
+    def first_folders(self) -> list[str]:
+        """The folders of the top that `walk` goes through."""
+        return _first(self.look().folders)
 
     @functools.cached_property
     def walked(self) -> Mapping[str, Listing]:
@@ -173,6 +176,12 @@ class Tree:
     def head(self, relative: str) -> bytes:
         """The first bytes of a file."""
         return head(self.path(relative))
+
+
+def _first(folders: Sequence[str]) -> list[str]:
+    """Of the folders of a level those that are looked at."""
+    likely = sorted(folders, key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
+    return likely[:_MAX_FOLDERS_PER_LEVEL]
 
 
 def head(path: str) -> bytes:

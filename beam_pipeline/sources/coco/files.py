@@ -1,19 +1,25 @@
 """Which files of a folder are COCO's, which split each is, and where its images lie."""
 
+import contextlib
 import dataclasses
 import re
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import locate, name_of, parent
 from beam_pipeline.sources.splits import is_split, split_of_name
+from beam_pipeline.sources.tree import Tree, joined
 
 _ROBOFLOW = "_annotations.coco.json"
 # The first kind that is there is read; the others describe the same images otherwise.
 _KINDS = (_ROBOFLOW, "instances", "person_keypoints")
 _NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
+# Lists of objects, by which COCO's files are told from others with "info" or "licenses".
+_LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
+# Before them LVIS describes 1,203 categories.
+_START_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +41,16 @@ class CocoFile:
     image_folders: tuple[str, ...]
 
 
-def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], list[Rejected]]:
+def find_coco_files(
+    path: str, image_root: str | None, tree: Tree | None = None
+) -> tuple[list[CocoFile], list[Rejected]]:
     """The annotation files of a COCO dataset, and those left aside with the reason.
 
     Args:
         path: One JSON file, or a folder with `annotations/instances_<split>.json`,
             Roboflow's `<split>/_annotations.coco.json`, or other JSON files.
         image_root: Where the images are, if not in one of the usual places.
+        tree: The folder's, if it was looked at already.
 
     Raises:
         ConfigError: There is no such file or folder, or no COCO file in it.
@@ -55,8 +64,10 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
         relative = path.removeprefix(f"{base}/")
         return [_coco_file(base, relative, images)], []
 
-    candidates = sorted(_json_files(path))
-    chosen = _without_unions(_choose(candidates))
+    candidates = sorted(_json_files(tree or Tree(path)))
+    chosen = _choose(candidates)
+    chosen = [file for file in chosen if is_coco(storage.join(path, file))] or chosen
+    chosen = _without_unions(chosen)
     if not chosen:
         raise ConfigError(
             f"no COCO annotations in {path}: looked for annotations/instances_<split>.json, "
@@ -76,22 +87,27 @@ def find_coco_files(path: str, image_root: str | None) -> tuple[list[CocoFile], 
     return [_coco_file(path, relative, images) for relative in chosen], left_aside
 
 
-def _json_files(root: str) -> list[str]:
+def is_coco(path: str) -> bool:
+    """Whether a JSON file begins as COCO's do: an object with lists of images or annotations."""
+    with contextlib.suppress(RecordError):
+        start = storage.read_start(path, _START_BYTES)
+        return start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and bool(_LISTS.search(start))
+    return False
+
+
+def _json_files(tree: Tree) -> list[str]:
     """JSON files in `annotations/` if there, else in the root or one folder below it."""
-    annotations = storage.join(root, "annotations")
-    if storage.is_directory(annotations):
+    folders = tree.first_folders()
+    for among in ([name for name in folders if name.lower() == "annotations"], ["", *folders]):
         found = [
-            f"annotations/{file.relative}"
-            for file in storage.list_files(annotations)
-            if file.relative.endswith(".json") and "/" not in file.relative
+            joined(folder, name)
+            for folder in among
+            for name in tree.look(folder).files
+            if name.lower().endswith(".json")
         ]
         if found:
             return found
-    return [
-        file.relative
-        for file in storage.list_files(root)
-        if file.relative.endswith(".json") and file.relative.count("/") <= 1
-    ]
+    return []
 
 
 def _choose(candidates: list[str]) -> list[str]:
@@ -136,7 +152,7 @@ def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
     for base in bases:
         for name in filter(None, (image_set, split)):
             folders += [storage.join(base, name), storage.join(base, "images", name)]
-        folders += [storage.join(base, "images"), base]
+        folders += [storage.join(base, "images"), storage.join(base, "data"), base]
     return CocoFile(
         path=path,
         relative=relative,

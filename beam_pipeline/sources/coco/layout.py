@@ -1,18 +1,13 @@
 """The layout `coco`: JSON files of boxes, and images that they name."""
 
-import re
-
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.coco.files import find_coco_files
+from beam_pipeline.sources.coco.files import find_coco_files, is_coco
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.layout import Layout, Place
-from beam_pipeline.sources.tree import Tree, head, joined
-
-_KEY = re.compile(rb'"(images|annotations|categories|info|licenses)"\s*:')
-_FILES_LOOKED_INTO = 5
+from beam_pipeline.sources.tree import Tree
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
@@ -21,29 +16,14 @@ def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
 
 def find_coco(tree: Tree) -> list[Place]:
     """JSON files with COCO's keys, in annotations/, at the top or one folder below."""
-    folders = sorted(tree.look().folders, key=lambda name: name.lower() != "annotations")
-    candidates = [
-        joined(folder, name)
-        for folder in ("", *folders)
-        for name in tree.look(folder).files
-        if name.lower().endswith(".json")
-    ]
-    if not any(is_coco(tree.path(path)) for path in candidates[:_FILES_LOOKED_INTO]):
-        return []
     try:
-        files, _ = find_coco_files(tree.root, None)
+        files, _ = find_coco_files(tree.root, None, tree)
     except ConfigError:
         return []
-    usable = [file for file in files if is_coco(file.path)]
-    what = ", ".join(file.relative + (f" ({file.split})" if file.split else "") for file in usable)
-    if len(usable) == 1 < len(files):
-        return [Place(usable[0].relative, what)]
-    return [Place("", what)] if usable else []
-
-
-def is_coco(path: str) -> bool:
-    """Whether a JSON file begins as COCO's do."""
-    return _KEY.search(head(path)) is not None
+    if not is_coco(files[0].path):  # else all are
+        return []
+    what = ", ".join(file.relative + (f" ({file.split})" if file.split else "") for file in files)
+    return [Place("", what)]
 
 
 def _accept(folder: str) -> str:

@@ -71,7 +71,7 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     listing = tree.look()
     if metadata in listing.files:
         return [Place(metadata, metadata)]
-    holders = [name for name in listing.folders if metadata in tree.look(name).files]
+    holders = [name for name in sorted(tree.first_folders()) if metadata in tree.look(name).files]
     if holders and all(map(is_split, holders)):
         return [Place("", f"{metadata} in {', '.join(holders)}")]
     tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef, Rejected
+from beam_pipeline.records import FileRef, Rejected, composed
 from beam_pipeline.sources.paths import (
     below,
     folder,
@@ -133,7 +133,7 @@ def match_named_images(tree: VocTree, names: Mapping[str, str]) -> dict[str, str
     """For each annotation in `names` the image whose name, or at least stem, is given."""
     index: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for image in tree.images:
-        index[folder(image).lower(), stem(image)].append(image)
+        index[folder(image).lower(), composed(stem(image))].append(image)
     places: dict[str, list[str]] = {}
     matched = {}
     for annotation, name in names.items():
@@ -141,7 +141,7 @@ def match_named_images(tree: VocTree, names: Mapping[str, str]) -> dict[str, str
         if own not in places:
             places[own] = image_folders(own)
         for place in places[own]:
-            if found := index.get((place, stem(name))):
+            if found := index.get((place, composed(stem(name)))):
                 exact = [image for image in found if f"/{image}".endswith(f"/{name}")]
                 matched[annotation] = (exact or found)[0]
                 break
@@ -189,7 +189,7 @@ def _left_over(tree: VocTree, used: frozenset[str], sets: ImageSets) -> Iterator
     holders = {folder(image) for image in used}
     for image in tree.images:
         home = sets.home(image)
-        if image in used or (home is not None and (home, stem(image)) in sets.missing):
+        if image in used or (home is not None and (home, composed(stem(image))) in sets.missing):
             continue  # a listed image without annotation is reported once, by its list
         if folder(image) in holders or any(split_at(image, name) for name in _IMAGE_FOLDERS):
             yield Rejected(

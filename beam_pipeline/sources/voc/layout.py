@@ -1,5 +1,7 @@
 """The layout `voc`: XML files, and the images that they annotate."""
 
+import re
+
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
@@ -9,6 +11,13 @@ from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tree import Tree, counted, places
 from beam_pipeline.sources.voc.files import sort_files
 from beam_pipeline.sources.voc.read import ReadVoc
+
+_ROOT = re.compile(rb"<annotation[\s>]")
+_CVAT = re.compile(rb"<annotations[\s>]")
+_CVAT_REMEDY = (
+    "its XML is CVAT's own, with all images in one <annotations>; export it from CVAT as COCO 1.0 "
+    "or Pascal VOC 1.1"
+)
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
@@ -21,13 +30,11 @@ def find_voc(tree: Tree) -> list[Place]:
     by_folder: dict[str, list[str]] = {}
     for path in files.annotations:
         by_folder.setdefault(folder(path), []).append(path)
-    counts = {
-        home: len(paths)
-        for home, paths in by_folder.items()
-        if b"<annotation" in tree.head(paths[0])
-    }
+    heads = {home: tree.head(paths[0]) for home, paths in by_folder.items()}
+    counts = {home: len(paths) for home, paths in by_folder.items() if _ROOT.search(heads[home])}
     if not counts:
-        return []
+        of_cvat = [by_folder[home][0] for home, head in heads.items() if _CVAT.search(head)]
+        return [Place("", f"{of_cvat[0]} of CVAT", _CVAT_REMEDY)] if of_cvat else []
     sets = lists_of_splits(sorted({stem(path) for path in files.image_sets}))
     what = f"{tree.at_least}{counted(sum(counts.values()), 'XML file')} in {places(counts)}"
     return [Place("", what + (f", image sets {', '.join(sets)}" if sets else ""))]

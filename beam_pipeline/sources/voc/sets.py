@@ -8,7 +8,7 @@ import collections
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import Rejected, composed
 from beam_pipeline.sources.paths import (
     has_image_suffix,
     parents,
@@ -87,7 +87,7 @@ def read_image_sets(lists: Mapping[str, str], annotations: Iterable[str]) -> Ima
         if home is not None:
             inner = (split_at(annotation, "annotations") or ("", ""))[1]
             for name in {stem(annotation), f"{inner}/{stem(annotation)}".strip("/")}:
-                by_name[home, name].append(annotation)
+                by_name[home, composed(name)].append(annotation)
 
     splits: dict[str, set[str]] = collections.defaultdict(set)
     missing: dict[tuple[str, str], str] = {}
@@ -144,5 +144,5 @@ def is_class_list(text: str) -> bool:
 def listed_names(text: str) -> Iterator[tuple[int, str]]:
     """Line number (from 1) and image name, without suffix, of each line that has one."""
     for number, line in enumerate(text.splitlines(), start=1):
-        if name := line.strip():
+        if name := composed(line.strip()):
             yield number, name.rpartition(".")[0] if has_image_suffix(name) else name

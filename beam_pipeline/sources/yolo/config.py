@@ -11,6 +11,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.records import composed
 from beam_pipeline.schema.yaml_text import parse_yaml
 from beam_pipeline.sources.paths import below, folder
 from beam_pipeline.sources.splits import is_split
@@ -215,7 +216,7 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
     if not all(isinstance(name, str) for _, name in pairs):
         raise ConfigError(f"{source}: names has lists or mappings in it; give one name a class")
     try:
-        named = {int(number): name for number, name in pairs}
+        named = {int(number): composed(name) for number, name in pairs}
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{source}: names: the keys are not class numbers ({error})") from None
     if count and count != str(len(named)):

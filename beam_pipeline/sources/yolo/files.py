@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import DeclaredClasses, Rejected
+from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.sources.paths import (
     below,
     folder,
@@ -114,9 +114,9 @@ def sort_files(relatives: Iterable[str]) -> YoloTree:
     """
     files = sorted(relatives)
     images = [path for path in files if has_image_suffix(path)]
-    image_names = {path.rpartition(".")[0] for path in images}
+    image_names = {composed(path.rpartition(".")[0]) for path in images}
     texts = [path for path in files if suffix(path) == "txt" and _may_be_label(path)]
-    holders = {folder(path) for path in texts if path.rpartition(".")[0] in image_names}
+    holders = {folder(path) for path in texts if composed(path.rpartition(".")[0]) in image_names}
     labels: dict[str, str] = {}
     proper = [path for path in texts if split_at(path, "labels")]
     for path in (*proper, *(path for path in texts if folder(path) in holders)):
@@ -144,7 +144,7 @@ def pair_key(path: str) -> str:
     """
     around = (suffix(path) == "txt" and split_at(path, "labels")) or split_at(path, "images")
     parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
-    return "/".join(filter(None, parts))
+    return composed("/".join(filter(None, parts)))
 
 
 def splits_by_folder(tree: YoloTree) -> dict[str, set[str]] | None:
@@ -214,12 +214,12 @@ def _read_list(
         *(base[len(origin) + 1 :] for base in config.bases if _inside(base, origin)),
     ]
     found, rejected = [], []
-    known = set(images)
+    known = {composed(image): image for image in images}
     for number, line in enumerate(text.splitlines(), start=1):
         if not (line := line.strip().replace("\\", "/")):
             continue
-        places = listed_places(line, origin, bases)
-        if (image := next((place for place in places if place in known), None)) is not None:
+        places = map(composed, listed_places(line, origin, bases))
+        if (image := next((known[place] for place in places if place in known), None)) is not None:
             found.append(image)
         else:
             rejected.append(

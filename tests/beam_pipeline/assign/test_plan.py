@@ -66,7 +66,7 @@ def test_when_a_records_number_is_its_source_id(ids, numbered):
         record = Record(
             key=f"{number}", features={"x": 1}, source_id=source_id, content_digest="ab" * 32
         )
-        statistics.observe(record)
+        statistics.observe(record, "train")
         statistics.add_rows(columns.table_of([(record, "train", number << 48)]))
         merged.merge(statistics)
     plan = make_plan(merged, BuildConfig(name="t"))

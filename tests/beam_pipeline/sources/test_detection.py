@@ -153,9 +153,33 @@ TREES = [
     pytest.param(
         {"labels.json": COCO, "package.json": '{"name": "a"}', "images/1.jpg": ""},
         "coco",
-        "labels.json",
+        "",
         "labels.json",
         id="coco and another JSON file",
+    ),
+    pytest.param(
+        {
+            "labels.json": COCO,
+            "dataset-metadata.json": '{"id": "a/b", "licenses": [{"name": "CC0-1.0"}], "info": {}}',
+            "notes.json": '{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2023}}',
+            "data/1.jpg": "",
+        },
+        "coco",
+        "",
+        "labels.json",
+        id="coco of FiftyOne, and JSON with some of its keys",
+    ),
+    pytest.param(
+        {
+            "notes.json": '{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2023}}',
+            "classes.txt": "cat\n",
+            "images/1.jpg": "",
+            "labels/1.txt": BOX,
+        },
+        "yolo",
+        "",
+        "1 label file in labels/, class names in classes.txt",
+        id="yolo of Label Studio",
     ),
     pytest.param(
         {"metadata.csv": "file_name,x\n", "other.csv": CSV, "a.jpg": ""},

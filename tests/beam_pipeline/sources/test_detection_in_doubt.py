@@ -54,6 +54,12 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             "images/ is no class by its name; give .*/images alone",
             id="annotated",
         ),
+        pytest.param(
+            {"annotations.xml": "<?xml?>\n<annotations>\n  <version>1.1", "images/1.jpg": ""},
+            "",
+            "its XML is CVAT's own, .* as COCO 1.0 or Pascal VOC",
+            id="CVAT",
+        ),
         pytest.param({"a.csv": "x,y\n", "b.bin": ""}, "", "cannot tell", id="what is the data"),
         pytest.param(
             {"train/1.jpg": "", "test/1.jpg": ""},
