@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow check format constraints clean
+.PHONY: setup demo test test-slow test-readers check format constraints clean
 
 setup: $(READY)
 
@@ -23,13 +23,18 @@ demo: $(READY)
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-readers: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY)
-	$(PYTEST) -m 'not slow and not flink and not gpu'
+	$(PYTEST) -m 'not slow and not flink and not gpu and not readers'
 
 test-slow: $(READY)
-	$(PYTEST) -m 'slow and not flink and not gpu'
+	$(PYTEST) -m 'slow and not flink and not gpu and not readers'
+
+# Other projects' readers, which nothing else here needs.
+test-readers: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
+	$(PYTEST) -m readers
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -43,7 +48,7 @@ format: $(READY)
 # Takes the newest versions that pyproject.toml allows, in an environment of their own.
 constraints:
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/pip install --quiet --editable '.[dev]' tensorflow-cpu
+	.venv-constraints/bin/pip install --quiet --editable '.[dev,readers]' tensorflow-cpu
 	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \

@@ -1,0 +1,231 @@
+"""Other projects' readers, each with its own code: the examples of docs/reading.md, and values."""
+
+import ast
+import pickle
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import beam_pipeline
+from beam_pipeline.dataset.reading import read_examples
+
+pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
+
+PAGE = (Path(__file__).parents[2] / "docs/reading.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## Other projects")[2], re.M | re.S)
+# They install no package in seconds, or need a device.
+NOT_HERE = {"fiftyone", "nvidia.dali", "pyspark.sql"}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory, class_folders, voc_input):
+    """A folder with the datasets that the examples name."""
+    folder = tmp_path_factory.mktemp("readers")
+    cells = class_folders(folder / "cells", each=12)
+    inputs = {
+        "cells": {"input": str(cells), "split": {"train": 0.7, "test": 0.3}},
+        "packed": {"input": str(cells), "compression": "gzip", "num_shards": 2},
+        "blood": {"input": str(voc_input), "max_bad_fraction": 0.5},
+    }
+    for name, options in inputs.items():
+        beam_pipeline.build(
+            beam_pipeline.BuildConfig(output=str(folder / "demo/data"), name=name, **options)
+        )
+    return folder
+
+
+@pytest.fixture
+def opened(demo, monkeypatch):
+    """opened(name) -> a dataset below the current directory."""
+    monkeypatch.chdir(demo)
+    return lambda name: beam_pipeline.open_dataset(f"demo/data/{name}")
+
+
+@pytest.fixture(scope="module")
+def ray():
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+def module_of(code):
+    """What an example imports first."""
+    first = next(
+        each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.ImportFrom | ast.Import)
+    )
+    return first.module if isinstance(first, ast.ImportFrom) else first.names[0].name
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=module_of)
+def test_the_examples_run(demo, code):
+    if module_of(code) in NOT_HERE:
+        pytest.skip(f"{module_of(code)} is not installed here")
+    done = subprocess.run([sys.executable, "-c", code], cwd=demo, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_there_are_examples():
+    assert {"tfrecord.reader", "grain", "glob", "apache_beam", "duckdb", "datasets"} <= set(
+        map(module_of, EXAMPLES)
+    )
+
+
+def in_pytorch(**arguments):
+    """The records that `tfrecord` reads; its protos allow no TensorFlow in the same process."""
+    script = (
+        "import pickle, sys; from tfrecord.reader import tfrecord_loader; "
+        f"sys.stdout.buffer.write(pickle.dumps(list(tfrecord_loader(**{arguments!r}))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
+    return pickle.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("name", "compression"), [("blood", None), ("packed", "gzip")])
+def test_pytorchs_tfrecord_reads_images_without_boxes(opened, name, compression):
+    info = opened(name)
+    files = [f"{info.directory}/{shard.file}" for shard in info.splits["train"]]
+    read = [
+        record
+        for file in files
+        for record in in_pytorch(data_path=file, index_path=None, compression_type=compression)
+    ]
+    examples = list(read_examples(info, "train"))
+    assert len(read) == len(examples)
+    for record, example in zip(read, examples, strict=True):
+        assert record.keys() == example.keys()
+        for key, values in example.items():
+            if values and isinstance(values[0], bytes):
+                assert np.atleast_1d(record[key]).tolist() == values, key
+            else:
+                np.testing.assert_array_equal(record[key], np.array(values, record[key].dtype))
+    if name == "blood":
+        assert any(not example["image/object/bbox/xmin"] for example in examples)
+
+
+def test_pytorchs_tfrecord_seeks_by_the_offsets(opened):
+    info = opened("cells")
+    [shard] = info.splits["train"]
+    files = {
+        "data_path": f"{info.directory}/{shard.file}",
+        "index_path": f"{info.directory}/idx/{shard.file}.idx",
+    }
+    read = [
+        record["image/filename"]
+        for half in (0, 1)
+        for record in in_pytorch(**files, description=["image/filename"], shard=(half, 2))
+    ]
+    assert read == [example["image/filename"][0] for example in read_examples(info, "train")]
+
+
+@pytest.mark.parametrize("name", ["blood", "packed"])
+def test_ray_reads_every_value_by_the_schema(opened, ray, name):
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    info = opened(name)
+    schema = text_format.Parse(
+        Path(info.directory, "schema.pbtxt").read_text(), schema_pb2.Schema()
+    )
+    files = [f"{info.directory}/{shard.file}" for shard in info.splits["train"]]
+    read = ray.data.read_tfrecords(files, tf_schema=schema, file_extensions=None).take_all()
+    examples = {each["image/filename"][0]: each for each in read_examples(info, "train")}
+    assert len(read) == len(examples)
+    for record in read:
+        example = examples[record["image/filename"][0]]
+        for key, values in example.items():
+            assert np.allclose(record[key], values) if "bbox" in key else [*record[key]] == values
+
+
+@pytest.mark.parametrize("name", ["cells", "packed"])
+def test_beam_reads_all_shards_of_a_pattern(opened, name):
+    import apache_beam as beam
+    from apache_beam.testing.util import assert_that, equal_to
+
+    info = opened(name)
+    expected = [each["image/filename"][0] for each in read_examples(info, "train")]
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        names = (
+            pipeline
+            | beam.io.ReadFromTFRecord(f"{info.directory}/{name}-train.tfrecord-*")
+            | beam.Map(lambda data: beam_pipeline.example.decode(data)["image/filename"][0])
+        )
+        assert_that(names, equal_to(expected))
+
+
+@pytest.mark.parametrize("name", ["cells", "packed"])
+def test_the_index_opens_as_one_table(opened, name):
+    import duckdb
+    import pandas
+    import pyarrow.dataset
+
+    info = opened(name)
+    folder = f"{info.directory}/index"
+    expected = {
+        each["image/filename"][0].decode()
+        for split in info.splits
+        for each in read_examples(info, split)
+    }
+    rows = duckdb.sql(f"select key, labels[1] from '{folder}/*.parquet'").fetchall()
+    tables = [
+        pyarrow.dataset.dataset(folder).to_table(use_threads=False).to_pandas(),
+        pandas.read_parquet(folder),
+    ]
+    assert {key for key, _ in rows} == expected
+    assert Counter(label for _, label in rows) == {"cat": 12, "dog": 12}
+    for table in tables:
+        assert len(table) == len(expected)
+        assert set(table["key"]) == expected
+
+
+@pytest.mark.parametrize("name", ["cells", "packed"])
+def test_hugging_face_does_not_take_the_index_for_the_data(opened, name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    import datasets
+
+    info = opened(name)
+    with pytest.raises(datasets.exceptions.DataFilesNotFoundError):
+        datasets.load_dataset(info.directory, cache_dir=str(tmp_path))
+
+
+def test_tfds_feeds_keras(opened):
+    import keras
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    info = opened("cells")
+    builder = tfds.builder_from_directory(info.directory)
+    train = builder.as_dataset(split="train", as_supervised=True)
+    labels = [int(label) for _, label in train]
+    assert sorted(labels) == sorted(
+        each["image/class/label"][0] for each in read_examples(info, "train")
+    )
+    model = keras.Sequential(
+        [keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(len(info.classes))]
+    )
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    batches = train.map(lambda image, label: (tf.cast(image, tf.float32) / 255, label)).batch(4)
+    assert np.isfinite(model.fit(batches, verbose=0).history["loss"]).all()
+
+
+def test_tfds_gives_boxes_beside_the_image(opened):
+    import tensorflow_datasets as tfds
+
+    info = opened("blood")
+    read = tfds.builder_from_directory(info.directory).as_dataset(
+        split="train", as_supervised=True, shuffle_files=False
+    )
+    for (image, boxes), example in zip(
+        tfds.as_numpy(read), read_examples(info, "train"), strict=True
+    ):
+        assert image.shape == (example["image/height"][0], example["image/width"][0], 3)
+        assert set(boxes) == {"xmin", "ymin", "xmax", "ymax", "label"}
+        assert boxes["label"].tolist() == example["image/object/class/label"]
+        np.testing.assert_array_equal(boxes["xmin"], np.float32(example["image/object/bbox/xmin"]))
