@@ -175,10 +175,10 @@ def test_boxes_without_classes_have_no_class_keys():
 
 def test_boxes_that_lack_the_class_names_of_others():
     bare = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")
+    others = Record(key="b", features={"boxes": BOXES})
+    schema = infer(observe([others]), num_records=1, declared={})
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
-        values_of(
-            Record(key="a", features={"boxes": bare}), Record(key="b", features={"boxes": BOXES})
-        )
+        example_values(Record(key="a", features={"boxes": bare}), schema, {}, class_numbers(schema))
 
 
 def test_keypoints_are_flat_with_their_number():
