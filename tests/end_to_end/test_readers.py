@@ -97,6 +97,13 @@ def test_source_ids_are_numbers_of_their_own(name, request):
     assert source_ids(info) == list(range(sum(map(info.num_records, info.splits))))
 
 
+def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folders):
+    monkeypatch.setattr("beam_pipeline.write.stage._CHUNK_RECORDS", 3)
+    root = class_folders(tmp_path / "pets")
+    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path), num_shards=2)
+    assert source_ids(beam_pipeline.build(config)) == list(range(16))
+
+
 def test_cocos_own_ids_stay(zoo):
     assert sorted(source_ids(zoo)) == list(range(12))
     names = [each.decode() for each in names_of(zoo, "train")]

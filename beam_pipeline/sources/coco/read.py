@@ -60,12 +60,20 @@ class ReadCoco(beam.PTransform):
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, left_aside = find_coco_files(self.path, self.image_root)
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
-        join = functools.partial(joined, box_format=self.box_format or "xywh")
+        join = functools.partial(
+            joined,
+            box_format=self.box_format or "xywh",
+            keeps_ids=len({file.split for file in files}) == len(files),
+        )
         return pipeline | ReadAndGather([*files, *left_aside], num_bytes, read_coco, join)
 
 
 def joined(
-    key: str, values: list[CocoImage | CocoAnnotation], box_format: str = "xywh"
+    key: str,
+    values: list[CocoImage | CocoAnnotation],
+    box_format: str = "xywh",
+    *,
+    keeps_ids: bool = True,
 ) -> Iterator[Record | Rejected]:
     """The record of one image id, from all that one file states of it.
 
@@ -73,6 +81,7 @@ def joined(
         key: "<file>\\0<image id>".
         values: The images of this id (one, if all is well), then their annotations.
         box_format: One of `boxes.FORMATS`.
+        keeps_ids: Whether ids are the records' own: no split has two files, whose ids may be equal.
     """
     file, _, image_id = key.partition("\0")
     images = [value for value in values if isinstance(value, CocoImage)]
@@ -90,7 +99,8 @@ def joined(
             yield malformed(image.source, f"id {image_id} is given to {names}")
     else:
         try:
-            yield record_of(images[0], annotations, box_format)
+            record = record_of(images[0], annotations, box_format)
+            yield record if keeps_ids else dataclasses.replace(record, source_id="")
         except RecordError as error:
             yield Rejected(source=images[0].source, reason=error.reason, detail=error.detail)
 

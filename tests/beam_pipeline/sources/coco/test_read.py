@@ -411,7 +411,6 @@ def test_many_images_of_one_id_are_named_in_short():
     [
         (0, "0"),
         (-7, "-7"),
-        (17.0, "17"),
         ("17", "17"),
         (2**63 - 1, str(2**63 - 1)),
         pytest.param(str(2**63), "", id="beyond 64 bits"),
@@ -420,8 +419,13 @@ def test_many_images_of_one_id_are_named_in_short():
         (True, ""),
     ],
 )
-def test_an_id_that_is_a_number_is_the_records_own(tmp_path, run_transform, image_id, source_id):
-    write(tmp_path / "a.json", [image(image_id, "7.jpg")])
-    touch(tmp_path / "7.jpg")
-    (record,) = records_by_key(run_transform(ReadCoco(str(tmp_path)))).values()
-    assert record.source_id == source_id
+def test_an_id_that_is_a_number_is_the_records_own(image_id, source_id):
+    assert record_of(PICTURE._replace(image_id=image_id), []).source_id == source_id
+
+
+def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path, run_transform):
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.json", [image(7, f"{name}.jpg")])
+        touch(tmp_path / f"{name}.jpg")
+    records = records_by_key(run_transform(ReadCoco(str(tmp_path))))
+    assert {key: record.source_id for key, record in records.items()} == {"a.jpg": "", "b.jpg": ""}
