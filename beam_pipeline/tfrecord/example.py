@@ -149,7 +149,7 @@ def serialize(features: Mapping[str, Any]) -> bytes:
         if not isinstance(feature, Feature):
             raise RecordError(
                 "unsupported value",
-                f"feature {name!r} is {_told(feature)}; make it with bytes_feature, "
+                f"feature {name!r} is {_shown(feature)}; make it with bytes_feature, "
                 "float_feature or int64_feature",
             )
     example = Example(features=Features(feature=features))
@@ -186,12 +186,12 @@ def _flat(value: object, kinds: str, convert: Callable[[object], Any], wanted: s
             where = f" at index {number}" if len(converted) > 1 else ""
             raise RecordError(
                 "unsupported value",
-                f"{_told(values[number])}{where}, where {wanted} are needed",
+                f"{_shown(values[number])}{where}, where {wanted} are needed",
             )
     return converted
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     """`value` and its type, for messages."""
     text = repr(value)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
@@ -212,7 +212,7 @@ def _float(value: object) -> float | None:
     try:
         return float(value)
     except OverflowError as error:
-        raise RecordError("value out of range", f"float_feature: {_told(value)}") from error
+        raise RecordError("value out of range", f"float_feature: {_shown(value)}") from error
 
 
 def _int(value: object) -> int | None:

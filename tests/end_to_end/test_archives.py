@@ -207,8 +207,8 @@ def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys,
 
     monkeypatch.setattr(columns, "in_order", change_then_order)
     code = commands.main(["build", str(root), "--output", str(tmp_path / "out"), "--threads", "1"])
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert code == 1
-    assert str(victim) in told
-    assert "run the build again once nothing writes to its input" in told
+    assert str(victim) in message
+    assert "run the build again once nothing writes to its input" in message
     assert not list((tmp_path / "out").rglob("metadata.json"))

@@ -185,12 +185,12 @@ def test_a_source_that_changes_under_the_build(
 
     monkeypatch.setattr(columns, "in_order", change_then_order)
     code = commands.main(["build", str(pets), "--output", str(tmp_path / "out"), "--threads", "1"])
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
 
     assert code == 1
-    assert str(victim) in told
-    assert "run the build again once nothing writes to its input" in told
-    assert "Traceback" not in told
+    assert str(victim) in message
+    assert "run the build again once nothing writes to its input" in message
+    assert "Traceback" not in message
     assert not list((tmp_path / "out").rglob("metadata.json"))
 
 
@@ -203,9 +203,9 @@ def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tm
     )
     from beam_pipeline.running.failures import explain
 
-    told = explain(RuntimeError(text))
-    assert type(told) is errors.SourceChangedError
-    assert str(told) == "/in/a.jpg was read"
+    message = explain(RuntimeError(text))
+    assert type(message) is errors.SourceChangedError
+    assert str(message) == "/in/a.jpg was read"
 
 
 def test_two_builds_into_one_output(pets, tmp_path, capsys):
@@ -234,8 +234,8 @@ def test_two_builds_at_once_for_real(write_image, tmp_path):
         subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    told = [build.communicate()[1] for build in builds]
-    assert sorted(build.returncode for build in builds) == [0, 2], told
+    messages = [build.communicate()[1] for build in builds]
+    assert sorted(build.returncode for build in builds) == [0, 2], messages
     info = beam_pipeline.open_dataset(str(tmp_path / "out/pets/1.0.0"))
     assert beam_pipeline.verify(info) == []
 

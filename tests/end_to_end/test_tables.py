@@ -57,9 +57,9 @@ def test_plan_tells_of_gaps(table, capsys):
     assert commands.main(["plan", *arguments]) == 3
     assert "fill it, store nan with --missing-numbers nan, or leave" in capsys.readouterr().err
     assert commands.main(["plan", *arguments, *OPTIONS]) == 0
-    told = capsys.readouterr().out
-    assert f"nan in {without_age} records" in told
-    assert "feature SibSp: scalar float32, 0 to 2, nan in 6 records" in told
+    output = capsys.readouterr().out
+    assert f"nan in {without_age} records" in output
+    assert "feature SibSp: scalar float32, 0 to 2, nan in 6 records" in output
 
 
 def test_gaps_are_stored_as_nan(built):

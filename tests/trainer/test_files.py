@@ -79,7 +79,7 @@ def test_folders_count_from_where_all_patterns_start(patterns, expected):
     assert names_below(["d/train/x/0.tfrec", "d/train/y/0.tfrec"], patterns) == expected
 
 
-def test_splits_that_only_some_names_state_are_told(tmp_path, write_records):
+def test_splits_that_only_some_names_state_are_named(tmp_path, write_records):
     for name in ("train00.tfrecord", "validate00.tfrecord"):
         write_records(tmp_path / name, [{"n": 1}])
 

@@ -135,10 +135,10 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     return ListOf(str if str in types else float if float in types else int, shape[1:])
 
 
-def merge_kinds(seen: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
+def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
     """Of every column the kind that holds all its values; None while all are missing."""
     merged: dict[str, Kind | None] = {}
-    for kinds in seen:
+    for kinds in several:
         for name, kind in kinds.items():
             merged[name] = wider(merged.get(name), kind)
     return dict(sorted(merged.items()))

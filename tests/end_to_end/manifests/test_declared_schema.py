@@ -140,10 +140,10 @@ def test_rows_that_do_not_fit_a_schema_are_rejected(media, tmp_path, capsys, wri
     assert info.num_records("train") == 1
     assert len(found) == len(BAD)
     for line, (column, _, detail) in enumerate(BAD, start=3):
-        told = found[f"m.csv:{line}"]
-        assert told["reason"] == "does not fit the schema"
-        assert column in told["detail"]
-        assert detail in told["detail"]
+        reject = found[f"m.csv:{line}"]
+        assert reject["reason"] == "does not fit the schema"
+        assert column in reject["detail"]
+        assert detail in reject["detail"]
 
 
 def test_a_schema_without_its_column_stops_before_the_job(tmp_path, capsys, write_manifest):
@@ -151,8 +151,8 @@ def test_a_schema_without_its_column_stops_before_the_job(tmp_path, capsys, writ
     schema.write_text("agee: {kind: scalar, dtype: int64}")
     path = write_manifest(tmp_path / "m.csv", [{"age": 1}])
     assert commands.main(["plan", str(path), "--schema", str(schema)]) == 2
-    assert "feature 'agee'" in (told := capsys.readouterr().err)
-    assert "did you mean 'age'" in told
+    assert "feature 'agee'" in (message := capsys.readouterr().err)
+    assert "did you mean 'age'" in message
 
 
 def test_two_features_of_one_key_stop_before_the_job(media, tmp_path, capsys, write_manifest):

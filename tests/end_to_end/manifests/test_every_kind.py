@@ -245,11 +245,11 @@ def test_plan_tells_the_schema_that_it_inferred(media, tmp_path, capsys, write_m
         for number in range(NUM_ROWS)
     ]
     assert commands.main(["plan", str(write_manifest(tmp_path / "m.csv", rows))]) == 0
-    told = capsys.readouterr().out.splitlines()
+    output = capsys.readouterr().out.splitlines()
     assert {
         "feature audio: audio wav, 8,000 Hz, 50 to 56 samples",
         "feature label: class_label, 2 classes",
         "feature age: scalar int64, 17 to 23",
         "feature caption: text, 5 to 11 characters",
         "feature tokens: sequence int64, 3 to 9 values, 0 to 8",
-    } <= set(told)
+    } <= set(output)

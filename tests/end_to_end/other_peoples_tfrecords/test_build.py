@@ -67,9 +67,9 @@ def test_equal_images_are_duplicates(tmp_path, example, jpeg, write, build_verif
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
 
-    told = info.metadata["duplicates"]
-    assert (told["groups"], told["records"], told["conflicting"]) == (2, 4, 2)
-    assert told["examples"][0]["labels"] in (["0", "1"], ["2", "3"])
+    duplicates = info.metadata["duplicates"]
+    assert (duplicates["groups"], duplicates["records"], duplicates["conflicting"]) == (2, 4, 2)
+    assert duplicates["examples"][0]["labels"] in (["0", "1"], ["2", "3"])
     assert len(stored(info)) == 2
 
 

@@ -192,9 +192,9 @@ def test_files_as_tutorials_write_them(
         write_records(tmp_path / f"data_{part}.tfrecord", records[part::2])
     files = tmp_path / "data_*.tfrecord"
 
-    _, told = train(files, *more)
+    _, stderr = train(files, *more)
 
-    assert said in told
+    assert said in stderr
     assert evaluate(files)["num_records"] == 24
 
 

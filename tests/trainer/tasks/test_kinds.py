@@ -261,7 +261,9 @@ def test_what_nobody_said_of_other_records_may_be_so(task_of):
         ),
     ],
 )
-def test_what_was_learned_is_not_told(kind, name, instead, message, task_of, dataset_of):
+def test_a_dataset_of_other_kinds_than_those_learned_is_refused(
+    kind, name, instead, message, task_of, dataset_of
+):
     features = {**dataset_of(kind).features, **features_from_json({name: instead})}
 
     with pytest.raises(ConfigError, match=message) as raised:
