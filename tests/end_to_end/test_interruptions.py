@@ -287,7 +287,7 @@ def test_a_key_that_comes_twice(pets, tmp_path):
         )
 
 
-def test_an_unexpected_error_is_told_and_does_not_hang(pets, tmp_path, monkeypatch):
+def test_an_unexpected_error_is_reported_and_does_not_hang(pets, tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "in_order", lambda *_: 1 / 0)
     with pytest.raises(Exception, match="division by zero"):
         commands.main(["build", str(pets), "--output", str(tmp_path)])
