@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 
 PAGE = (Path(__file__).parents[2] / "docs/reading.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## Other projects")[2], re.M | re.S)
-# They install no package in seconds, or need a device.
-NOT_HERE = {"fiftyone", "nvidia.dali", "pyspark.sql"}
+# They do not install in seconds.
+NOT_HERE = {"fiftyone", "pyspark.sql"}
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +158,28 @@ def test_beam_reads_all_shards_of_a_pattern(opened, name):
             | beam.Map(lambda data: beam_pipeline.example.decode(data)["image/filename"][0])
         )
         assert_that(names, equal_to(expected))
+
+
+def test_dali_seeks_by_the_offsets(opened):
+    from nvidia.dali import fn, pipeline_def, tfrecord
+
+    info = opened("blood")
+    shards = info.splits["train"]
+    num_records = info.num_records("train")
+
+    @pipeline_def(batch_size=num_records, num_threads=1, device_id=None)
+    def names():
+        return fn.readers.tfrecord(
+            path=[f"{info.directory}/{shard.file}" for shard in shards],
+            index_path=[f"{info.directory}/idx/{shard.file}.idx" for shard in shards],
+            features={"image/filename": tfrecord.FixedLenFeature((), tfrecord.string, "")},
+        )["image/filename"]
+
+    pipeline = names()
+    pipeline.build()
+    (batch,) = pipeline.run()
+    read = [bytes(np.array(batch.at(number))) for number in range(num_records)]
+    assert read == [example["image/filename"][0] for example in read_examples(info, "train")]
 
 
 @pytest.mark.parametrize("name", ["cells", "packed"])
