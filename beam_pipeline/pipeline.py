@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pickle
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
+from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
@@ -137,7 +137,7 @@ def plan(
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave out --runner")
     with (
-        tempfile.TemporaryDirectory(prefix="beam-tfrecords-plan-") as folder,
+        temporary_folder() as folder,
         collecting_rarely(),
         watched(options) as local,
     ):

@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, plan
 from beam_pipeline.records import FileRef
+from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
@@ -201,7 +201,7 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
     config, found = _find_input(build_config(args))
-    with tempfile.TemporaryDirectory(prefix="beam-tfrecords-unpacked-") as scratch:
+    with temporary_folder() as scratch:
         preview = plan(config, options, source_of(config, found, scratch))
     print(summary.of_plan(preview, config.split))
     if preview.plan.problem:

@@ -5,7 +5,6 @@ import functools
 import itertools
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -31,6 +30,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
+from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.statistics import FeatureStatistics
@@ -95,7 +95,7 @@ def adopt(
     with (
         exclusive(directory, lock=directory),
         watched(PipelineOptions([])) as local,
-        tempfile.TemporaryDirectory(prefix="beam-tfrecords-adopt-") as folder,
+        temporary_folder() as folder,
     ):
         shards = _shard_files(files, folder)
         paths = [shard.path for shard in shards]

@@ -1,7 +1,6 @@
 """A job on this machine: its progress is shown, and its worker processes end with it."""
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -10,6 +9,7 @@ from beam_pipeline.running import progress
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, is_local, spare_processes
+from beam_pipeline.running.temporary import temporary_folder
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def watched(options: PipelineOptions) -> Iterator[LocalJob]:
         return
     return_memory()
     with (
-        tempfile.TemporaryDirectory(prefix="beam-tfrecords-progress-") as folder,
+        temporary_folder() as folder,
         progress.shown(folder),
     ):
         try:

@@ -1,0 +1,47 @@
+"""Temporary folders go with their process, or with the next one."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from beam_pipeline.running.temporary import temporary_folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_goes_at_the_end(folder):
+    with temporary_folder() as mine:
+        assert os.listdir(folder) == [os.path.basename(mine)]
+        (folder / mine / "file").write_text("1")
+        with temporary_folder() as other:
+            assert sorted(os.listdir(folder)) == sorted(map(os.path.basename, (mine, other)))
+    assert os.listdir(folder) == []
+
+
+def test_those_of_the_killed_go_and_no_others(folder):
+    code = (
+        "import os, pathlib\n"
+        "from beam_pipeline.running.temporary import temporary_folder\n"
+        "with temporary_folder() as folder:\n"
+        "    pathlib.Path(folder, 'file').write_text('1')\n"
+        "    os._exit(0)"
+    )
+    (folder / "mine").mkdir()
+    (folder / "beam-tfrecords-file").write_text("1")
+    (folder / "beam-tfrecords-link").symlink_to(folder / "mine")
+    with temporary_folder() as used:
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", code], check=True)
+            assert len(os.listdir(folder)) == 5
+        with temporary_folder():
+            pass
+        left = {"mine", "beam-tfrecords-file", "beam-tfrecords-link", os.path.basename(used)}
+        assert set(os.listdir(folder)) == left
