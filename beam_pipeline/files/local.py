@@ -196,7 +196,7 @@ def _list_below(
                 continue
             if _is_folder(entry):
                 folders.append(entry.name)
-            elif entry.is_symlink() or entry.is_file():
+            else:  # a pipe or a device, too: whoever reads it tells of it
                 names.append(entry.name)
                 if len(names) == NAMES_AT_ONCE:
                     yield FileNames(relative, names)

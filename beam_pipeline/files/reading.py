@@ -1,7 +1,6 @@
 """Reading files: what is a file's own fault rejects a record, any other fault fails the job."""
 
 import contextlib
-import gzip
 import hashlib
 import io
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
+from beam_pipeline.files.inflation import GunzipReader
 from beam_pipeline.records import FileRef
 
 _BUFFER_BYTES = 1 << 18
@@ -97,12 +97,12 @@ def decompressed(path: str) -> Iterator[Any]:
     """The file at `path`, buffered, to read; where its name ends in .gz, what was compressed.
 
     Raises:
-        RecordError, OSError: As `opened`.
+        RecordError, OSError: As `opened`; "file too large" where it is far larger than its file.
         EOFError, zlib.error, gzip.BadGzipFile: It is cut short or damaged.
     """
     with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
         if path.endswith(".gz"):
-            with gzip.GzipFile(fileobj=handle) as content:
+            with GunzipReader(handle, path.rpartition("/")[2]) as content:
                 yield content
         else:
             yield handle

@@ -25,6 +25,7 @@ from numpy.lib import format as npy_format
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.inflation import check_inflation
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,
@@ -38,6 +39,7 @@ from beam_pipeline.media.npz import (
 
 # Bytes of all values; TensorFlow cannot read an Example of twice this size.
 MAX_BYTES = 1 << 30
+_MAX_HEADER_BYTES = 1 << 16
 _NUMBERS = "biuf"
 
 
@@ -103,7 +105,10 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         # Version 3 only differs from 2 in the names of a structured array's fields.
         first = version == (1, 0)
         read = npy_format.read_array_header_1_0 if first else npy_format.read_array_header_2_0
-        shape, fortran_order, dtype = read(handle)
+        stated = handle.read(2 if first else 4)
+        # NumPy would read a header of 4 GiB before it looks at its size.
+        header_bytes = min(int.from_bytes(stated, "little"), _MAX_HEADER_BYTES)
+        shape, fortran_order, dtype = read(io.BytesIO(stated + handle.read(header_bytes)))
     except RecordError:
         raise
     except Exception as error:  # a hostile header may raise anything
@@ -242,4 +247,5 @@ def _only_member(data: bytes) -> zipfile.ZipInfo:
         raise RecordError(
             TOO_LARGE, f"{members[0].file_size:,} bytes, more than the {MAX_BYTES:,} allowed"
         )
+    check_inflation(".npz", members[0].compress_size, members[0].file_size)
     return members[0]

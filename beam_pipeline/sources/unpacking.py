@@ -15,6 +15,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.inflation import GunzipReader, check_inflation
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
 
@@ -26,7 +27,7 @@ def unpack_gzip(path: str, scratch: str) -> str:
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated file", or "damaged file"
-            where it is not gzip to its end or a checksum is wrong.
+            where it is not gzip to its end or a checksum is wrong, or "file too large".
     """
     return unpacked(path, "", scratch, gunzipped(path))
 
@@ -53,7 +54,7 @@ def gunzipped(path: str) -> Iterator[bytes]:
     """
     name = path.rpartition("/")[2]
     with storage.opened(path) as handle:
-        unpacking = gzip.GzipFile(fileobj=handle)
+        unpacking = GunzipReader(handle, name)
         try:
             while block := unpacking.read(_BLOCK_BYTES):
                 yield block
@@ -96,7 +97,7 @@ def array_values(path: str, member: str) -> Iterator[bytes]:
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated array" or "damaged array",
-            and the reasons of `array_header`.
+            "file too large", and the reasons of `array_header`.
     """
     with opened_array(path, member) as handle:
         header = array_header(handle)
@@ -112,6 +113,8 @@ def opened_array(path: str, member: str) -> Iterator[Any]:
             return
         try:
             with zipfile.ZipFile(handle) as archive, archive.open(f"{member}.npy") as part:
+                stated = archive.getinfo(f"{member}.npy")
+                check_inflation(member, stated.compress_size, stated.file_size)
                 yield part
         except (RecordError, OSError):
             raise

@@ -17,6 +17,7 @@ import google_crc32c
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.inflation import GunzipReader
 
 HEADER_BYTES = 12
 # What a frame has beside its payload.
@@ -125,8 +126,8 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
         RecordError: As `read`, also where gzip ends too early or is damaged; "missing file" or
             "unreadable file".
     """
-    offset = 0
-    with storage.opened(path) as handle, _stream(handle, compressed) as stream:
+    offset, name = 0, path.rpartition("/")[2]
+    with storage.opened(path) as handle, _stream(handle, compressed, name) as stream:
         try:
             for offset, frame in read(stream):
                 yield offset, frame
@@ -136,9 +137,9 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
             raise RecordError("damaged file", f"after byte {offset}: {error}") from error
 
 
-def _stream(handle: Any, compressed: bool) -> contextlib.AbstractContextManager[Any]:
+def _stream(handle: Any, compressed: bool, name: str) -> contextlib.AbstractContextManager[Any]:
     """The uncompressed content of an open file."""
-    return gzip.GzipFile(fileobj=handle) if compressed else _buffered(handle)
+    return GunzipReader(handle, name) if compressed else _buffered(handle)
 
 
 @contextlib.contextmanager

@@ -65,13 +65,13 @@ def commit(
         BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
         CountMismatchError: What was read is not what was written and rejected.
     """
-    rejects = sorted_rejects(rejected)
+    rejects = sorted_rejects(config, rejected)
     if isinstance(plan.problem, ConfigError):  # the data is not to blame
         raise plan.problem
     if plan.problem:
         write_failed_rejects(config, rejects)
         raise plan.problem
-    check_counts(plan, shards, len(rejects), num_read)
+    check_counts(plan, shards, rejects.count, num_read)
     by_split = {
         split: sorted((info for info in shards if info.split == split), key=lambda info: info.shard)
         for split in plan.splits

@@ -1,23 +1,84 @@
-"""rejects.jsonl: what was left out, and why."""
+"""rejects.jsonl: what was left out, and why.
 
+However many rejects there are, few are in memory: so many as fit are sorted and written as a
+run into the working directory, and the runs are merged.
+"""
+
+import dataclasses
+import heapq
 import json
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected, reading_order
-from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.write.working_directory import working_dir
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished dataset is.
 FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
+# Some 20 MB of them.
+_RUN_REJECTS = 50_000
+_BLOCK_REJECTS = 500
+_LENGTH = struct.Struct("<I")
 
-def sorted_rejects(packed: Iterable[bytes]) -> list[Rejected]:
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SortedRejects:
+    """Rejects in the order of their sources.
+
+    Attributes:
+        count: How many.
+        runs: Parts of them, each in order.
+    """
+
+    count: int
+    runs: Sequence[Iterable[Rejected]]
+
+    def __iter__(self) -> Iterator[Rejected]:
+        return heapq.merge(*self.runs, key=_order)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Run:
+    """Sorted rejects in a file: packed blocks, each behind its length."""
+
+    path: str
+
+    def __iter__(self) -> Iterator[Rejected]:
+        with storage.opened(self.path) as handle:
+            while head := handle.read(_LENGTH.size):
+                for each in unpack(handle.read(_LENGTH.unpack(head)[0])):
+                    assert isinstance(each, Rejected)
+                    yield each
+
+
+def sorted_rejects(config: BuildConfig, packed: Iterable[bytes]) -> SortedRejects:
     """The rejects in packed batches, in the order of their sources."""
-    rejects = (each for batch in packed for each in unpack(batch) if isinstance(each, Rejected))
-    return sorted(rejects, key=_order)
+    runs: list[Iterable[Rejected]] = []
+    waiting: list[Rejected] = []
+    count = 0
+    for batch in packed:
+        rejects = [each for each in unpack(batch) if isinstance(each, Rejected)]
+        count += len(rejects)
+        waiting += rejects
+        if len(waiting) >= _RUN_REJECTS:
+            runs.append(_write_run(config, len(runs), sorted(waiting, key=_order)))
+            waiting = []
+    return SortedRejects(count, [*runs, sorted(waiting, key=_order)])
+
+
+def _write_run(config: BuildConfig, number: int, rejects: Sequence[Rejected]) -> _Run:
+    run = _Run(storage.join(working_dir(config), "rejects", str(number)))
+    with storage.writing(run.path) as handle:
+        for start in range(0, len(rejects), _BLOCK_REJECTS):
+            block = pack(rejects[start : start + _BLOCK_REJECTS])
+            handle.write(_LENGTH.pack(len(block)) + block)
+    return run
 
 
 def _order(reject: Rejected) -> tuple[str, ...]:
@@ -38,12 +99,8 @@ def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> No
 
 
 def _write(path: str, rejects: Iterable[Rejected]) -> None:
-    lines = (
-        json.dumps(
-            {"source": each.source, "reason": each.reason, "detail": each.detail},
-            ensure_ascii=False,
-        )
-        for each in rejects
-    )
-    text = "".join(f"{line}\n" for line in lines)
-    storage.write_bytes(path, text.encode(errors="replace"))
+    with storage.writing(path) as handle:
+        for each in rejects:
+            fields = {"source": each.source, "reason": each.reason, "detail": each.detail}
+            line = json.dumps(fields, ensure_ascii=False)
+            handle.write(f"{line}\n".encode(errors="replace"))

@@ -10,6 +10,7 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.inflation import TOO_LARGE
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, ExampleRecord, Expectation, FileRef, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
@@ -86,6 +87,8 @@ def _unpacked(path: str, scratch: str) -> tuple[str, RecordError | None]:
     try:
         return unpack_gzip(path, scratch), None
     except RecordError as error:
+        if error.reason == TOO_LARGE:
+            raise
         return unpacked(path, "until damage", scratch, _until_damage(path)), error
 
 

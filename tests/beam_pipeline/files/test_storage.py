@@ -212,6 +212,16 @@ def test_what_is_not_there_is_not_placed(tmp_path):
     assert os.listdir(tmp_path / "out") == ["there"]
 
 
+def test_pipes_and_devices_are_listed_and_rejected(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "zeros.jpg").symlink_to("/dev/zero")
+    files = sorted(storage.list_files(str(tmp_path)), key=lambda file: file.relative)
+    assert [file.relative for file in files] == ["pipe.jpg", "zeros.jpg"]
+    for file in files:
+        with pytest.raises(RecordError, match=r"unreadable file: .* Not a regular file"):
+            storage.read_bytes(FileRef(path=file.path))
+
+
 def test_match_files(tmp_path):
     for path in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

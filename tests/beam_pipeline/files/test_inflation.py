@@ -1,0 +1,141 @@
+"""Content that is far larger than its compressed file is refused, before memory or disk is full."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import inflation, storage
+from beam_pipeline.media.arrays import array_header, inspect_array
+from beam_pipeline.sources.unpacking import array_values, unpack_gzip
+from beam_pipeline.tfrecord import frames
+
+MIB = 1 << 20
+
+
+def gzip_of(path, block, count):
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    with open(path, "wb") as handle:
+        for _ in range(count):
+            handle.write(packer.compress(block))
+        handle.write(packer.flush())
+    return str(path)
+
+
+def npz_of(path, num_bytes):
+    header = {"descr": "|u1", "fortran_order": False, "shape": (num_bytes,)}
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as part,
+    ):
+        np.lib.format.write_array_header_1_0(part, header)
+        for _ in range(0, num_bytes, MIB):
+            part.write(bytes(MIB))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("packed", "content", "refused"),
+    [(1, 256 * MIB, False), (3 * MIB, 300 * MIB, False), (3 * MIB - 1, 300 * MIB, True)],
+)
+def test_both_limits_have_to_be_passed(packed, content, refused):
+    if not refused:
+        inflation.check_inflation("x", packed, content)
+        return
+    with pytest.raises(RecordError, match="file too large: x unpacks to over 256 MiB and over 100"):
+        inflation.check_inflation("x", packed, content)
+
+
+def read_all(path):
+    with storage.decompressed(path) as handle:
+        while handle.read(MIB):
+            pass
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(inflation, "_MAX_BYTES", 4 * MIB)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_all,
+        lambda path: unpack_gzip(path, f"{path}.scratch"),
+        lambda path: list(frames.read_file(path, compressed=True)),
+    ],
+    ids=["text", "unpacked", "frames"],
+)
+def test_gzip(tmp_path, small, read):
+    bomb = gzip_of(tmp_path / "bomb.gz", frames.framed(bytes(8 * MIB)), 1)
+    with pytest.raises(RecordError, match=r"file too large: bomb\.gz unpacks"):
+        read(bomb)
+    assert os.listdir(tmp_path) == ["bomb.gz"] or not os.listdir(f"{bomb}.scratch")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: list(array_values(path, "x")),
+        lambda path: inspect_array(Path(path).read_bytes()),
+    ],
+    ids=["rows", "one array"],
+)
+def test_npz(tmp_path, small, read):
+    with pytest.raises(RecordError, match=r"file too large: .* unpacks"):
+        read(npz_of(tmp_path / "bomb.npz", 5 * MIB))
+
+
+class Counted(io.BytesIO):
+    asked = 0
+
+    def read(self, size=-1):
+        self.asked = max(self.asked, size)
+        return super().read(size)
+
+
+def test_the_header_of_an_array_is_short():
+    handle = Counted(b"\x93NUMPY\x02\x00" + (0xFFFFFFF0).to_bytes(4, "little") + bytes(100))
+    with pytest.raises(RecordError, match="truncated array: its header: EOF"):
+        array_header(handle)
+    assert handle.asked < 100_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", ["gzip", "npz", "tfrecord"])
+def test_a_build_of_a_bomb_takes_little_memory_and_time(tmp_path, make):
+    if make == "npz":
+        path = npz_of(tmp_path / "x.npz", 600 * MIB)
+    elif make == "gzip":
+        path = gzip_of(tmp_path / "x.csv.gz", b"a,b\n" * (MIB // 4), 600)
+    else:
+        path = gzip_of(tmp_path / "x.tfrecord.gz", frames.framed(bytes(MIB)), 600)
+    code = (
+        "import json, resource, subprocess, sys\n"
+        "done = subprocess.run(sys.argv[1:], capture_output=True, text=True, timeout=60)\n"
+        "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+        "print(json.dumps([done.returncode, done.stderr, peak]))"
+    )
+    build = ["-m", "beam_pipeline", "build", path, "--output", str(tmp_path / "out")]
+    arguments = [sys.executable, "-c", code, sys.executable, *build]
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, check=True)
+    status, told, peak_kib = json.loads(done.stdout)
+    assert status in (1, 2, 3)
+    assert "unpacks to over 256 MiB and over 100 times its size" in told
+    assert "Traceback" not in told
+    assert peak_kib < 1 << 20
+
+
+def test_what_is_packed_well_is_read(tmp_path):
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" * MIB))
+    read_all(str(path))

@@ -1,0 +1,64 @@
+"""rejects.jsonl is in the order of the sources, however many rejects are in memory."""
+
+import json
+import random
+
+import pytest
+
+from beam_pipeline import BuildConfig
+from beam_pipeline.records import Rejected
+from beam_pipeline.running.pickling import pack
+from beam_pipeline.write import rejects
+
+COUNT = 1000
+
+
+@pytest.fixture
+def config(tmp_path):
+    return BuildConfig(output=str(tmp_path / "out"), name="pets")
+
+
+def batches():
+    """Rejects in no order, some of one source, some twice."""
+    all_of_them = [
+        Rejected(source=f"{n % 300}.jpg", reason="r" * (n % 3), detail=f"ä{n % 7}\ud800")
+        for n in range(COUNT)
+    ]
+    random.Random(0).shuffle(all_of_them)
+    return [pack(all_of_them[start : start + 30]) for start in range(0, COUNT, 30)]
+
+
+@pytest.mark.parametrize("run_rejects", [10**6, 100, 1])
+def test_the_lines_are_the_same(config, tmp_path, monkeypatch, run_rejects):
+    in_memory = rejects.sorted_rejects(config, batches())
+    rejects.write_rejects(str(tmp_path), in_memory)
+    expected = (tmp_path / "rejects.jsonl").read_bytes()
+
+    monkeypatch.setattr(rejects, "_RUN_REJECTS", run_rejects)
+    monkeypatch.setattr(rejects, "_BLOCK_REJECTS", 7)
+    of_runs = rejects.sorted_rejects(config, batches())
+    rejects.write_rejects(str(tmp_path), of_runs)
+
+    assert (tmp_path / "rejects.jsonl").read_bytes() == expected
+    assert of_runs.count == in_memory.count == COUNT
+    assert (len(of_runs.runs) > 1) == (run_rejects < COUNT)
+    sources = [json.loads(line)["source"] for line in expected.splitlines()]
+    assert len(sources) == COUNT
+    assert sources == sorted(sources, key=lambda source: int(source.removesuffix(".jpg")))
+
+
+def test_none(config, tmp_path):
+    rejects.write_rejects(str(tmp_path), rejects.sorted_rejects(config, []))
+    assert (tmp_path / "rejects.jsonl").read_bytes() == b""
+
+
+def test_few_are_in_memory(config):
+    """Runs are read block by block."""
+    number = rejects._RUN_REJECTS + rejects._BLOCK_REJECTS
+    packed = (
+        pack([Rejected(source=str(n), reason="r", detail="d") for n in range(start, start + 500)])
+        for start in range(0, number, 500)
+    )
+    [run, rest] = rejects.sorted_rejects(config, packed).runs
+    assert not isinstance(run, list)
+    assert len(rest) == number - rejects._RUN_REJECTS
