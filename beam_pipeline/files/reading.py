@@ -29,6 +29,7 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
             folders: it goes into rejects.jsonl, which must not tell where the input lay.
         OSError: Reading failed for another reason, and again when it was tried again.
     """
+    _check_name(file.path)
     try:
         data = files_of(file.path).read(file.path, file.offset, file.length, at_most)
     except (OSError, UnknownSchemeError) as error:
@@ -64,11 +65,18 @@ def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:
 
 @contextlib.contextmanager
 def _faults_of(path: str) -> Iterator[None]:
+    _check_name(path)
     try:
         yield
     except (OSError, UnknownSchemeError) as error:
         _reject(error, path)
         raise
+
+
+def _check_name(path: str) -> None:
+    """Raises RecordError for a path that no system has; an annotation may state anything."""
+    if "\0" in path:
+        raise RecordError("missing file", f"{path.rpartition('/')[2]!r} has a NUL in its name")
 
 
 def _reject(error: OSError | UnknownSchemeError, path: str) -> None:

@@ -207,7 +207,8 @@ def _to_relative(stated: Sequence[float], boxes: Boxes, unit: tuple[int, int]) -
     if not math.isfinite(xmin + ymin + xmax + ymax) or xmax < xmin or ymax < ymin:
         raise RecordError(
             IMPOSSIBLE_BOX,
-            f"{_name(stated, boxes)} is inverted or not finite; correct or remove it",
+            f"{_name(stated, boxes)} is inverted or not finite; correct or remove it, or name the "
+            "format of the boxes by --box-format",
         )
     width, height = unit
     return xmin / width, ymin / height, xmax / width, ymax / height

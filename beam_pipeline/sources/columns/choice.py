@@ -37,7 +37,7 @@ def pick_columns(names: Iterable[str], options: ColumnOptions, facts: ColumnFact
     paths = {each.column for each in media}
     free = {key: name for key, name in plain.items() if name not in paths}
     with_image = any(each.feature == "image" for each in media)
-    columns = box_columns(usable, free, options, facts.nested) if with_image else Columns()
+    columns = box_columns(usable, free, options, facts) if with_image else Columns()
     classes = _labels(usable, free, options, facts, with_boxes=bool(columns.boxes))
     if columns.corners:
         if len(classes) > 1:
@@ -151,7 +151,7 @@ def _image(
 
 
 def box_columns(
-    usable: Iterable[str], free: Mapping[str, str], options: ColumnOptions, nested: Collection[str]
+    usable: Iterable[str], free: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts
 ) -> Columns:
     """The columns of boxes.
 
@@ -159,11 +159,26 @@ def box_columns(
         usable: All columns.
         free: Columns with neither lists nor paths, by their name in lower case.
         options: What a user says.
-        nested: Columns of JSON that hold lists or objects.
+        facts: What the columns hold.
+
+    Raises:
+        ConfigError: A column of a CSV holds lists of boxes.
     """
-    lists = {lowered(name): name for name in usable if name in nested}
-    boxes = first(BOXES, lists)
-    corners, stated_format = (None, "") if boxes else _corners(free)
+    lists = {lowered(name): name for name in usable if name in facts.nested}
+    in_texts = {lowered(name): name for name in usable if name in facts.lists}
+    one = first(BOXES, {key: name for key, name in in_texts.items() if name in facts.fours})
+    boxes = "" if one else first(BOXES, lists)
+    corners: tuple[str, ...] | None = None
+    stated_format = ""
+    if one:
+        corners, stated_format = (one,), "xyxy"
+    elif not boxes:
+        corners, stated_format = _corners(free)
+    if not boxes and not corners and (name := first(BOXES, in_texts)):
+        raise ConfigError(
+            f"column {name!r} holds lists that are not four numbers: for several boxes in a row, "
+            "write JSON Lines; else leave it out with --ignore-columns"
+        )
     size = None
     if boxes or corners:
         beside = {key: name for key, name in free.items() if name not in (corners or ())}
@@ -178,7 +193,7 @@ def box_columns(
     )
 
 
-def _corners(names: Mapping[str, str]) -> tuple[tuple[str, str, str, str] | None, str]:
+def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...] | None, str]:
     for (left, top, right, bottom), box_format in CORNERS:
         if {left, top, right, bottom} <= names.keys():
             return (names[left], names[top], names[right], names[bottom]), box_format

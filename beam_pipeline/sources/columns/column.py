@@ -41,8 +41,8 @@ CORNERS = (
     (("x_center", "y_center", "w", "h"), "center_xywh"),
     (("cx", "cy", "w", "h"), "center_xywh"),
 )
-# JSON only: one column that holds all boxes of an image, and one with their classes.
-BOXES = ("boxes", "bboxes", "bbox", "objects")
+# One column that holds a box, in CSV, too; or, in JSON only, all boxes of an image.
+BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
 # The names that this project's boxes use, whatever the manifest calls them.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
@@ -61,13 +61,13 @@ class LabelNames:
 
     of_record: tuple[str, ...] = (
         "label", "class", "category", "class_name", "label_name", "category_name", "target",
-        "class_label",
+        "class_label", "labels",
     )  # fmt: skip
     lists_of_record: tuple[str, ...] = (
-        *of_record, "labels", "classes", "categories", "class_names", "label_names",
+        *of_record, "classes", "categories", "class_names", "label_names",
     )  # fmt: skip
     of_rows: tuple[str, ...] = (
-        *of_record, "y", "labels", "targets", "classes", "categories", "class_labels",
+        *of_record[:-1], "y", "labels", "targets", "classes", "categories", "class_labels",
     )  # fmt: skip
     beside_boxes: tuple[str, ...] = (
         "box_labels", "labels", "categories", "classes", "category", "label", "class",
@@ -125,6 +125,7 @@ class ColumnFacts:
         lists: Columns that hold lists, in JSON or as a CSV's text.
         media: "image", "audio" or "array" where all values end as such files' names do.
         files: Of these, columns that name at least one file that is there.
+        fours: Columns that hold lists of four numbers, as of one box.
         numbers: Columns that hold numbers alone.
         no_classes: Columns whose values are no classes, whatever their name: there is a number
             with a fraction, a list in a list, or a list with a value twice.
@@ -136,6 +137,7 @@ class ColumnFacts:
     lists: Collection[str] = ()
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
     files: Collection[str] = ()
+    fours: Collection[str] = ()
     numbers: Collection[str] = ()
     no_classes: Collection[str] = ()
 
@@ -153,7 +155,8 @@ class Columns:
         split: The split.
         split_folders: Whether folders with splits' names state it.
         size: The image's width and height in pixels, as stated beside boxes.
-        corners: Four numbers of one box; an image's boxes are then several rows.
+        corners: Four numbers of one box, or one list of them; an image's boxes are then several
+            rows.
         boxes: All boxes of the image.
         box_labels: Their classes.
         box_lists: Lists of JSON with a value for each box of the list of boxes beside.
@@ -174,7 +177,7 @@ class Columns:
     split: str = ""
     split_folders: bool = False
     size: tuple[str, str] | None = None
-    corners: tuple[str, str, str, str] | None = None
+    corners: tuple[str, ...] | None = None
     boxes: str = ""
     box_labels: str = ""
     box_lists: frozenset[str] = frozenset()

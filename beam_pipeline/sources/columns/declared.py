@@ -101,7 +101,7 @@ def _box_columns(
     options: ColumnOptions,
     facts: ColumnFacts,
 ) -> Columns:
-    columns = box_columns(usable, plain, options, facts.nested)
+    columns = box_columns(usable, plain, options, facts)
     if boxes[1:] or boxes[0].name != "boxes":
         raise ConfigError(
             f"--schema declares the boxes {boxes[-1].name!r}; a manifest has only one "

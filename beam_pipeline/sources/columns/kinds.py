@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Value
 from beam_pipeline.sources.columns.lists import flatten, listed_texts, number_array
+from beam_pipeline.sources.nesting import is_deep
 
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
@@ -21,6 +22,13 @@ _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
 _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
+_NAMES = {
+    "None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity",
+}  # fmt: skip
+# A text in single or double quotes, or a name.
+_PYTHON = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b[A-Za-z]+\b", re.DOTALL)
+_ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
+_ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}
 
 
@@ -72,13 +80,13 @@ def truth_as_number(text: str) -> int | str:
 
 
 def parse_list(text: str) -> list[Any]:
-    """The list that is written in JSON.
+    """The list that is written in JSON, or as Python writes lists: ['a', None].
 
     Raises:
         RecordError: "malformed annotation": it is none.
     """
     try:
-        value = json.loads(text)
+        value = None if is_deep(text) else _parse(text)
     except (ValueError, RecursionError) as error:
         raise RecordError(
             "malformed annotation", f"{text[:100]!r} is not a list: {error}"
@@ -86,6 +94,22 @@ def parse_list(text: str) -> list[Any]:
     if not isinstance(value, list):
         raise RecordError("malformed annotation", f"{text[:100]!r} is not a list")
     return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # Not Python's own parser, to which 'a' 'b' is one text, as NumPy's arrays have two.
+        return json.loads(_PYTHON.sub(_token_as_json, text))
+
+
+def _token_as_json(token: re.Match[str]) -> str:
+    word = token[0]
+    if word[0] == "'":
+        word = _ESCAPE.sub(lambda part: _ESCAPES.get(part[0], part[0]), word[1:-1])
+        return f'"{word}"'
+    return _NAMES.get(word, word)
 
 
 def listed(text: str, kind: ListOf) -> list[Any]:
@@ -98,6 +122,12 @@ def listed(text: str, kind: ListOf) -> list[Any]:
         return parse_list(text)
     number = float if kind.element is float else int
     return [number(truth_as_number(word)) for word in text.split()]
+
+
+def list_of_text(text: str) -> list[Any]:
+    """The list that a text is; one item, where it is none."""
+    kind = kind_of_text(text)
+    return listed(text, kind) if isinstance(kind, ListOf) else [text]
 
 
 def kind_of_json(value: Any) -> Kind | None:
@@ -182,7 +212,7 @@ def convert_column(
     Raises:
         RecordError: As `convert`.
     """
-    with contextlib.suppress(TypeError, ValueError):
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
         if kind is int:
             return list(map(int, values))
         if kind is float and not any(map(math.isinf, numbers := list(map(float, values)))):
@@ -216,9 +246,12 @@ def convert(
             number = kind(value)  # nearly always
             if not math.isinf(number) or not _overflows(value):
                 return number
+            raise OverflowError
+        except OverflowError:  # also of a whole number of hundreds of digits
             raise RecordError(
-                "value out of range", f"column {name!r} is {value}, which float32 cannot hold"
-            )
+                "value out of range",
+                f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
+            ) from None
         except (TypeError, ValueError):
             if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
                 return kind(truth)

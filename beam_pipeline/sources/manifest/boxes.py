@@ -7,7 +7,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Boxes
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text
 from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
@@ -47,10 +47,11 @@ def boxes_from_rows(
         RecordError: A coordinate is not a number or missing, or another value is missing.
     """
     assert columns.corners is not None
-    with_box = [row for row in rows if any(map(is_stated, map(row.get, columns.corners)))]
+    boxes = [_stated_box(row, columns.corners) for row in rows]
+    with_box = [row for row, box in zip(rows, boxes, strict=True) if any(map(is_stated, box))]
     names = sorted(kinds.keys() - columns.taken)
     return Boxes(
-        coordinates=tuple(_four(list(map(row.get, columns.corners))) for row in with_box),
+        coordinates=tuple(_four(box) for box in boxes if any(map(is_stated, box))),
         format=columns.box_format,
         labels=tuple(
             label_name(row.get(columns.box_labels), columns.box_labels) for row in with_box
@@ -189,11 +190,21 @@ def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     raise RecordError(MALFORMED, f"no bbox among {', '.join(map(repr, members))}")
 
 
+def _stated_box(row: Mapping[str, Any], corners: Sequence[str]) -> list[Any]:
+    """The numbers of a box as a row states them, in four columns or in one list."""
+    if len(corners) > 1:
+        return list(map(row.get, corners))
+    value = row.get(corners[0])
+    if isinstance(value, list):
+        return value
+    return list_of_text(value) if isinstance(value, str) and value.strip() else [value]
+
+
 def _four(box: Any) -> tuple[float, float, float, float]:
     try:
         a, b, c, d = map(float, box)
-    except (TypeError, ValueError) as error:
-        raise RecordError(MALFORMED, f"box {box!r} is not four numbers") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RecordError(MALFORMED, f"box {str(box)[:100]} is not four numbers") from error
     if not all(map(math.isfinite, (a, b, c, d))):
         raise RecordError(MALFORMED, f"box {box!r} is not four finite numbers")
     return a, b, c, d

@@ -13,7 +13,7 @@ from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
     kind_of_text,
-    listed,
+    list_of_text,
     truth_as_number,
     wider,
 )
@@ -89,6 +89,7 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         lists=lists,
         media=media,
         files={name for name in media if _any_exists(columns[name])},
+        fours={name for name in lists if _are_fours(values[name])},
         numbers=numbers,
         no_classes={
             name
@@ -140,15 +141,26 @@ def _kind(value: Any, kind_of: KindOf) -> Kind | None:
         return None
 
 
+def _are_fours(values: Iterable[Any]) -> bool:
+    """Whether most lists that hold something, in JSON or as texts, hold four numbers."""
+    lists = [list_of_text(value) if isinstance(value, str) else value for value in values]
+    are_four = [
+        len(value) == 4 and all(isinstance(each, int | float) for each in value)
+        for value in lists
+        if value
+    ]
+    return sum(are_four) * 2 > len(are_four)
+
+
 def _is_no_class(value: Any) -> bool:
     """Whether a number has a fraction, or a list holds such, lists, or something twice."""
     if isinstance(value, str):
-        kind = kind_of_text(value)
-        value = listed(value, kind) if isinstance(kind, ListOf) else float(truth_as_number(value))
+        is_list = isinstance(kind_of_text(value), ListOf)
+        value = list_of_text(value) if is_list else float(truth_as_number(value))
     if isinstance(value, list):
         plain = [each for each in value if not isinstance(each, list | dict | float)]
         return len(set(plain)) < len(value)
-    return not float(value).is_integer()
+    return not (isinstance(value, int) or float(value).is_integer())
 
 
 def _are_measures(values: Sequence[Any]) -> bool:

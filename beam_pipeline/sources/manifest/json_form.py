@@ -21,6 +21,7 @@ from beam_pipeline.sources.manifest.rows import (
     RowRest,
     is_unicode,
 )
+from beam_pipeline.sources.nesting import MAX_DEPTH, is_deep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +72,13 @@ class JsonForm(RowForm):
 def _row(line: int, offset: int, end: int, text: str, unicode: bool) -> Row | BadRow:
     fault = ""
     values: Any = None
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        fault = f"not JSON: {error}"
+    if is_deep(text):
+        fault = f"nested over {MAX_DEPTH} deep"
+    else:
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            fault = f"not JSON: {error}"
     if not fault and not isinstance(values, dict):
         fault = "not a JSON object"
     # An escape such as \ud800 alone is JSON, but no character.

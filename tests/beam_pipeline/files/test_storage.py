@@ -270,3 +270,14 @@ def test_list_dir(tmp_path):
         (tmp_path / name).write_bytes(b"")
     assert storage.list_dir(str(tmp_path)) == [".a", "b"]
     assert storage.list_dir(str(tmp_path / "nowhere")) == []
+
+
+def test_no_file_has_a_nul_in_its_name(tmp_path):
+    path = f"{tmp_path}/a\0b"
+    for read in (
+        lambda: storage.read_bytes(FileRef(path=path)),
+        lambda: storage.read_start(path, 1),
+        lambda: storage.read_ranges(path, [(0, 1)]),
+    ):
+        with pytest.raises(RecordError, match="missing file: 'a"):
+            read()

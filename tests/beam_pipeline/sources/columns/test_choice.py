@@ -130,7 +130,8 @@ def test_columns_of_paths(names, facts, named, media, key):
             "x label", {"lists": {"label"}, "no_classes": {"label"}}, "", {}, id="lists to predict"
         ),
         pytest.param("x labels", {"lists": {"labels"}}, "", {"label": "labels"}, id="lists"),
-        pytest.param("x labels", {}, "", {}, id="no lists"),
+        pytest.param("x labels", {}, "", {"label": "labels"}, id="no lists"),
+        pytest.param("x labels target", {}, "", {"label": "target"}, id="a surer name"),
         pytest.param("x", {}, "", {}, id="none"),
     ],
 )

@@ -14,6 +14,7 @@ from beam_pipeline.sources.columns.kinds import (
     kind_of_json,
     kind_of_text,
     merge_kinds,
+    parse_list,
 )
 
 
@@ -130,7 +131,7 @@ def test_a_missing_value_is_an_empty_text_and_no_number():
 @pytest.mark.parametrize("text", ["1e400", "-1e400", "9" * 400])
 def test_a_number_beyond_every_float(text):
     with pytest.raises(
-        RecordError, match=f"value out of range: column 'x' is {text}, which float32"
+        RecordError, match=f"value out of range: column 'x' is {text[:50]}, which float32"
     ):
         convert("x", text, float)
 
@@ -179,3 +180,41 @@ def test_an_array_is_what_numpy_makes_of_it():
 def test_names_of_classes():
     names = [class_name(value) for value in (3, 3.0, "3", " cat ", True, 2.5, None, "", math.nan)]
     assert names == ["3", "3", "3", "cat", "1", "2.5", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("['a', 'b']", ["a", "b"], id="texts"),
+        pytest.param(
+            """["it's", 'a "b"', 'it\\'s', 'c\\\\d']""",
+            ["it's", 'a "b"', "it's", r"c\d"],
+            id="quotes",
+        ),
+        pytest.param(r"['caf\xe9', '\n', '\u00e9']", ["café", "\n", "é"], id="escapes"),
+        pytest.param(
+            "[None, True, False, nan, -inf]", [None, True, False, math.nan, -math.inf], id="names"
+        ),
+        pytest.param("['None', \"True\"]", ["None", "True"], id="names in quotes"),
+        pytest.param("[1, [2, 3.5]]", [1, [2, 3.5]], id="numbers"),
+    ],
+)
+def test_lists_as_python_writes_them(text, expected):
+    assert str(parse_list(text)) == str(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "['a' 'b']",
+        "[1 2]",
+        "['a'",
+        "[abc]",
+        "[('a', 1)]",
+        "['a', open('x')]",
+        "[" * 10**6,
+        "['\\d']",
+    ],
+)
+def test_what_is_no_list(text):
+    assert kind_of_text(text) is str

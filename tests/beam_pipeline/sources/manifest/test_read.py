@@ -85,6 +85,43 @@ def test_csv_with_a_box_a_row(tmp_path, read_manifest, write, records_by_key, re
     assert "''" in found["boxes.csv:5"][1]
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_list_of_four_numbers_is_a_box(
+    tmp_path, read_manifest, write, json_lines, records_by_key, rejects, form
+):
+    rows = [
+        ("b.jpg", [10, 10, 20, 20], "dog"),
+        ("b.jpg", [1.5, 2.5, 3, 4], "cat"),
+        ("a.jpg", None, ""),
+        ("a.jpg", [], ""),
+        ("c.jpg", [1, 2, 3], "cat"),
+    ]
+    if form == "csv":
+        lines = [f'{name},"{"" if box is None else box}",{label}\n' for name, box, label in rows]
+        source = ReadCsv(write(tmp_path / "m.csv", "image,bbox,label\n" + "".join(lines)))
+    else:
+        objects = [{"image": name, "bbox": box, "label": label} for name, box, label in rows]
+        source = ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*objects)))
+
+    elements = read_manifest(source)
+
+    records = records_by_key(elements)
+    assert records["b.jpg"].features["boxes"] == Boxes(
+        coordinates=((10.0, 10.0, 20.0, 20.0), (1.5, 2.5, 3.0, 4.0)),
+        format="xyxy",
+        labels=("dog", "cat"),
+    )
+    assert records["a.jpg"].features["boxes"].coordinates == ()
+    ((reason, detail),) = rejects(elements).values()
+    assert (reason, "[1, 2, 3]" in detail) == ("malformed annotation", True)
+
+
+def test_lists_of_boxes_in_a_csv_are_refused_by_name(tmp_path, read_manifest, write):
+    path = write(tmp_path / "m.csv", 'image,boxes\na.jpg,"[[1, 2, 3, 4], [5, 6, 7, 8]]"\n')
+    with pytest.raises(ConfigError, match=r"'boxes' holds lists that .* write JSON Lines"):
+        read_manifest(ReadCsv(path))
+
+
 def test_one_image_in_several_rows_makes_several_records(
     tmp_path, read_manifest, write, records_by_key
 ):

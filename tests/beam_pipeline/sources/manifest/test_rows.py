@@ -155,3 +155,14 @@ def test_a_line_without_end_stops_the_build(tmp_path, name):
     path = write(tmp_path / name, gzip.compress(data, 1) if name.endswith("gz") else data)
     with pytest.raises(DataError, match=r"has a line of over 16 MiB behind byte 4; is it a text"):
         list(read_blocks(path))
+
+
+def test_json_that_is_nested_deep_is_a_bad_row(tmp_path):
+    digits = b'{"a": ' + b"1" * 5000 + b"}"
+    deep = [b"[" * 1_000_000, b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}"]
+    rows = rows_of(
+        write(tmp_path / "m.jsonl", b"\n".join([*deep, digits, b'{"a": 1}'])), JsonForm()
+    )
+    assert [row[1] for row in rows[3:]] == [{"a": 1}]
+    assert all(row[1].startswith("nested over 64 deep") for row in rows[:2])
+    assert rows[2][1].startswith("not JSON: Exceeds the limit")
