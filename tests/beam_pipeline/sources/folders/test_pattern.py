@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.folders.pattern import parse_pattern
@@ -28,6 +30,14 @@ from beam_pipeline.sources.folders.pattern import parse_pattern
         ("{{{n}}}", "{5}.jpg", ("5",)),
         ("{größe} {n}", "klein 2.jpg", ("klein", "2")),
         ("{n}", "a\nb.jpg", ("a\nb",)),
+        ("{a}{b}", "xyz.jpg", ("x", "yz")),
+        ("{a}-{b}-z", "x-y-z-z.jpg", ("x", "y-z")),
+        ("{a}aa{b}", "xaaaa.jpg", ("x", "aa")),
+        ("{label}/**/{_}", "cat/1.jpg", ("cat",)),
+        ("{label}/**/{_}", "cat/a/b/1.jpg", ("cat",)),
+        ("**/{label}/{_}", "a/b/cat/1.jpg", ("cat",)),
+        ("**/x/**/{n}", "a/x/b/x/1.jpg", ("1",)),
+        ("**/x/**/{n}", "a/b/1.jpg", None),
     ],
 )
 def test_match(pattern, path, found):
@@ -58,3 +68,19 @@ def test_match(pattern, path, found):
 def test_what_is_no_pattern(pattern, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         parse_pattern(pattern)
+
+
+def test_a_pattern_never_goes_back():
+    names = "".join(f"{{{letter}}}_" for letter in "abcdefghijklmnop")
+    assert parse_pattern(f"{names}x").match("_" * 4000 + ".jpg") is None
+    folders = "**/{a}/" + "**/{_}/" * 8 + "x"
+    assert parse_pattern(folders).match("a/" * 2000 + "y.jpg") is None
+
+
+@given(st.lists(st.sampled_from(["{}", "a", "b", "/"]), max_size=7), st.text("ab/", max_size=9))
+def test_a_pattern_finds_what_its_regular_expression_does(pieces, path):
+    named = [piece.replace("{}", f"{{n{number}}}") for number, piece in enumerate(pieces)]
+    expression = "".join("([^/]+?)" if piece == "{}" else piece for piece in pieces)
+    assume("{}" in pieces and "/" in pieces)
+    found = re.fullmatch(expression, path)
+    assert parse_pattern("".join(named)).match(f"{path}.jpg") == (found and found.groups())
