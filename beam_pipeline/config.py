@@ -28,6 +28,8 @@ MISSING_NUMBERS = ("reject", "nan")
 # Where the data lies, how fast it is read and whether an old dataset may go: these
 # change no byte of the result, so they are no part of the fingerprint.
 _NOT_FINGERPRINTED = frozenset({"input", "output", "image_root", "overwrite", "threads"})
+# Left out of the fingerprint where they say nothing, so that those from before they were stay.
+_MAY_BE_ABSENT = frozenset({"missing_values", "image_template"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,8 @@ class BuildConfig:
         ignore_columns: Columns of a manifest that are left out.
         missing_numbers: One of MISSING_NUMBERS, for numbers that rows of a manifest, or the
             JSON of tars, lack.
+        missing_values: Texts that stand for a missing value in a manifest, such as "NA".
+        image_template: The image's path, made of columns of a manifest: "train/{id}.png".
         threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
     """
 
@@ -99,6 +103,8 @@ class BuildConfig:
     column_names: tuple[str, ...] = ()
     ignore_columns: tuple[str, ...] = ()
     missing_numbers: str = "reject"
+    missing_values: tuple[str, ...] = ()
+    image_template: str = ""
     threads: int = 0
 
     def __post_init__(self) -> None:
@@ -196,7 +202,11 @@ class BuildConfig:
     def fingerprinted_options(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         options = dataclasses.asdict(self)
-        kept = {name: value for name, value in options.items() if name not in _NOT_FINGERPRINTED}
+        kept = {
+            name: value
+            for name, value in options.items()
+            if name not in _NOT_FINGERPRINTED and (value or name not in _MAY_BE_ABSENT)
+        }
         kept["schema"] = [feature.to_json() for feature in self.schema]
         kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         normalised: dict[str, Any] = json.loads(json.dumps(kept))

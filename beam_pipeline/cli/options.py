@@ -67,7 +67,25 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         default=default.missing_numbers,
         help="rows without a number: reject them (default), or store nan",
     )
-    add("--box-format", choices=FORMATS, default="", help="format of the boxes in a manifest")
+    add(
+        "--missing-values",
+        type=parse_names,
+        default=(),
+        metavar="A,B",
+        help="texts in a manifest that stand for a missing value, such as NA,?",
+    )
+    add(
+        "--image-template",
+        default="",
+        metavar="T",
+        help="path of the image, made of a manifest's columns, such as 'train/{id}.png'",
+    )
+    add(
+        "--box-format",
+        choices=FORMATS,
+        default="",
+        help="format of the boxes in a manifest, COCO or VOC",
+    )
     add_schema(add)
     add(
         "--path-pattern",
@@ -237,5 +255,7 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         column_names=args.column_names,
         ignore_columns=args.ignore_columns,
         missing_numbers=args.missing_numbers,
+        missing_values=args.missing_values,
+        image_template=args.image_template,
         threads=args.threads,
     )

@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts
 from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, Block, read_blocks
 from beam_pipeline.sources.manifest.rows import (
@@ -44,6 +45,7 @@ class CsvForm(RowForm):
         delimiter: What separates the fields.
         skips_spaces: Whether blanks behind a delimiter belong to no field.
         header_line: Whether the file's first row is the header.
+        cells: What a user says of the values.
     """
 
     spans_lines = True
@@ -52,6 +54,7 @@ class CsvForm(RowForm):
     delimiter: str
     skips_spaces: bool
     header_line: bool
+    cells: Cells = AS_THEY_ARE
 
     def rows(
         self, blocks: Iterator[Block], end: int, *, in_row: bool = False
@@ -60,7 +63,7 @@ class CsvForm(RowForm):
         if not lines.begin(end, in_row=in_row):
             return
         is_header = self.header_line and lines.begin_file
-        start_of = lines.start_of
+        start_of, prepare = lines.start_of, self.cells.prepare
         line, base, reader = 0, 0, self._reader(lines.following(0))
         while (offset := start_of(line)) < end:
             lines.row = line
@@ -93,6 +96,7 @@ class CsvForm(RowForm):
                     else:
                         values = dict(zip(self.header, fields, strict=True))
                         values.pop("", None)
+                        prepare(values, "")
                         yield Row(line, offset, length, values)
             line = behind
             if fault:

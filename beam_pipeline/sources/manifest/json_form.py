@@ -11,6 +11,7 @@ from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_values
 from beam_pipeline.sources.columns.kinds import Kind, naming, wider
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists
+from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.lines import Block
 from beam_pipeline.sources.manifest.plain import check_plain
 from beam_pipeline.sources.manifest.rows import (
@@ -26,9 +27,15 @@ from beam_pipeline.sources.nesting import MAX_DEPTH, is_deep
 
 @dataclasses.dataclass(frozen=True)
 class JsonForm(RowForm):
-    """JSON Lines."""
+    """JSON Lines.
+
+    Attributes:
+        cells: What a user says of the values.
+    """
 
     spans_lines = False
+
+    cells: Cells = AS_THEY_ARE
 
     def rows(
         self, blocks: Iterator[Block], end: int, *, in_row: bool = False
@@ -41,7 +48,10 @@ class JsonForm(RowForm):
                 if offset >= end:
                     return
                 if text.strip():
-                    yield _row(line, offset, behind, text, block.is_unicode)
+                    row = _row(line, offset, behind, text, block.is_unicode)
+                    if isinstance(row, Row):
+                        self.cells.prepare(row.values, None)
+                    yield row
             first += len(block.lines)
             if block.starts[-1] >= end:
                 return

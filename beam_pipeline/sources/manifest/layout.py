@@ -59,6 +59,8 @@ def _read(
         ignore_columns=config.ignore_columns,
         classes=config.classes,
         schema=config.schema,
+        missing_values=config.missing_values,
+        image_template=config.image_template,
         missing_number=math.nan if config.missing_numbers == "nan" else None,
         divided=len(config.split) > 1,
         scratch=scratch,

@@ -16,6 +16,7 @@ from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Col
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Gather, ReadInBatches
+from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
@@ -55,6 +56,8 @@ class ReadManifest(beam.PTransform, abc.ABC):
         ignore_columns: Columns to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
         schema: What is read, and as what; empty finds out by looking.
+        missing_values: Texts that stand for a missing value, such as "NA".
+        image_template: The image's path, made of columns: "train/{id}.png".
         missing_number: What stands for a number that a row misses, such as NaN, so that the
             column is float32; None rejects the row.
         divided: Whether the build divides what states no split into several.
@@ -72,6 +75,8 @@ class ReadManifest(beam.PTransform, abc.ABC):
     ignore_columns: Sequence[str] = ()
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
+    missing_values: Sequence[str] = ()
+    image_template: str = ""
     missing_number: float | None = None
     divided: bool = False
     scratch: str = ""
@@ -117,6 +122,14 @@ class ReadManifest(beam.PTransform, abc.ABC):
             unlabelled=without,
             missing_number=self.missing_number,
         )
+
+    def cells(self, names: Collection[str]) -> Cells:
+        """What the user says of the values of columns with these names.
+
+        Raises:
+            ConfigError: The template of the images' paths cannot be used.
+        """
+        return cells(self.missing_values, self.image_template, self.image_column or "", names)
 
     def questions(self, columns: Columns, rows: FirstRows) -> Questions:
         """What all rows are asked for.
@@ -175,6 +188,10 @@ class ReadCsv(ReadManifest):
         _warn("left out, since they hold no metadata.csv", folders_left_out(self.path, manifests))
         forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
         names = dict.fromkeys(name for form in forms for name in form.header)
+        prepared = self.cells(names)
+        forms = [dataclasses.replace(form, cells=prepared) for form in forms]
+        if prepared.column:
+            names[prepared.column] = None
         if not self.column_names:
             _warn("left out, since they have no name", _nameless(form.header for form in forms))
         tables = list(zip(manifests, forms, strict=True))
@@ -204,6 +221,10 @@ class ReadJsonl(ReadManifest):
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
+        prepared = self.cells(dict.fromkeys(name for _, row in rows for name in row.values))
+        if prepared != AS_THEY_ARE:
+            tables = [(manifest, JsonForm(prepared)) for manifest in manifests]
+            rows = first_rows(tables)
         names = dict.fromkeys(name for _, row in rows for name in row.values)
         facts = look(rows, kind_of_json)
         columns = self.columns(names, rows, facts)

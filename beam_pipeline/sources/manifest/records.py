@@ -10,6 +10,7 @@ from beam_pipeline.records import Boxes, Record, Rejected, Value
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.columns.long_values import is_long
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
@@ -117,7 +118,7 @@ class RecordMaker:
         features = {}
         for feature, column, convert in columns:
             values = convert([row.values.get(column) for row in rows])
-            if any(files):
+            if any(files) and any(map(is_long, values)):
                 values = deferred(values, files, self.form.cell(column), convert)
             features[feature] = values
         return features

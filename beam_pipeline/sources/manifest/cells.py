@@ -1,0 +1,89 @@
+"""What a user says of a manifest's values: which stand for none, what makes an image's path."""
+
+import dataclasses
+import string
+from collections.abc import Collection
+from typing import Any
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.columns.choice import there_are
+from beam_pipeline.sources.columns.kinds import class_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """What becomes of the values of a row before anything else is made of them.
+
+    Attributes:
+        missing: Texts that stand for a missing value.
+        column: The column that gets the image's path; "" leaves all columns as they are.
+        template: The path in parts: a literal text and the column behind it, "" for none.
+    """
+
+    missing: frozenset[str] = frozenset()
+    column: str = ""
+    template: tuple[tuple[str, str], ...] = ()
+
+    def prepare(self, values: dict[str, Any], missing: str | None) -> None:
+        """Changes the values of one row, by column; no path is made of a value that is missing.
+
+        Args:
+            values: The row.
+            missing: What its form has where there is no value.
+        """
+        if self.missing:
+            for name, value in values.items():
+                if isinstance(value, str) and value.strip() in self.missing:
+                    values[name] = missing
+        if self.column:
+            path = ""
+            for literal, name in self.template:
+                text = class_name(values.get(name)) if name else ""
+                if name and not text:
+                    path = ""
+                    break
+                path += literal + text
+            values[self.column] = path
+
+
+AS_THEY_ARE = Cells()
+
+
+def cells(missing: Collection[str], template: str, column: str, names: Collection[str]) -> Cells:
+    """What a user says of the cells of a manifest.
+
+    Args:
+        missing: Texts that stand for a missing value.
+        template: The path of an image, with names of columns in braces: "train/{id}.png"; "" for
+            none.
+        column: The column of the image, where the user names it.
+        names: All columns.
+
+    Raises:
+        ConfigError: The template cannot be used.
+    """
+    if not template:
+        return Cells(frozenset(missing))
+    try:
+        parts = [(literal, name) for literal, name, *_ in string.Formatter().parse(template)]
+    except ValueError as error:
+        raise _error(template, f"{error}; write a brace itself as {{{{ or }}}}") from error
+    used = [name for _, name in parts if name is not None]
+    for name in used:
+        if name not in names:
+            raise _error(template, f"{name!r} is not a column; {there_are(name, names)}")
+    if not used:
+        raise _error(template, "it names no column; write it as '{id}.png'")
+    column = column or "image"
+    if column in names and column not in used:
+        raise _error(
+            template,
+            f"there is a column {column!r} already; name the column of the path by --image-column",
+        )
+    return Cells(
+        frozenset(missing), column, tuple((literal, name or "") for literal, name in parts)
+    )
+
+
+def _error(template: str, why: str) -> ConfigError:
+    return ConfigError(f"--image-template {template!r} cannot be used: {why}")
