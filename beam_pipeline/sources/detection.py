@@ -7,7 +7,7 @@ from typing import NoReturn
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.layout import Input, Layout
-from beam_pipeline.sources.paths import media_kind, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
 from beam_pipeline.sources.splits import is_split
@@ -17,8 +17,8 @@ from beam_pipeline.sources.tree import Tree, shown
 def detect(path: str) -> Input:
     """The input at `path`, its layout told by names in the top folders and the start of files.
 
-    Annotations beside images (voc, yolo, coco) win over a manifest, and a manifest over class
-    folders and over files of many records each, which a pattern may name. In a folder that holds
+    Annotations beside images (voc, yolo, coco) win over a manifest, and a manifest over a folder
+    of images and over files of many records each, which a pattern may name. In a folder that holds
     but one other, as a zip's contents often do, the layout may lie one level deeper.
 
     Raises:
@@ -75,6 +75,17 @@ def _places(layout: Layout, tree: Tree) -> list[Input]:
     ]
 
 
+def _class_folders(tree: Tree) -> list[Input]:
+    """Folders that say what class their files are of."""
+    return [
+        _input(layout, tree.root, place.summary)
+        for layout in layouts().values()
+        if layout.kind == "folders"
+        for place in layout.places(tree)
+        if place.states_classes and not place.doubt
+    ]
+
+
 def _inputs(tree: Tree) -> list[Input]:
     by_kind = {
         kind: [layout for layout in layouts().values() if layout.kind == kind]
@@ -84,13 +95,13 @@ def _inputs(tree: Tree) -> list[Input]:
     def of_kind(kind: str) -> list[Input]:
         return [found for layout in by_kind[kind] for found in _places(layout, tree)]
 
-    if found := of_kind("annotations") or of_kind("manifest"):
+    if found := of_kind("annotations"):
         return found
+    if found := of_kind("manifest"):
+        return found + _class_folders(tree)
     if found := of_kind("container"):
         return found + of_kind("folders")
-    listing = tree.look()
-    alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
-    inner = _inputs(tree.inside(listing.folders[0])) if alone else []
+    inner = _inputs(tree.inside(tree.only_folder)) if tree.only_folder else []
     return inner or of_kind("folders")
 
 
@@ -172,6 +183,6 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     signs = "; ".join(f"{layout.sign} ({layout.name})" for layout in looked_for)
     other = "another" if len(looked_for) == 1 else "its"
     raise ConfigError(
-        f"{problem}: it holds {tree.look()}; looked for {signs}; fix the input, or name {other} "
-        "layout with --layout"
+        f"{problem}: it holds {tree.look()}; looked for {signs}; fix the input, name {other} "
+        "layout with --layout, or write a source of your own (docs/layouts.md)"
     )

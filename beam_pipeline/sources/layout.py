@@ -27,11 +27,13 @@ class Place(NamedTuple):
         path: Relative to the tree: a folder or file; "" is the tree's own folder.
         summary: What lies there, for the user: "3 class folders (…)".
         doubt: Why it cannot be read as it lies, and what helps; "" where it can.
+        states_classes: Whether the folders themselves say of what class their files are.
     """
 
     path: str
     summary: str
     doubt: str = ""
+    states_classes: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

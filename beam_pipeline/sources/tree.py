@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.at_once import at_once
-from beam_pipeline.sources.paths import below
+from beam_pipeline.sources.paths import below, media_kind
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
 _MAX_DEPTH = 4
@@ -99,6 +99,13 @@ class Tree:
         self.root = root
         self.is_inner = is_inner
         self._listings: dict[str, Listing] = {}
+
+    @property
+    def only_folder(self) -> str:
+        """The folder that all lies in, as in many archives; "" where there is more."""
+        listing = self.look()
+        is_alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
+        return listing.folders[0] if is_alone else ""
 
     def inside(self, name: str) -> "Tree":
         """The tree below the only folder of this one."""

@@ -1,22 +1,30 @@
 """Trees whose folders may be splits, classes or neither: what is in doubt, and the way out."""
 
+import re
 from collections.abc import Collection
 
 from beam_pipeline.sources.folders.profile import Profile
+from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from beam_pipeline.sources.splits import is_split, split_in_name
 from beam_pipeline.sources.tree import places
 
 # Folders of images and audio, and of what goes with them, are no classes.
-_NO_CLASSES = frozenset(
-    {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos"}
-    | {"labels", "masks", "mask", "annotations", "segmentationclass", "segmentationobject", "data"}
-    | {"audio", "wav", "wavs", "sounds", "clips", "recordings", "arrays"}
+_OF_IMAGES = frozenset({"images", "image", "imgs", "img", "jpegimages", "pictures", "photos"})
+_OTHERS = frozenset(
+    {"labels", "label", "masks", "mask", "annotations", "annotation", "data"}
+    | {"segmentationclass", "segmentationobject"}
+    | {"audio", "wavs", "sounds", "clips", "recordings", "arrays"}
 )
+_NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES
+_NUMBER = re.compile(r"[_\-. ]?\d+$")
+# Words of longer names: HAM10000_images_part_1, img_align_celeba.
+_WORDS = frozenset({"images", "imgs", "img", "masks", "annotations"})
 
 
 def is_no_class(name: str) -> bool:
     """Whether a folder is called like those of images, audio or masks, whatever they show."""
-    return name.lower() in _NO_CLASSES
+    name = _NUMBER.sub("", name.lower())  # image_2
+    return name in _NO_CLASSES or not _WORDS.isdisjoint(re.split(r"[_\-. ]", name))
 
 
 def doubt(profile: Profile, root: str) -> str:
@@ -61,7 +69,7 @@ def _some_are_splits(profile: Profile, splits: Collection[str], root: str) -> st
 def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> str:
     classes = set().union(*by_split.values())
     depth = 1 if "" not in by_split else 0
-    if other := sorted(filter(is_no_class, classes)):
+    if other := sorted(filter(is_no_class, classes), key=_likely):
         inner = next(path for path in _paths(profile, depth) if path[-1] == other[0])
         return (
             f"{places(['/'.join(inner)])} is no class by its name; give {root}/{'/'.join(inner)} "
@@ -93,6 +101,17 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
                     f" against {places(sorted(other_names))}); give {root}/{split} alone, or say "
                     f"what the folders are, as in --path-pattern '{_pattern(profile, 1)}'"
                 )
+    if again := [
+        place
+        for place in sorted(profile.folders)
+        if place[depth + 1 : depth + 2] and place[depth + 1] in classes
+    ]:
+        outer = "/".join(again[0][: depth + 1])
+        return (
+            f"{outer}/ holds {again[0][depth + 1]}/, which is the name of another class folder, "
+            f"too; give {root}/{outer} alone, or move it elsewhere; where all are classes, pass "
+            f"--path-pattern '{_pattern(profile, depth)}'"
+        )
     if _only_folders(profile, depth):
         return (
             f"{places(sorted(classes))} hold folders and no files; where they are the classes, "
@@ -101,6 +120,10 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             + ("" if depth else ", where the first are splits, '{split}/{label}/**/{_}'")
         )
     return ""
+
+
+def _likely(name: str) -> tuple[bool, str]:
+    return (_NUMBER.sub("", name.lower()) not in _OF_IMAGES, name)
 
 
 def _paths(profile: Profile, depth: int) -> list[tuple[str, ...]]:

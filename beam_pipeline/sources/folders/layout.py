@@ -7,8 +7,10 @@ from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import media_kind, suffix
 from beam_pipeline.sources.tree import Tree, counted, shown
+
+_TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
@@ -31,12 +33,16 @@ def find_folders(tree: Tree) -> list[Place]:
         return []  # of many rows each, too
     # Where not all folders were looked at, the whole listing will tell (folders/read.py).
     problem = doubt(profile, tree.root) if tree.has_all_folders else ""
+    tables = [path for path in tree.files() if suffix(path) in _TABLES] if problem else []
+    if tables:
+        problem += f"; or give a table that names the files, such as {tree.path(tables[0])}"
     if not profile.in_splits:
-        return [Place("", shown(tree.look().folders, "class folder"), problem)]
+        what = shown(tree.look().folders, "class folder")
+        return [Place("", what, problem, states_classes=True)]
     splits = sorted(profile.tops)
     classes = {name for split in splits for name in tree.look(split).folders}
     what = f"{shown(sorted(classes), 'class folder')} in {', '.join(splits)}"
-    return [Place("", what, problem)]
+    return [Place("", what, problem, states_classes=True)]
 
 
 def _flat(profile: Profile, tree: Tree) -> str | None:

@@ -25,7 +25,7 @@ from beam_pipeline.sources.splits import split_of_folders
 from beam_pipeline.sources.voc.annotation import MAX_BYTES, named_image
 from beam_pipeline.sources.voc.sets import ImageSets, read_image_sets
 
-_IMAGE_FOLDERS = ("jpegimages", "images")
+_IMAGE_FOLDERS = ("jpegimages", "images", "data")  # the last is ILSVRC's
 _READ_THREADS = 16
 
 

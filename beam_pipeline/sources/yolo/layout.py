@@ -37,18 +37,16 @@ def find_yolo(tree: Tree) -> list[Place]:
     if not counts:
         return []
     what = f"{tree.at_least}{counted(sum(counts.values()), 'label file')} in {places(counts)}"
-    return [Place("", what + _without_yaml(tree.root))]
-
-
-def _without_yaml(root: str) -> str:
-    """Which class names and splits a folder without data.yaml has."""
     try:
-        config = find_config(root)
+        config = find_config(tree.root)
     except ConfigError:  # reading it tells why
-        return ""
-    source = config.source.removeprefix(f"{root}/")
-    names = f", class names in {source}" if config.names else ", no class names"
-    return names + (f", splits {', '.join(config.splits)}" if config.splits else "")
+        return [Place("", what)]
+    if tree.only_folder and not (config.names or config.splits):
+        return []  # that folder may have names
+    source = config.source.removeprefix(f"{tree.root}/")
+    names = f"class names in {source}" if config.names else "no class names"
+    splits = f", splits {', '.join(config.splits)}" if config.splits else ""
+    return [Place("", f"{what}, {names}{splits}")]
 
 
 def _summary(path: str) -> str:

@@ -285,11 +285,11 @@ TREES = [
         id="csv of sounds",
     ),
     pytest.param(
-        {"rows.ndjson": JSON_LINES} | CLASS_FOLDERS,
+        {"rows.ndjson": JSON_LINES, "images/a.jpg": "", "images/b.jpg": ""},
         "jsonl",
         "rows.ndjson",
         "rows.ndjson",
-        id="jsonl before class folders",
+        id="jsonl before a folder of images",
     ),
 ]
 

@@ -55,6 +55,12 @@ CLASS_FOLDERS = {"cat/1.jpg": "", "dog/2.jpg": ""}
             id="annotated",
         ),
         pytest.param(
+            {"rows.csv": CSV} | CLASS_FOLDERS,
+            "",
+            r"2 ways: csv: rows\.csv; folders: 2 class folders \(cat, dog\); choose with --layout",
+            id="a table beside class folders",
+        ),
+        pytest.param(
             {"annotations.xml": "<?xml?>\n<annotations>\n  <version>1.1", "images/1.jpg": ""},
             "",
             "its XML is CVAT's own, .* as COCO 1.0 or Pascal VOC",

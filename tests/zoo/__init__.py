@@ -1,0 +1,1 @@
+"""File trees of well-known data sets."""
