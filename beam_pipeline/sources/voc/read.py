@@ -30,7 +30,7 @@ class ReadVoc(beam.PTransform):
     - Rejected "malformed annotation", bad: not XML, an object without name or box, a coordinate
       that is no number.
     - Rejected "missing image", bad: an XML file without image. An XML file's image has its name
-      but for the suffix, in JPEGImages/, images/, beside Annotations/ or beside the XML file;
+      but for the suffix, in JPEGImages/, images/, Data/, beside Annotations/ or beside it;
       where there is none, `<filename>` names it.
     - Rejected "no annotation" for an image without XML file: bad, unless there are image sets
       and it is in none.
