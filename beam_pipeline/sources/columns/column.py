@@ -200,6 +200,11 @@ class Columns:
         object.__setattr__(self, "taken", taken)
 
     @property
+    def label(self) -> str:
+        """The column of the one class of a record; "" where there is none, or several."""
+        return self.labels[0][1] if len(self.labels) == 1 else ""
+
+    @property
     def label_columns(self) -> tuple[str, ...]:
         """The columns of the record's classes, found or declared."""
         declared = (name for feature, name in self.declared if feature.kind == "class_label")

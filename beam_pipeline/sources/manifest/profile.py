@@ -11,6 +11,7 @@ from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.json_columns import ignorable
 from beam_pipeline.sources.manifest.ranges import RowRange
 from beam_pipeline.sources.manifest.rows import Row, RowForm
+from beam_pipeline.sources.manifest.whole_numbers import WholeNumbers, whole_numbers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Questions:
             build then makes several splits.
         ignored: What a user leaves out that the first rows do not have.
         names: What the first rows have that could be left out, for messages.
+        label: The column of classes, where its name alone says so: it may be a number to predict.
     """
 
     columns: Columns
@@ -31,11 +33,12 @@ class Questions:
     one_folder: bool = False
     ignored: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def of_rows(self) -> bool:
         """Whether the rows have to be looked at."""
-        return self.kinds or self.one_folder or bool(self.ignored)
+        return self.kinds or self.one_folder or bool(self.ignored or self.label)
 
 
 @dataclasses.dataclass(slots=True)
@@ -46,11 +49,13 @@ class Profile:
         kinds: Of their columns.
         split_folders: The splits' folders of their main files; None of a file in none.
         ignored: What they have of `Questions.ignored`.
+        labels: What they have of `Questions.label`.
     """
 
     kinds: dict[str, Kind | None] = dataclasses.field(default_factory=dict)
     split_folders: frozenset[str | None] = frozenset()
     ignored: frozenset[str] = frozenset()
+    labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
 
     def and_of(self, other: "Profile") -> "Profile":
         """What these rows and others are."""
@@ -58,6 +63,7 @@ class Profile:
             merge_kinds([self.kinds, other.kinds]),
             self.split_folders | other.split_folders,
             self.ignored | other.ignored,
+            self.labels.and_of(other.labels),
         )
 
 
@@ -75,6 +81,8 @@ def profile_of(rows: Sequence[Row], part: RowRange, questions: Questions) -> Pro
     if questions.ignored:
         names = (name for each in values for name in ignorable(each))
         profile.ignored = questions.ignored.intersection(names)
+    if questions.label:
+        profile.labels = whole_numbers(each.get(questions.label) for each in values)
     return profile
 
 

@@ -142,6 +142,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
             columns=dataclasses.replace(columns, split_folders=states),
             kinds=not columns.declared or bool(columns.boxes or columns.corners),
             one_folder=states and self.divided,
+            label="" if self.label_column or self.classes else columns.label,
         )
 
 

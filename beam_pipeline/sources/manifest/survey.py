@@ -8,6 +8,7 @@ they are one.
 
 import bisect
 import dataclasses
+import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from beam_pipeline.sources.manifest.lines import Block
 from beam_pipeline.sources.manifest.profile import Profile, Questions, profile_of
 from beam_pipeline.sources.manifest.ranges import RowRange
 from beam_pipeline.sources.manifest.rows import CHUNK_BYTES, CHUNK_ROWS, Row
+
+_LOG = logging.getLogger(__name__)
 
 
 class Case(NamedTuple):
@@ -223,4 +226,16 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     columns = questions.columns
     if questions.one_folder and len(profile.split_folders - {None}) < 2:
         columns = dataclasses.replace(columns, split_folders=False)
-    return Overview(columns, profile.kinds, places)
+    kinds = profile.kinds
+    if profile.labels.are_measures:
+        _LOG.warning(
+            "column %r is a number to predict, since it has %s different whole numbers in %s rows; "
+            "if they are classes, pass --label-column %s",
+            questions.label,
+            f"{len(profile.labels.numbers):,}",
+            f"{profile.labels.num_rows:,}",
+            questions.label,
+        )
+        columns = dataclasses.replace(columns, labels=())
+        kinds = {**kinds, questions.label: int}
+    return Overview(columns, kinds, places)
