@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import logging
+import multiprocessing.util
 import os
 import sys
 
@@ -37,7 +38,13 @@ def _builds_here(arguments: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    code = main()
+    try:
+        code = main()
+    except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs
+        print("interrupted", file=sys.stderr)
+        code = 1
+    # os._exit leaves these out: without them loky tells of semaphores that have leaked.
+    multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BrokenPipeError):
             stream.flush()

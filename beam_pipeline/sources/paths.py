@@ -13,7 +13,7 @@ IMAGE_SUFFIXES = frozenset(
     {"jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff"}
     | {"ppm", "pgm", "pbm", "pnm", "jp2", "avif", "heic", "heif"}
 )
-# MP3 and others are meant as sounds, too, and are refused by name when they are opened.
+# MP3 and others are meant as audio, too, and are refused by name when they are opened.
 AUDIO_SUFFIXES = frozenset(
     {"wav", "wave", "flac", "ogg", "oga", "opus"}
     | {"mp3", "m4a", "aac", "aif", "aiff", "aifc", "wma", "au", "caf", "amr", "sph", "w64"}
