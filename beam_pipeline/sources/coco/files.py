@@ -18,6 +18,7 @@ _KINDS = (_ROBOFLOW, "instances", "person_keypoints")
 _NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
 # Lists of objects, by which COCO's files are told from others with "info" or "licenses".
 _LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
+_FILES_LOOKED_INTO = 20
 # Before them LVIS describes 1,203 categories.
 _START_BYTES = 1 << 20
 
@@ -66,7 +67,9 @@ def find_coco_files(
 
     candidates = sorted(_json_files(tree or Tree(path)))
     chosen = _choose(candidates)
-    chosen = [file for file in chosen if is_coco(storage.join(path, file))] or chosen
+    looked_into = chosen[:_FILES_LOOKED_INTO]  # a JSON file an image is none of COCO's
+    if usable := [file for file in looked_into if is_coco(storage.join(path, file))]:
+        chosen = chosen if usable == looked_into else usable
     chosen = _without_unions(chosen)
     if not chosen:
         raise ConfigError(

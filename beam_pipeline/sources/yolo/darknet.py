@@ -54,10 +54,9 @@ def find_names(root: str, folders: Sequence[str]) -> tuple[str, list[str]]:
     """
     found: dict[tuple[str, ...], str] = {}
     for place in _places(root, folders):
-        files = storage.list_dir(below(root, place) if place else root)
         for name in NAME_LISTS:
-            if name in files:
-                path = below(root, joined(place, name))
+            path = below(root, joined(place, name))
+            if storage.exists(path):
                 found.setdefault(tuple(read_names(path)), path)
                 break
     if len(found) > 1:
@@ -74,8 +73,8 @@ def _places(root: str, folders: Sequence[str]) -> Iterator[str]:
     for folder in folders:
         if folder.lower() == "labels" or is_split(folder):
             yield folder
-            for inner in storage.list_folder(below(root, folder)).folders:
-                if inner.lower() == "labels" or is_split(inner):
+            for inner, is_folder in storage.scan_folder(below(root, folder)):
+                if is_folder and (inner.lower() == "labels" or is_split(inner)):
                     yield joined(folder, inner)
 
 

@@ -1,5 +1,6 @@
 """Well-known data sets are read with their splits and classes, or refused with a way out."""
 
+import os
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from zoo.detection import DETECTION
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Boxes, ClassLabel, DeclaredClasses, Record
+from beam_pipeline.records import Boxes, ClassLabel, DeclaredClasses, Record, file_of
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders.profile import merge_profiles
 from beam_pipeline.sources.folders.read import checked, list_part, look_into, records_of
@@ -75,6 +76,8 @@ def test_what_is_read(make_tree, run_transform, name):
     elements = read(found.path)
     assert {each.split for each in elements if isinstance(each, Record)} == data_set.splits
     assert {name for each in elements for name in classes_of(each)} == data_set.classes
+    for record in (each for each in elements if isinstance(each, Record)):
+        assert os.path.isfile(next(filter(None, map(file_of, record.features.values()))).path)
 
 
 def test_it_is_a_zoo():
