@@ -1,5 +1,7 @@
 """The layout `folders`: a class a folder, perhaps in folders of splits; or one folder of files."""
 
+from collections.abc import Sequence
+
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
@@ -7,7 +9,8 @@ from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file
-from beam_pipeline.sources.paths import media_kind, suffix
+from beam_pipeline.sources.paths import media_kind, stem, suffix
+from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import Tree, counted, shown
 
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
@@ -37,12 +40,18 @@ def find_folders(tree: Tree) -> list[Place]:
     if tables:
         problem += f"; or give a table that names the files, such as {tree.path(tables[0])}"
     if not profile.in_splits:
-        what = shown(tree.look().folders, "class folder")
+        what = shown(tree.look().folders, "class folder") + _unread_lists(tree.look().files)
         return [Place("", what, problem, states_classes=True)]
     splits = sorted(profile.tops)
     classes = {name for split in splits for name in tree.look(split).folders}
     what = f"{shown(sorted(classes), 'class folder')} in {', '.join(splits)}"
     return [Place("", what, problem, states_classes=True)]
+
+
+def _unread_lists(names: Sequence[str]) -> str:
+    """That lists beside class folders, such as validation_list.txt, do not make splits."""
+    lists = [name for name in names if suffix(name) == "txt" and split_in_name(stem(name))]
+    return f"; lists such as {lists[0]} are not read, so there are no splits" if lists else ""
 
 
 def _flat(profile: Profile, tree: Tree) -> str | None:

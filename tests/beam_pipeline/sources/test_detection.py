@@ -33,6 +33,14 @@ TREES = [
     ),
     pytest.param({"cat/1.jpg": ""}, "folders", "", "1 class folder (cat)", id="one class"),
     pytest.param(
+        {"bed/1.wav": "", "validation_list.txt": "bed/1.wav\n", "words.txt": ""},
+        "folders",
+        "",
+        "1 class folder (bed); lists such as validation_list.txt are not read, so there are no "
+        "splits",
+        id="lists beside class folders",
+    ),
+    pytest.param(
         {"a/1.wav": "", "b/2.FLAC": "", "cover.jpg": ""},
         "folders",
         "",

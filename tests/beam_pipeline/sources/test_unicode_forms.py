@@ -34,6 +34,12 @@ def coco(name):
         pytest.param(ReadCoco, {"labels.json": coco("{s}")}, "{t}.jpg", id="coco"),
         pytest.param(ReadVoc, {"{s}.xml": XML}, "{t}.jpg", id="voc"),
         pytest.param(
+            ReadVoc,
+            {"Annotations/{t}.xml": XML, "ImageSets/Main/train.txt": "{s}\n"},
+            "JPEGImages/{t}.jpg",
+            id="an image set of voc",
+        ),
+        pytest.param(
             ReadYolo, {"labels/{s}.txt": "0 0.5 0.5 0.1 0.1\n"}, "images/{t}.jpg", id="yolo"
         ),
         pytest.param(
