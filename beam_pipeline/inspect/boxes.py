@@ -47,6 +47,8 @@ _TOLERANCE = 1e-6
 _FARTHEST = 1e9
 # A box may reach out of its image, but a number beyond this is no fraction of anything.
 MAX_FRACTION = 2.0
+# Of one image: many times what the most crowded ones have, and 100 MB of memory.
+MAX_BOXES = 100_000
 _FLOAT32 = struct.Struct("4f")
 
 _Box = tuple[float, float, float, float]
@@ -129,6 +131,14 @@ def normalise(
         keypoints=keypoints,
     )
     return normalised, counts
+
+
+def check_number(number: int) -> None:
+    """Raises RecordError where an image has more boxes than any has; before they are made."""
+    if number > MAX_BOXES:
+        raise RecordError(
+            MALFORMED, f"{number:,} boxes of one image, where {MAX_BOXES:,} are allowed"
+        )
 
 
 def _check_lengths(boxes: Boxes) -> None:

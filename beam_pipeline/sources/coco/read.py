@@ -14,6 +14,7 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.inspect.boxes import check_number
 from beam_pipeline.records import Boxes, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.stream import (
@@ -113,6 +114,7 @@ def record_of(
     Raises:
         RecordError: An annotation cannot be used; the message names it.
     """
+    check_number(len(annotations))
     stated, notes = _with_boxes(annotations, box_format)
     for annotation in stated:
         if fault := _fault(annotation):

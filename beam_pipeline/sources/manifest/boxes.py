@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.boxes import check_number
 from beam_pipeline.records import Boxes
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text
@@ -47,6 +48,7 @@ def boxes_from_rows(
         RecordError: A coordinate is not a number or missing, or another value is missing.
     """
     assert columns.corners is not None
+    check_number(len(rows))
     boxes = [_stated_box(row, columns.corners) for row in rows]
     with_box = [row for row, box in zip(rows, boxes, strict=True) if any(map(is_stated, box))]
     names = sorted(kinds.keys() - columns.taken)

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.boxes import MAX_FRACTION
+from beam_pipeline.inspect.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Boxes
 from beam_pipeline.sources.left_behind import not_kept
 
-# A million boxes; nobody writes more of one image.
+# More than enough for the polygons of an image.
 MAX_BYTES = 16 << 20
 # Most lines of keypoints have them in their box, some a bit outside.
 _MOST = 0.8
@@ -48,6 +48,7 @@ def parse_labels(
     Raises:
         RecordError: "malformed annotation", with the line's number (from 1).
     """
+    check_number(text.count("\n"))
     labels: list[str] = []
     centers: list[Corners] = []
     polygons: dict[int, Corners] = {}

@@ -429,3 +429,12 @@ def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path, run_trans
         touch(tmp_path / f"{name}.jpg")
     records = records_by_key(run_transform(ReadCoco(str(tmp_path))))
     assert {key: record.source_id for key, record in records.items()} == {"a.jpg": "", "b.jpg": ""}
+
+
+def test_nobody_has_so_many_boxes(monkeypatch):
+    monkeypatch.setattr("beam_pipeline.inspect.boxes.MAX_BOXES", 10)
+    (reject,) = joined("a.json\0" + "1", [PICTURE, *[stated()] * 11])
+    assert (reject.source, reject.detail) == (
+        "x.json: image 1",
+        "11 boxes of one image, where 10 are allowed",
+    )

@@ -128,3 +128,10 @@ def test_what_boxes_lose_is_counted():
 def test_lines_that_may_have_keypoints(lines, shape):
     assert possible_keypoints(lines) == shape
     assert possible_keypoints(["\n".join(lines)]) == shape
+
+
+def test_nobody_has_so_many_boxes(monkeypatch):
+    monkeypatch.setattr("beam_pipeline.inspect.boxes.MAX_BOXES", 10)
+    assert len(parse_labels(BOX * 10)[0].coordinates) == 10
+    with pytest.raises(RecordError, match="11 boxes of one image, where 10 are allowed"):
+        parse_labels(BOX * 11)
