@@ -17,7 +17,10 @@ MAX_ITEM_BYTES = 16 << 20
 _LIST_DEPTH = 2
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_OPEN, _CLOSE = b"[{", b"]}"
+# By byte: how much deeper it leads.
+_STEPS = numpy.zeros(256, numpy.int64)
+_STEPS[list(b"[{")] = 1
+_STEPS[list(b"]}")] = -1
 _PLAIN = bytes(set(range(256)) - set(b'[]{}"'))
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -47,10 +50,7 @@ class Nesting:
         parts = data.translate(None, _PLAIN).split(b'"')
         brackets = b"".join(parts[self._in_text :: 2])
         self._in_text ^= len(parts) % 2 == 0
-        steps = numpy.zeros(len(brackets), numpy.int64)
-        codes = numpy.frombuffer(brackets, numpy.uint8)
-        steps[numpy.isin(codes, list(_OPEN))] = 1
-        steps[numpy.isin(codes, list(_CLOSE))] = -1
+        steps = _STEPS[numpy.frombuffer(brackets, numpy.uint8)]
         depths = self.depth + numpy.cumsum(steps)
         shallow = False
         if len(depths):

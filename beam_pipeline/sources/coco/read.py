@@ -116,6 +116,7 @@ def record_of(
     """
     check_number(len(annotations))
     stated, notes = _with_boxes(annotations, box_format)
+    notes.update(not_kept(image.others))
     for annotation in stated:
         if fault := _fault(annotation):
             raise RecordError(

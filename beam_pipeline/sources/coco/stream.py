@@ -24,10 +24,18 @@ _LARGEST = 1e30
 _KEPT = frozenset(
     {"id", "image_id", "category_id", "bbox", "area", "iscrowd", "keypoints", "num_keypoints"}
 )
+# Where an image comes from says nothing of it.
+_OF_IMAGE = frozenset(
+    {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
+)
 
 
 class CocoImage(NamedTuple):
-    """What is kept of an item of "images"."""
+    """What is kept of an item of "images".
+
+    Attributes:
+        others: The names of what else it has.
+    """
 
     key: str
     path: str
@@ -35,6 +43,7 @@ class CocoImage(NamedTuple):
     image_id: Any
     source: str
     split: str | None
+    others: tuple[str, ...] = ()
 
 
 class CocoAnnotation(NamedTuple):
@@ -166,7 +175,13 @@ def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
             key=f"{file.relative}\0{image_id}",
             order=(0, number),
             value=CocoImage(
-                key, path, _size(image), image_id, f"{file.relative}: image {image_id}", file.split
+                key,
+                path,
+                _size(image),
+                image_id,
+                f"{file.relative}: image {image_id}",
+                file.split,
+                tuple(f"image {name}" for name in sorted(_stated_names(image, _OF_IMAGE))),
             ),
         )
 
@@ -223,8 +238,12 @@ def _others(annotation: Mapping[str, Any], has_point_names: bool) -> Iterator[st
     """The names of what an annotation has and no record keeps."""
     if has_point_names and annotation.get("keypoints"):
         yield "keypoint names"
-    for name in annotation.keys() - _KEPT:
-        if annotation[name] not in (None, "", [], {}):
+    yield from _stated_names(annotation, _KEPT)
+
+
+def _stated_names(item: Mapping[str, Any], kept: frozenset[str]) -> Iterator[str]:
+    for name in item.keys() - kept:
+        if item[name] not in (None, "", [], {}):
             yield name
 
 

@@ -310,7 +310,7 @@ def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
 ):
     path = write(
         tmp_path / "a.json",
-        [image(1)],
+        [image(1, license=3, attributes={"weather": "rain"}, extra={})],
         [
             annotation(1, 1, bbox=None, area=None, segmentation=TRIANGLE),
             annotation(2, 1, bbox=[], segmentation={"counts": "abc", "size": [9, 9]}),
@@ -328,6 +328,7 @@ def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
         "box dropped: no bbox": 2,
         "not kept: segmentation": 2,
         "not kept: score": 1,
+        "not kept: image attributes": 1,
     }
 
 
