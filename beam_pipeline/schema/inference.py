@@ -267,6 +267,12 @@ def _check_naming(name: str, statistics: FeatureStatistics) -> None:
         )
 
 
+def _as_number(digits: str) -> tuple[int, str, str]:
+    """Sorts whole numbers, of any length, as such."""
+    significant = digits.lstrip("0")
+    return len(significant), significant, digits
+
+
 def _class_order(
     name: str, statistics: Iterable[str], declared: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -274,7 +280,7 @@ def _class_order(
     names = set(statistics)
     if not declared:
         if all(each.isascii() and each.isdigit() for each in names):
-            return tuple(sorted(names, key=lambda each: (int(each), each)))
+            return tuple(sorted(names, key=_as_number))
         return tuple(sorted(names))
     if undeclared := sorted(names - set(declared)):
         raise DataError(

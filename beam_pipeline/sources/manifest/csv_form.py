@@ -226,7 +226,7 @@ def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[
             f"{path} begins with {shown}, of which {data[0]!r} is not the name of a column: "
             f"{_HEADERLESS}, else rename such columns"
         )
-    numbers = [int(name) for name in header if name.isascii() and name.isdigit()]
+    numbers = [int(name) for name in header if re.fullmatch("[0-9]{1,18}", name)]
     if numbers != sorted(set(numbers)):
         raise ConfigError(
             f"{path} begins with {shown}: numbers name columns where each is larger than the one "

@@ -235,3 +235,10 @@ def test_boxes_have_names_everywhere_or_nowhere():
     )
     with pytest.raises(DataError, match="with class names in x, but without in y"):
         complete(declared, observed, {})
+
+
+def test_classes_that_are_numbers_stand_in_their_order():
+    huge = "1" * 5000
+    names = ["10", "9", "010", "0", huge, "100"]
+    schema = schema_of(*({"label": ClassLabel(name)} for name in names))
+    assert schema["label"].classes == ("0", "9", "010", "10", "100", huge)
