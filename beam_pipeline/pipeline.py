@@ -23,7 +23,7 @@ from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchSource
 from beam_pipeline.running.failures import explained
-from beam_pipeline.running.job import watched
+from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.options import JobOptions
@@ -118,7 +118,7 @@ def build(
     ):
         restore_dataset(config)
         try:
-            with explained(), beam.Pipeline(runner, options) as pipeline:
+            with explained(), job_pipeline(runner, options, local) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)
         except Exception:
             if is_local(options):  # else its workers may go on
@@ -146,7 +146,7 @@ def plan(
             detected = find_input(config)
             config = complete(config, detected)
             source = source_of(config, detected, f"{folder}/unpacked")
-        with explained(), beam.Pipeline(choose_runner(options), options) as pipeline:
+        with explained(), job_pipeline(choose_runner(options), options, local) as pipeline:
             assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
             assigned.plan | "Save" >> beam.Map(
                 _save, statistics=beam.pvalue.AsSingleton(assigned.statistics), path=str(result)

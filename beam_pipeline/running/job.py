@@ -1,9 +1,12 @@
 """A job on this machine: its progress is shown, and its worker processes end with it."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 
+import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.running import progress
 from beam_pipeline.running.memory import return_memory
@@ -27,3 +30,15 @@ def watched(options: PipelineOptions) -> Iterator[LocalJob]:
             yield LocalJob(progress_dir=folder, processes=spare_processes(options))
         finally:
             end_processes()
+
+
+def job_pipeline(
+    runner: PipelineRunner | None, options: PipelineOptions, local: LocalJob
+) -> beam.Pipeline:
+    """A pipeline of Beam's; the temporary files of a local one lie with the job's own."""
+    pipeline = beam.Pipeline(runner, options)
+    if local.progress_dir:
+        os.rmdir(pipeline.local_tempdir)
+        pipeline.local_tempdir = os.path.join(local.progress_dir, ".beam")
+        os.mkdir(pipeline.local_tempdir)
+    return pipeline

@@ -7,6 +7,7 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import functools
 import gc
 import importlib
 import itertools
@@ -142,7 +143,7 @@ class WorkerProcesses:
 
     def __init__(self, count: int):
         self._count = count
-        self._pool = WorkerPool(count, _IDLE_S, _end_with_parent)
+        self._pool = WorkerPool(count, _IDLE_S, functools.partial(_end_with, os.getpid()))
         self._first = [self._pool.submit(import_work) for _ in range(count)]
 
     @property
@@ -192,12 +193,14 @@ def import_work() -> None:
     gc.enable()
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
     """Ends this process when the one that started it is gone, killed for instance.
 
     loky's own processes stay then, waiting for work.
+
+    Args:
+        parent: The number of that process, which may be gone already.
     """
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,0 +1,126 @@
+"""Builds from a store to a store whose answers fail, come late or break off."""
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import clients, storage
+from beam_pipeline.write.working_directory import working_dir
+
+# Status 0 closes the connection without an answer, 1 in the midst of one.
+PASSING = [
+    *(("in/cat", 503, "get"), ("in/dog", 0, "get"), ("in/cat/004.jpg", 1, "get")),
+    *(("in", 500, "list"), ("out", 503, "list")),
+    *(("out", 503, "put"), ("out", 429, "put"), ("out", 500, "copy")),
+    *(("out", 503, "delete"), ("", 500, "delete_many")),
+    *(("out", 0, "get"), ("out", 503, "head")),
+]
+
+
+@pytest.fixture
+def few_retries(monkeypatch):
+    monkeypatch.setitem(clients._RETRIES, "max_retries", 1)
+
+
+@pytest.fixture(
+    params=[
+        "gs",
+        pytest.param("s3", marks=pytest.mark.slow),
+        pytest.param("az", marks=pytest.mark.slow),
+    ]
+)
+def stored(request, bucket, class_folders, tmp_path):
+    """A bucket's URL with class folders in it, what they are here, and the store."""
+    url, store = bucket
+    url = url.replace("s3://", f"{request.param}://")
+    local = class_folders(tmp_path / "pets")
+    for path in local.rglob("*.jpg"):
+        store.put(f"{url}/in/{path.relative_to(local)}", path.read_bytes())
+    return url, local, store
+
+
+def configuration(url, **options):
+    return beam_pipeline.BuildConfig(
+        input=f"{url}/in", output=f"{url}/out", name="pets", num_shards=2, threads=2, **options
+    )
+
+
+def hashes(info):
+    return [shard.sha256 for shards in info.splits.values() for shard in shards]
+
+
+@pytest.fixture
+def expected(stored, tmp_path):
+    """The hashes of the shards of a local build."""
+    config = beam_pipeline.BuildConfig(
+        input=str(stored[1]), output=str(tmp_path / "out"), name="pets", num_shards=2, threads=1
+    )
+    return hashes(beam_pipeline.build(config))
+
+
+def test_no_receipt_yet(stored, expected):
+    """The first build asks for receipts that are not there."""
+    url, _, store = stored
+    info = beam_pipeline.build(configuration(url))
+    assert hashes(info) == expected
+    assert not [key for key in store.keys(f"{url}/out") if "/." in key]
+
+
+def test_passing_faults_pass(stored, expected):
+    url, _, store = stored
+    for below, status, operation in PASSING:
+        store.fail(f"{url}/{below}".rstrip("/"), status, times=2, operation=operation)
+    assert hashes(beam_pipeline.build(configuration(url))) == expected
+    assert not [key for key in store.keys(f"{url}/out") if "/." in key]
+
+
+@pytest.mark.slow
+def test_slow_answers(stored, expected):
+    url, _, store = stored
+    store.latency_s = 0.05
+    assert hashes(beam_pipeline.build(configuration(url))) == expected
+
+
+def test_objects_that_are_missing_or_forbidden(stored):
+    """Deleted behind the listing's back, or not to be read."""
+    url, _, store = stored
+    for name, status in (("cat/000.jpg", 404), ("dog/001.jpg", 403)):
+        store.fail(f"{url}/in/{name}", status, operation="get")
+        store.fail(f"{url}/in/{name}", status, operation="head")
+    info = beam_pipeline.build(configuration(url, max_bad_fraction=0.5))
+    assert info.metadata["rejected"] == {"missing file": 1, "unreadable file": 1}
+    with pytest.raises(DataError, match="2 of 16 records are bad"):
+        beam_pipeline.build(configuration(url, overwrite=True))
+    assert hashes(beam_pipeline.open_dataset(info.directory)) == hashes(info)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("below", "operation"), [("in/dog", "get"), ("out", "put"), ("out", "copy")]
+)
+def test_a_lasting_fault_ends_the_build_which_goes_on_later(
+    stored, expected, few_retries, below, operation
+):
+    url, _, store = stored
+    store.fail(f"{url}/{below}", 503, operation=operation)
+    with pytest.raises(Exception, match=f"after 1 retries.*{url}/{below.partition('/')[0]}"):
+        beam_pipeline.build(configuration(url))
+    assert not storage.exists(f"{url}/out/pets/1.0.0/metadata.json")
+    finished = storage.list_dir(f"{working_dir(configuration(url))}/receipts")
+    assert len(finished) == (2 if operation == "copy" else 0)
+
+    store.mend()
+    store.forget()
+    assert hashes(beam_pipeline.build(configuration(url))) == expected
+    written = [place for operation, place in store.requests if operation == "put"]
+    assert len([place for place in written if "/train/" in place]) == 2 - len(finished)
+
+
+@pytest.mark.parametrize("option", ["input", "output"])
+def test_a_bucket_that_is_not_there(stored, option):
+    url, _, store = stored
+    nowhere = f"{url.partition('://')[0]}://no-such-bucket/in"
+    options = {"input": f"{url}/in", "output": f"{url}/out", option: nowhere}
+    with pytest.raises(ConfigError, match=r"there is no bucket .*no-such-bucket"):
+        beam_pipeline.build(beam_pipeline.BuildConfig(name="pets", **options))
+    assert store.keys(f"{url}/out") == []
