@@ -39,6 +39,7 @@ from beam_pipeline.media.audio_format import (
 )
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
+_SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
 _BLOCK_VALUES = 1 << 16
 _HEADER_BYTES = 60
 # libsndfile's length of a FLAC that does not state one.
@@ -136,14 +137,13 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     stored_channels = 1 if options.mono else channels
     num_samples = _length_after_resampling(num_read, sample_rate, stored_rate)
     _check_size(num_samples, stored_channels, "resampled")
-    sample_bytes = 2 if encoding == "PCM_16" else 4
     return AudioFacts(
         format="wav",
         sample_rate=stored_rate,
         num_samples=num_samples,
         channels=stored_channels,
         conversions=tuple(conversions),
-        estimated_bytes=_HEADER_BYTES + num_samples * stored_channels * sample_bytes,
+        estimated_bytes=_HEADER_BYTES + num_samples * stored_channels * _SAMPLE_BYTES[encoding],
     )
 
 
@@ -167,11 +167,15 @@ def encode_audio(data: bytes, audio: records.Audio) -> bytes:
             blocks = map(_average, blocks)
         if audio.sample_rate != file.samplerate:
             blocks = _resample(blocks, file.samplerate, audio.sample_rate, audio.channels)
-        samples = np.concatenate([*blocks])
-    num_missing = max(0, audio.num_samples - len(samples))
-    samples = np.pad(samples[: audio.num_samples], ((0, num_missing), (0, 0)))
-    header = wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
-    return header + _quantise(samples, encoding)
+        stored = bytearray(
+            wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
+        )
+        num_bytes = len(stored) + audio.num_samples * audio.channels * _SAMPLE_BYTES[encoding]
+        for block in blocks:  # quantised at once: hours of samples take a quarter of the memory
+            stored += _quantise(block, encoding)
+    del stored[num_bytes:]
+    stored += bytes(num_bytes - len(stored))
+    return bytes(stored)
 
 
 def _soundfile() -> Any:

@@ -143,10 +143,10 @@ def _check_pixels(
                 if max(piece[::row_bytes]) > _LAST_FILTER:
                     raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
                 rows -= piece_rows
-        # libpng tolerates additional rows, but not a missing end.
-        while not inflater.eof and inflater.decompress(pixel_data, _PIECE_BYTES):
-            pixel_data = inflater.unconsumed_tail
+        # libpng tolerates additional rows, but not a missing end. A bomb would be gigabytes.
+        if not inflater.eof:
+            inflater.decompress(pixel_data, _PIECE_BYTES)
     except zlib.error as error:
         raise RecordError(DAMAGED, f"PNG: pixel data: {error}") from error
     if not inflater.eof:
-        raise RecordError(DAMAGED, "PNG: the pixel data has no end")
+        raise RecordError(DAMAGED, "PNG: the pixel data does not end with the last row")

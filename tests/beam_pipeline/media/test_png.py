@@ -46,6 +46,13 @@ def test_rows_beyond_the_last_are_ignored(make_png, chunk):
     assert png.inspect(make_png(pixel_chunks=long), ANY_SIZE).width == 11
 
 
+def test_a_bomb_of_rows_beyond_the_last(make_png, chunk):
+    def bomb(data: bytes) -> bytes:
+        return chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(20 << 20)))
+
+    assert reason(make_png(pixel_chunks=bomb)) == "damaged image"
+
+
 def test_pixel_data_in_many_chunks(make_png, chunk):
     def split(data: bytes) -> bytes:
         return b"".join(chunk(b"IDAT", data[i : i + 7]) for i in range(0, len(data), 7))
