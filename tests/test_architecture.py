@@ -31,6 +31,7 @@ LAYERS = {
         paths
         splits classes references gather unpacking nesting left_behind
         tree input_files columns
+        listing
         layout
         folders
         manifest voc coco yolo tar arrays tfrecord

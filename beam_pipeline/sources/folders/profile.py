@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds, wider
 from beam_pipeline.sources.folders.pattern import PathPattern
+from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.splits import is_split
 
@@ -13,9 +14,6 @@ from beam_pipeline.sources.splits import is_split
 _KINDS = ("image", "audio", "array")
 # How many of a file's folders are looked at: of a split, of a class, and what lies in these.
 _DEPTH = 3
-
-Names = tuple[str, Sequence[str]]
-"""A folder below the root, "" for the root itself, and the names of files in it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,12 @@
 """Images, audio or arrays in folders: a class each, or with paths that say what they are."""
 
 import dataclasses
-import os
-import pickle
-import zlib
 from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import storage
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -25,18 +21,14 @@ from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.folders.doubt import doubt
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.profile import (
-    Names,
     Profile,
     ProfileByKind,
     main_kind,
     merge_profiles,
     profile_of,
 )
+from beam_pipeline.sources.listing import ListNames, unpacked
 from beam_pipeline.sources.paths import below, input_folder, media_kind
-from beam_pipeline.sources.tree import joined
-
-Part = tuple[bytes, bytes]
-"""A folder of the root that is yet to be listed, or a packed batch of names."""
 
 Media = Image | Audio | Array
 _VALUE_OF_KIND: Mapping[str, type[Media]] = {
@@ -85,14 +77,7 @@ class ReadClassFolders(beam.PTransform):
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
         root = input_folder(self.root)
-        listed = (
-            pipeline
-            | "Root" >> beam.Create([root])  # str
-            | "ListParts" >> beam.FlatMap(parts_of)  # Part
-            | "BalanceParts" >> beam.Reshuffle()  # Part
-            | "ListFiles" >> beam.FlatMap(list_part, root)  # bytes
-            | "BalanceFiles" >> beam.Reshuffle()  # bytes
-        )
+        listed = pipeline | ListNames(root)  # bytes
         profiles = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, pattern)  # ProfileByKind
@@ -104,58 +89,9 @@ class ReadClassFolders(beam.PTransform):
         )  # Record | Rejected
 
 
-def parts_of(root: str) -> Iterator[Part]:
-    """The parts of `root` that workers can list at once, and what its own level holds already.
-
-    A local folder is one part, for only so links that lead back up are known. As bytes, for
-    Beam's strings hold no name that is not UTF-8.
-    """
-    if not storage.is_remote(root):
-        yield b"", b""
-        return
-    files = []
-    for name, is_folder in storage.scan_folder(root):
-        if is_folder:
-            yield os.fsencode(name), b""
-            continue
-        files.append(name)
-        if len(files) == storage.NAMES_AT_ONCE:
-            yield b"", _packed([("", files)])
-            files = []
-    if files:
-        yield b"", _packed([("", files)])
-
-
-def list_part(part: Part, root: str) -> Iterator[bytes]:
-    """The names of the files in a part of `root`, a thousand or some more at a time, packed."""
-    top, batch = os.fsdecode(part[0]), part[1]
-    if batch:
-        yield batch
-        return
-    waiting: list[Names] = []
-    number = 0
-    for folder, names in storage.list_names(below(root, top) if top else root):
-        waiting.append((joined(top, folder) if folder else top, names))
-        number += len(names)
-        if number >= storage.NAMES_AT_ONCE:
-            yield _packed(waiting)
-            waiting, number = [], 0
-    if waiting:
-        yield _packed(waiting)
-
-
-def _packed(names: list[Names]) -> bytes:
-    return zlib.compress(pickle.dumps(names, protocol=pickle.HIGHEST_PROTOCOL), level=1)
-
-
-def _unpacked(batch: bytes) -> list[Names]:
-    names: list[Names] = pickle.loads(zlib.decompress(batch))
-    return names
-
-
 def look_into(batch: bytes, pattern: PathPattern | None) -> ProfileByKind:
     """What the files of a batch are."""
-    return profile_of(_unpacked(batch), pattern)
+    return profile_of(unpacked(batch), pattern)
 
 
 def checked(profiles: ProfileByKind, root: str, pattern: PathPattern | None) -> ProfileByKind:
@@ -176,7 +112,7 @@ def records_of(
     kind = main_kind(profiles)
     profile = profiles[kind]
     make = _VALUE_OF_KIND[kind]
-    for folder, names in _unpacked(batch):
+    for folder, names in unpacked(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
         place = placed(folder, profile.class_depth)

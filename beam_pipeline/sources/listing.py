@@ -1,0 +1,145 @@
+"""Lists a tree once, and brings files of one name together: never all of them in one place.
+
+A name crosses to other workers in packed batches, of 4 to 25 bytes a file: crossing costs per
+element (docs/design.md).
+"""
+
+import collections
+import dataclasses
+import itertools
+import os
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import composed
+from beam_pipeline.sources.paths import below, stem
+from beam_pipeline.sources.tree import joined
+
+Names = tuple[str, Sequence[str]]
+"""A folder below the root, "" for the root itself, and the names of files in it."""
+
+Part = tuple[bytes, bytes]
+"""A folder below the root that is yet to be listed, or a packed batch of names."""
+
+# What one worker holds at once: some 10 MB.
+FILES_PER_BUCKET = 50_000
+# A batch of the listing must leave some files for each.
+_MAX_BUCKETS = 256
+_MAX_WAITING = 16_384
+
+
+@dataclasses.dataclass
+class ListNames(beam.PTransform):
+    """The names of every file below some folders, but hidden ones, in packed batches.
+
+    Attributes:
+        root: The folder that names are below.
+        folders: The folders that are listed, below `root`.
+    """
+
+    root: str
+    folders: Sequence[str] = ("",)
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        return (
+            pipeline
+            | "Folders" >> beam.Create(list(map(os.fsencode, self.folders)))  # bytes
+            | "ListParts" >> beam.FlatMap(parts_of, self.root)  # Part
+            | "BalanceParts" >> beam.Reshuffle()  # Part
+            | "ListFiles" >> beam.FlatMap(list_part, self.root)  # bytes
+            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+        )
+
+
+def parts_of(top: bytes, root: str) -> Iterator[Part]:
+    """The parts of a folder that workers can list at once, and what its own level holds already.
+
+    A local folder is one part, for only so links that lead back up are known. As bytes, for
+    Beam's strings hold no name that is not UTF-8.
+    """
+    if not storage.is_remote(root):
+        yield top, b""
+        return
+    folder = os.fsdecode(top)
+    files = []
+    for name, is_folder in storage.scan_folder(_path(root, folder)):
+        if is_folder:
+            yield os.fsencode(joined(folder, name)), b""
+            continue
+        files.append(name)
+        if len(files) == storage.NAMES_AT_ONCE:
+            yield b"", packed([(folder, files)])
+            files = []
+    if files:
+        yield b"", packed([(folder, files)])
+
+
+def list_part(part: Part, root: str) -> Iterator[bytes]:
+    """The names of the files in a part of `root`, a thousand or some more at a time, packed."""
+    top, batch = os.fsdecode(part[0]), part[1]
+    if batch:
+        yield batch
+        return
+    waiting: list[Names] = []
+    number = 0
+    for folder, names in storage.list_names(_path(root, top)):
+        waiting.append((joined(top, folder) if folder else top, names))
+        number += len(names)
+        if number >= storage.NAMES_AT_ONCE:
+            yield packed(waiting)
+            waiting, number = [], 0
+    if waiting:
+        yield packed(waiting)
+
+
+def _path(root: str, folder: str) -> str:
+    return below(root, folder) if folder else root
+
+
+def packed(values: list[Any]) -> bytes:
+    """A batch of values that crosses to another worker as one element."""
+    return zlib.compress(pickle.dumps(values, protocol=pickle.HIGHEST_PROTOCOL), level=1)
+
+
+def unpacked(batch: bytes) -> list[Any]:
+    """The values of a batch."""
+    values: list[Any] = pickle.loads(zlib.decompress(batch))
+    return values
+
+
+def paths_in(names: Iterable[Names]) -> Iterator[str]:
+    """The paths of files below the root."""
+    for folder, files in names:
+        prefix = f"{folder}/" if folder else ""
+        yield from (prefix + name for name in files)
+
+
+def name_of(path: str) -> str:
+    """What an image and its annotation have in common: the name without folders and suffix."""
+    return composed(stem(path))
+
+
+def num_buckets(files: int, files_per_bucket: int) -> int:
+    """Among how many buckets so many files are divided."""
+    return min(max(1, -(-files // files_per_bucket)), _MAX_BUCKETS)
+
+
+def in_buckets(items: Iterable[tuple[str, Any]], buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Packs the values of (name, value) pairs by bucket; equal names are in the same one."""
+    iterator = iter(items)
+    while some := list(itertools.islice(iterator, _MAX_WAITING)):
+        waiting: dict[int, list[Any]] = collections.defaultdict(list)
+        for name, value in some:
+            waiting[zlib.crc32(name.encode(errors="surrogatepass")) % buckets].append(value)
+        for bucket, values in waiting.items():
+            yield bucket, packed(values)
+
+
+def values_of(group: tuple[int, Iterable[bytes]]) -> list[Any]:
+    """All values of one bucket, in no order."""
+    return [value for batch in group[1] for value in unpacked(batch)]
