@@ -5,37 +5,127 @@ All paths are relative to the input, with forward slashes. Letter case of folder
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef, Rejected, composed
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.listing import Names, name_of
 from beam_pipeline.sources.paths import (
-    below,
     folder,
     has_image_suffix,
-    in_batches,
     split_at,
-    stem,
     suffix,
     unused,
 )
 from beam_pipeline.sources.splits import split_of_folders
-from beam_pipeline.sources.voc.annotation import MAX_BYTES, named_image
-from beam_pipeline.sources.voc.sets import ImageSets, read_image_sets
 
 _IMAGE_FOLDERS = ("jpegimages", "images", "data")  # the last is ILSVRC's
-_READ_THREADS = 16
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class VocPair:
+class VocPair(NamedTuple):
     """An annotation file, the image that it describes, and the split that they are in."""
 
     annotation: str
     image: str
     split: str | None
+
+
+class VocAnnotation(NamedTuple):
+    """An annotation file, and what tells its image.
+
+    Attributes:
+        path: Of the XML file.
+        image: The image of the same name but for the suffix; "" where there is none.
+        filename: Where there is none, the annotation's <filename>.
+        split: None where nothing tells it.
+    """
+
+    path: str
+    image: str
+    filename: str
+    split: str | Rejected | None
+
+
+class VocImage(NamedTuple):
+    """An image file, and what it is if no annotation describes it.
+
+    Attributes:
+        path: Of the image.
+        is_told: Whether it is rejected already, as missing its annotation, by the list that
+            names it.
+        bad: Whether it should have an annotation: there are no lists.
+    """
+
+    path: str
+    is_told: bool
+    bad: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocPaired:
+    """What some files are.
+
+    Attributes:
+        files: What is clear.
+        bare: Images without annotation; what is said of them depends on their folder.
+        image_folders: The folders of images with annotations, but those that are known by name.
+    """
+
+    files: Sequence[VocPair | Rejected]
+    bare: Sequence[VocImage]
+    image_folders: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocProfile:
+    """What must be known of all files before some can be paired.
+
+    Attributes:
+        number: How many files there are.
+        places: Where XML files lie: (below an Annotations/, in the folder of a split).
+        image_sets: The text files below an ImageSets/.
+    """
+
+    number: int = 0
+    places: frozenset[tuple[bool, bool]] = frozenset()
+    image_sets: frozenset[str] = frozenset()
+
+    @property
+    def below_annotations(self) -> bool:
+        """Whether only XML files below an Annotations/ are annotations: there are some."""
+        return any(below for below, _ in self.places)
+
+    @property
+    def in_splits(self) -> bool:
+        """Whether every annotation lies in the folder of a split."""
+        chosen = [split for below, split in self.places if below == self.below_annotations]
+        return bool(chosen) and all(chosen)
+
+
+def profile_of(parts: Iterable[Names]) -> VocProfile:
+    """The profile of some files."""
+    number = 0
+    places: set[tuple[bool, bool]] = set()
+    image_sets: set[str] = set()
+    for home, names in parts:
+        number += len(names)
+        prefix = f"{home}/" if home else ""
+        if split_at(prefix, "imagesets"):
+            image_sets.update(prefix + name for name in names if suffix(name) == "txt")
+        elif any(suffix(name) == "xml" for name in names):
+            below = split_at(prefix, "annotations") is not None
+            places.add((below, split_of_folders(prefix) is not None))
+    return VocProfile(number=number, places=frozenset(places), image_sets=frozenset(image_sets))
+
+
+def merge_profiles(profiles: Iterable[VocProfile]) -> VocProfile:
+    """The profile of all files from those of some."""
+    profiles = list(profiles)
+    return VocProfile(
+        number=sum(each.number for each in profiles),
+        places=frozenset().union(*(each.places for each in profiles)),
+        image_sets=frozenset().union(*(each.image_sets for each in profiles)),
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,41 +145,14 @@ class VocTree:
     unused: list[str]
 
 
-def list_voc(root: str) -> Iterator[list[VocPair | Rejected]]:
-    """What every file below `root` is, in batches."""
-    tree = sort_files(file.relative for file in storage.list_files(root))
-    lists, rejected = {}, []
-    for path in tree.image_sets:
-        try:
-            lists[path] = storage.read_text(below(root, path))
-        except RecordError as error:
-            rejected.append(Rejected(source=path, reason=error.reason, detail=error.detail))
-    images = match_images(tree)
-    if unmatched := [path for path in tree.annotations if path not in images]:
-        names, malformed = _read_names(root, unmatched)
-        images |= match_named_images(tree, names)
-        rejected += malformed
-    skip = {item.source for item in rejected}
-    yield from in_batches([*rejected, *pair_files(tree, images, lists, skip)])
+def sort_files(relatives: Iterable[str], below_annotations: bool | None = None) -> VocTree:
+    """Each file where it belongs.
 
-
-def _read_names(root: str, annotations: list[str]) -> tuple[dict[str, str], list[Rejected]]:
-    def read(path: str) -> str | Rejected:
-        try:
-            return named_image(storage.read_bytes(FileRef(path=below(root, path)), MAX_BYTES))
-        except RecordError as error:
-            return Rejected(source=path, reason=error.reason, detail=error.detail)
-
-    with ThreadPoolExecutor(_READ_THREADS) as pool:
-        results = list(pool.map(read, annotations))
-    names = {
-        path: name for path, name in zip(annotations, results, strict=True) if isinstance(name, str)
-    }
-    return names, [result for result in results if isinstance(result, Rejected)]
-
-
-def sort_files(relatives: Iterable[str]) -> VocTree:
-    """Each file where it belongs."""
+    Args:
+        relatives: Some files or all.
+        below_annotations: Whether only XML files below an Annotations/ are annotations; None
+            where `relatives` tell, which are all.
+    """
     kinds: dict[str, list[str]] = {"xml": [], "set": [], "image": [], "other": []}
     for relative in sorted(relatives):
         if split_at(relative, "imagesets"):
@@ -100,10 +163,11 @@ def sort_files(relatives: Iterable[str]) -> VocTree:
         else:
             kinds["image" if has_image_suffix(relative) else "other"].append(relative)
     annotations = [path for path in kinds["xml"] if split_at(path, "annotations")]
-    annotations = annotations or kinds["xml"]
-    chosen = set(annotations)
+    if below_annotations is None:
+        below_annotations = bool(annotations)
+    chosen = set(annotations if below_annotations else kinds["xml"])
     return VocTree(
-        annotations=annotations,
+        annotations=[path for path in kinds["xml"] if path in chosen],
         image_sets=kinds["set"],
         images=kinds["image"],
         unused=kinds["other"] + [path for path in kinds["xml"] if path not in chosen],
@@ -124,80 +188,84 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-def match_images(tree: VocTree) -> dict[str, str]:
-    """For each annotation the image of the same name but for the suffix, where there is one."""
-    return match_named_images(tree, {path: path for path in tree.annotations})
+def match_images(images: Iterable[str], names: Mapping[str, str]) -> dict[str, str]:
+    """For each annotation in `names` the image whose name, or at least stem, is given.
 
-
-def match_named_images(tree: VocTree, names: Mapping[str, str]) -> dict[str, str]:
-    """For each annotation in `names` the image whose name, or at least stem, is given."""
+    Where an image has its own name but for the suffix, an annotation's path is the name.
+    """
     index: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
-    for image in tree.images:
-        index[folder(image).lower(), composed(stem(image))].append(image)
+    for image in images:
+        index[folder(image).lower(), name_of(image)].append(image)
     places: dict[str, list[str]] = {}
     matched = {}
     for annotation, name in names.items():
-        own = folder(annotation)
+        own, wanted = folder(annotation), name_of(name)
         if own not in places:
             places[own] = image_folders(own)
         for place in places[own]:
-            if found := index.get((place, composed(stem(name)))):
+            if found := index.get((place, wanted)):
                 exact = [image for image in found if f"/{image}".endswith(f"/{name}")]
                 matched[annotation] = (exact or found)[0]
                 break
     return matched
 
 
-def pair_files(
-    tree: VocTree, images: Mapping[str, str], lists: Mapping[str, str], skip: set[str]
-) -> Iterator[VocPair | Rejected]:
-    """What each file is, from the `images` of annotations and the texts of the image set `lists`.
-
-    Annotations in `skip` are left out: they are rejected already.
-    """
-    sets = read_image_sets(lists, tree.annotations)
-    in_folders = bool(tree.annotations) and all(map(split_of_folders, tree.annotations))
-    claims = collections.Counter(images.values())
-    for annotation in tree.annotations:
-        if annotation in skip:
-            continue
-        image = images.get(annotation, "")
-        split = sets.split(annotation)
-        if isinstance(split, Rejected):
-            yield split
+def pair_files(annotations: Collection[VocAnnotation], images: Collection[VocImage]) -> VocPaired:
+    """What each of these files is: all images of some names, and all annotations of these."""
+    annotations, images = sorted(annotations, key=lambda each: each.path), sorted(images)
+    own = {each.path: each.image for each in annotations if each.image}
+    named = match_images(
+        [image.path for image in images],
+        {each.path: each.filename for each in annotations if not each.image},
+    )
+    claims = collections.Counter(own.values())
+    named_claims = collections.Counter(named.values())
+    files: list[VocPair | Rejected] = []
+    for each in annotations:
+        image = each.image or named.get(each.path, "")
+        if isinstance(each.split, Rejected):
+            files.append(each.split)
         elif not image:
-            yield Rejected(
-                source=annotation,
-                reason="missing image",
-                detail="no image has its name, nor the one in its <filename>",
+            files.append(
+                Rejected(
+                    source=each.path,
+                    reason="missing image",
+                    detail="no image has its name, nor the one in its <filename>",
+                )
             )
-        elif claims[image] > 1:
-            yield Rejected(
-                source=annotation,
-                reason="two annotations",
-                detail=f"{claims[image]} files describe {image}",
+        elif not each.image and claims[image]:
+            files.append(
+                _second(each, f"its <filename> names {image}, which an XML file of its name has")
             )
-        elif not sets.homes and in_folders:
-            yield VocPair(annotation, image, split_of_folders(annotation))
+        elif (describe := (claims if each.image else named_claims)[image]) > 1:
+            files.append(_second(each, f"{describe} files describe {image}"))
         else:
-            yield VocPair(annotation, image, split)
-    yield from sets.left_over()
-    yield from _left_over(tree, frozenset(images.values()), sets)
+            files.append(VocPair(each.path, image, each.split))
+    used = {*own.values(), *named.values()}
+    return VocPaired(
+        files=files,
+        bare=[image for image in images if image.path not in used and not image.is_told],
+        image_folders=frozenset(folder(path) for path in used if not _in_image_folder(path)),
+    )
 
 
-def _left_over(tree: VocTree, used: frozenset[str], sets: ImageSets) -> Iterator[Rejected]:
-    holders = {folder(image) for image in used}
-    for image in tree.images:
-        home = sets.home(image)
-        if image in used or (home is not None and (home, composed(stem(image))) in sets.missing):
-            continue  # a listed image without annotation is reported once, by its list
-        if folder(image) in holders or any(split_at(image, name) for name in _IMAGE_FOLDERS):
+def _second(annotation: VocAnnotation, detail: str) -> Rejected:
+    return Rejected(source=annotation.path, reason="two annotations", detail=detail)
+
+
+def _in_image_folder(path: str) -> bool:
+    return any(split_at(path, name) for name in _IMAGE_FOLDERS)
+
+
+def reject_bare(images: Iterable[VocImage], image_folders: Collection[str]) -> Iterator[Rejected]:
+    """What images without annotation are: such that lack one, or no images of the dataset."""
+    for path, _, bad in images:
+        if folder(path) in image_folders or _in_image_folder(path):
             yield Rejected(
-                source=image,
+                source=path,
                 reason="no annotation",
                 detail="no XML file describes the image",
-                bad=home is None,
+                bad=bad,
             )
         else:
-            yield unused(image)
-    yield from map(unused, tree.unused)
+            yield unused(path)

@@ -8,9 +8,11 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Image, Record, Rejected
+from beam_pipeline.sources.listing import FILES_PER_BUCKET, unpacked
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.voc.annotation import MAX_BYTES, parse_annotation
-from beam_pipeline.sources.voc.files import VocPair, list_voc
+from beam_pipeline.sources.voc.files import VocPair
+from beam_pipeline.sources.voc.pairing import PairVocFiles
 
 
 @dataclasses.dataclass
@@ -47,6 +49,7 @@ class ReadVoc(beam.PTransform):
     Attributes:
         root: The folder, local or remote.
         box_format: One of `boxes.FORMATS`; "" is VOC's own, "xyxy".
+        files_per_bucket: About how many files' names one worker holds at once.
 
     Raises:
         ConfigError: `root` is not a folder.
@@ -54,14 +57,15 @@ class ReadVoc(beam.PTransform):
 
     root: str
     box_format: str = ""
+    files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         root = input_folder(self.root)
         return (
             pipeline
-            | "Root" >> beam.Create([root])  # str
-            | "ListFiles" >> beam.FlatMap(list_voc)  # list[VocPair | Rejected]
-            | "BalanceFiles" >> beam.Reshuffle()
+            | PairVocFiles(root, self.files_per_bucket)  # bytes
+            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+            | "OpenBatches" >> beam.Map(unpacked)  # list[VocPair | Rejected]
             | "ReadAnnotations"
             >> beam.FlatMap(read_pairs, root, self.box_format or "xyxy")  # Record | Rejected
         )

@@ -6,10 +6,16 @@ in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected, composed
+from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import (
+    below,
     has_image_suffix,
     parents,
     split_at,
@@ -18,25 +24,69 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.splits import is_split, lists_of_splits
 
 
+class ListedName(NamedTuple):
+    """A line of an image set: the image's name without suffix, maybe with folders."""
+
+    path: str
+    number: int
+    name: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSets:
     """The lists of all homes: the folders that hold an ImageSets/.
 
     Attributes:
+        splits: The (home, split) of each list of a split, by path.
         homes: Folders with lists of splits.
-        splits: The splits that list an annotation.
-        missing: Where a name is listed ("…/train.txt:12") that has no annotation, by (home, name).
-        unused: Lists that name no split.
+        rejected: Lists that name no split, or cannot be read.
     """
 
+    splits: Mapping[str, tuple[str, str]]
     homes: frozenset[str]
-    splits: Mapping[str, frozenset[str]]
-    missing: Mapping[tuple[str, str], str]
-    unused: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
 
     def home(self, path: str) -> str | None:
         """The nearest folder above `path` that has lists."""
         return nearest_home(path, self.homes)
+
+
+def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
+    """The image sets in these text files; each is read, and none is kept in memory."""
+    names_alone, rejected = [], []
+    for path in sorted(paths):
+        try:
+            if not is_class_list(storage.read_text(below(root, path))):
+                names_alone.append(path)
+        except RecordError as error:
+            rejected.append(Rejected(source=path, reason=error.reason, detail=error.detail))
+    splits, unused = choose_lists(names_alone)
+    rejected += (
+        Rejected(
+            source=path,
+            reason="unused list",
+            detail="the list has no split's name, such as train or val",
+            bad=False,
+        )
+        for path in unused
+    )
+    homes = frozenset(home for home, _ in splits.values())
+    return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSplits:
+    """What the image sets say of some annotations.
+
+    Attributes:
+        sets: The image sets.
+        splits: The splits that list an annotation.
+        missing: Where a name is listed ("…/train.txt:12") that has no annotation, by (home, name).
+    """
+
+    sets: ImageSets
+    splits: Mapping[str, frozenset[str]]
+    missing: Mapping[tuple[str, str], str]
 
     def split(self, annotation: str) -> str | Rejected | None:
         """The split of an annotation; None where there are no lists for it."""
@@ -51,7 +101,7 @@ class ImageSets:
                 reason="in two splits",
                 detail=f"listed in {', '.join(sorted(names))}; take it out of all but one",
             )
-        if self.home(annotation) is None:
+        if self.sets.home(annotation) is None:
             return None
         return Rejected(
             source=annotation,
@@ -61,51 +111,48 @@ class ImageSets:
         )
 
     def left_over(self) -> Iterator[Rejected]:
-        """What the lists name and nobody annotated, and lists that are not used."""
+        """What the lists name and nobody annotated."""
         for (_, name), source in self.missing.items():
             yield Rejected(
                 source=source,
                 reason="missing annotation",
                 detail=f"{name!r} is listed and has no XML file",
             )
-        for path in self.unused:
-            yield Rejected(
-                source=path,
-                reason="unused list",
-                detail="the list has no split's name, such as train or val",
-                bad=False,
-            )
 
 
-def read_image_sets(lists: Mapping[str, str], annotations: Iterable[str]) -> ImageSets:
-    """The image sets in the texts of the `lists`, by path, for these annotations."""
-    used, unused = choose_lists(lists)
-    homes = frozenset(home for home, _ in used.values())
+def splits_of_listed(
+    listed: Iterable[ListedName], sets: ImageSets, annotations: Iterable[str]
+) -> ListedSplits:
+    """The splits of these annotations, from the lines with their names."""
     by_name: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for annotation in annotations:
-        home = nearest_home(annotation, homes)
+        home = sets.home(annotation)
         if home is not None:
+            name = name_of(annotation)
             inner = (split_at(annotation, "annotations") or ("", ""))[1]
-            for name in {stem(annotation), f"{inner}/{stem(annotation)}".strip("/")}:
-                by_name[home, composed(name)].append(annotation)
+            for listed_as in {name, f"{composed(inner)}/{name}".strip("/")}:
+                by_name[home, listed_as].append(annotation)
 
     splits: dict[str, set[str]] = collections.defaultdict(set)
     missing: dict[tuple[str, str], str] = {}
-    for path in sorted(used):
-        home, split = used[path]
-        for number, name in listed_names(lists[path]):
-            bare = name.rpartition("/")[2]
-            found = by_name.get((home, name)) or by_name.get((home, bare))
-            for annotation in found or ():
-                splits[annotation].add(split)
-            if not found:
-                missing.setdefault((home, bare), f"{path}:{number}")
-    return ImageSets(
-        homes=homes,
+    for path, number, name in sorted(listed):
+        home, split = sets.splits[path]
+        bare = bare_name(name)
+        found = by_name.get((home, name)) or by_name.get((home, bare))
+        for annotation in found or ():
+            splits[annotation].add(split)
+        if not found:
+            missing.setdefault((home, bare), f"{path}:{number}")
+    return ListedSplits(
+        sets=sets,
         splits={annotation: frozenset(names) for annotation, names in splits.items()},
         missing=missing,
-        unused=tuple(unused),
     )
+
+
+def bare_name(name: str) -> str:
+    """A listed name without folders."""
+    return name.rpartition("/")[2]
 
 
 def nearest_home(path: str, homes: Collection[str]) -> str | None:
@@ -113,16 +160,15 @@ def nearest_home(path: str, homes: Collection[str]) -> str | None:
     return next((parent for parent in parents(path) if parent in homes), None) if homes else None
 
 
-def choose_lists(lists: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def choose_lists(paths: Iterable[str]) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """The (home, split) of each list of a split, and the lists that are not used.
 
-    Lists of a class, and of other tasks than Main, are neither.
+    Those of other tasks than Main are neither; `paths` are without the lists of a class.
     """
     by_home: dict[str, dict[str, list[str]]] = {}
-    for path in sorted(lists):
+    for path in sorted(paths):
         home, task = split_at(path, "imagesets") or ("", "")
-        if not is_class_list(lists[path]):
-            by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
+        by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
     used, unused = {}, []
     for home, tasks in by_home.items():
         paths = tasks.get("main") or tasks.get("") or []
@@ -137,8 +183,11 @@ def choose_lists(lists: Mapping[str, str]) -> tuple[dict[str, tuple[str, str]], 
 
 def is_class_list(text: str) -> bool:
     """Whether the lines have a second column: whether the image shows the list's class."""
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    return bool(lines) and all(len(line) > 1 and line[-1] in {"-1", "0", "1"} for line in lines)
+    lines = (line.split() for line in text.splitlines() if line.strip())
+    first = next(lines, [])
+    return all(
+        len(line) > 1 and line[-1] in {"-1", "0", "1"} for line in itertools.chain([first], lines)
+    )
 
 
 def listed_names(text: str) -> Iterator[tuple[int, str]]:

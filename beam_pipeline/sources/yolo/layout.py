@@ -10,7 +10,7 @@ from beam_pipeline.sources.layout import Layout, Place, first_file
 from beam_pipeline.sources.paths import folder, suffix
 from beam_pipeline.sources.tree import Tree, counted, places
 from beam_pipeline.sources.yolo.config import find_config, find_data_yaml, read_data_yaml
-from beam_pipeline.sources.yolo.files import sort_files
+from beam_pipeline.sources.yolo.files import profile_of, sort_files
 from beam_pipeline.sources.yolo.read import ReadYolo
 
 _LINE = re.compile(rb"\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
@@ -27,7 +27,8 @@ def find_yolo(tree: Tree) -> list[Place]:
     if path := find_data_yaml(tree.root, files):
         return [Place("", f"{path.rpartition('/')[2]}{_summary(path)}")]
     by_folder: dict[str, list[str]] = {}
-    for path in sort_files(tree.files()).labels.values():
+    relatives = list(tree.files())
+    for path in sort_files(relatives, profile_of(relatives)).labels.values():
         by_folder.setdefault(folder(path), []).append(path)
     counts = {
         home: len(paths)

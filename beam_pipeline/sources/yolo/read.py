@@ -1,24 +1,22 @@
 """YOLO: one text file an image, a line a box; data.yaml for splits and class names."""
 
-import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.sources.listing import FILES_PER_BUCKET, unpacked
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
-from beam_pipeline.sources.yolo.files import YoloPair, list_yolo, origin_of
-from beam_pipeline.sources.yolo.labels import MAX_BYTES, parse_labels, possible_keypoints
+from beam_pipeline.sources.yolo.files import YoloPair, origin_of
+from beam_pipeline.sources.yolo.labels import MAX_BYTES, parse_labels
+from beam_pipeline.sources.yolo.pairing import PairYoloFiles
 
 _Batch = Sequence[YoloPair | Rejected | DeclaredClasses]
-
-# So many label files tell whether their lines have keypoints.
-_FILES_LOOKED_INTO = 50
 
 
 @dataclasses.dataclass
@@ -52,6 +50,7 @@ class ReadYolo(beam.PTransform):
 
     Attributes:
         root: The folder or YAML file, local or remote.
+        files_per_bucket: About how many files' names one worker holds at once.
 
     Raises:
         ConfigError: `root` does not exist, or its data.yaml is unusable, or (while the pipeline
@@ -59,15 +58,16 @@ class ReadYolo(beam.PTransform):
     """
 
     root: str
+    files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         config = read_config(self.root)
         origin = origin_of(config)
         return (
             pipeline
-            | "Root" >> beam.Create([origin])  # str
-            | "ListFiles" >> beam.FlatMap(list_checked, config)  # list[YoloPair | Rejected | …]
-            | "BalanceFiles" >> beam.Reshuffle()
+            | PairYoloFiles(origin, config, self.files_per_bucket)  # bytes
+            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+            | "OpenBatches" >> beam.Map(unpacked)  # list[YoloPair | Rejected | DeclaredClasses]
             | "ReadLabels" >> beam.FlatMap(read_pairs, origin, config)  # Element
         )
 
@@ -77,35 +77,6 @@ def read_config(root: str) -> YoloConfig:
     path = storage.absolute(root)
     is_file = path.endswith((".yaml", ".yml")) and storage.exists(path)
     return find_config(path if is_file else input_folder(root))
-
-
-def list_checked(origin: str, config: YoloConfig) -> Iterator[_Batch]:
-    """What every file of the dataset is, in batches, once it is clear what their lines hold.
-
-    Raises:
-        ConfigError: They may hold keypoints, and nothing says so.
-    """
-    is_clear = config.keypoint_shape is not None
-    for batch in list_yolo(origin, config):
-        labels = [pair.label for pair in batch if isinstance(pair, YoloPair) and pair.label]
-        if labels and not is_clear:
-            _check_keypoints(origin, labels[:_FILES_LOOKED_INTO])
-            is_clear = True
-        yield batch
-
-
-def _check_keypoints(origin: str, labels: Sequence[str]) -> None:
-    texts = []
-    for label in labels:
-        with contextlib.suppress(RecordError):  # is told when the file is read
-            texts.append(storage.read_text(below(origin, label), MAX_BYTES))
-    if shape := possible_keypoints(texts):
-        count, size = shape
-        raise ConfigError(
-            f"the lines of {labels[0]} and other label files have {5 + count * size} numbers, "
-            f"which may be a box with {count} keypoints or a polygon: say in data.yaml kpt_shape: "
-            f"[{count}, {size}] for keypoints, kpt_shape: [] for polygons"
-        )
 
 
 def read_pairs(

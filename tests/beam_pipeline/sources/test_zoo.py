@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from without_beam import list_names, voc_pairs, yolo_pairs
 from zoo.audio import AUDIO
 from zoo.classification import CLASSIFICATION
 from zoo.detection import DETECTION
@@ -13,11 +14,10 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Boxes, ClassLabel, DeclaredClasses, Record, file_of
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders.profile import merge_profiles
-from beam_pipeline.sources.folders.read import checked, list_part, look_into, records_of
+from beam_pipeline.sources.folders.read import checked, look_into, records_of
 from beam_pipeline.sources.inputs import find_input
-from beam_pipeline.sources.voc.files import list_voc
 from beam_pipeline.sources.voc.read import read_pairs as read_voc
-from beam_pipeline.sources.yolo.files import list_yolo, origin_of
+from beam_pipeline.sources.yolo.files import origin_of
 from beam_pipeline.sources.yolo.read import read_config
 from beam_pipeline.sources.yolo.read import read_pairs as read_yolo
 
@@ -25,20 +25,18 @@ ZOO = CLASSIFICATION | DETECTION | AUDIO
 
 
 def in_folders(root):
-    batches = list(list_part((b"", b""), root))
+    batches = list_names(root)
     profiles = checked(merge_profiles(look_into(batch, None) for batch in batches), root, None)
     return [each for batch in batches for each in records_of(batch, root, None, profiles)]
 
 
 def in_voc(root):
-    return [each for pairs in list_voc(root) for each in read_voc(pairs, root)]
+    return list(read_voc(voc_pairs(root), root))
 
 
 def in_yolo(root):
     config = read_config(root)
-    origin = origin_of(config)
-    pairs = list_yolo(origin, config)
-    return [each for some in pairs for each in read_yolo(some, origin, config)]
+    return list(read_yolo(yolo_pairs(config), origin_of(config), config))
 
 
 # What a source yields; without a pipeline around, which would take most of the time.

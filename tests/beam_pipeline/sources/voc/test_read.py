@@ -3,12 +3,18 @@
 import collections
 
 import pytest
+from without_beam import voc_pairs
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.voc.files import list_voc
+from beam_pipeline.sources.listing import values_of
+from beam_pipeline.sources.voc import pairing
+from beam_pipeline.sources.voc.files import VocPair
 from beam_pipeline.sources.voc.read import ReadVoc, read_pairs
 from beam_pipeline.sources.voc.sets import choose_lists, is_class_list, listed_names
+
+SPLITS = ("train", "valid", "test")
 
 
 def annotation(*names: str, filename: str = "") -> str:
@@ -20,7 +26,7 @@ def annotation(*names: str, filename: str = "") -> str:
 
 def read(root):
     """What the source yields, without a pipeline around: records by key, rejects by source."""
-    elements = [item for batch in list_voc(root) for item in read_pairs(batch, root)]
+    elements = list(read_pairs(voc_pairs(root), root))
     records = {item.key: item for item in elements if isinstance(item, Record)}
     rejected = {
         item.source: (item.reason, item.bad) for item in elements if isinstance(item, Rejected)
@@ -57,7 +63,7 @@ def test_listed_names():
     ],
 )
 def test_choose_lists(names, used, unused):
-    lists, ignored = choose_lists({f"VOC/ImageSets/{name}.txt": "a\n" for name in names})
+    lists, ignored = choose_lists(f"VOC/ImageSets/{name}.txt" for name in names)
     assert sorted(lists.values()) == [("VOC", name) for name in used]
     assert ignored == [f"VOC/ImageSets/Main/{name}.txt" for name in unused]
 
@@ -222,39 +228,104 @@ def test_an_image_set_that_cannot_be_read(make_tree, tmp_path):
     assert rejected == {"ImageSets/val.txt": ("not UTF-8", True)}
 
 
-def test_the_transform_reads_a_tree(make_tree, run_transform):
-    count = 600  # more than a batch
+def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
+    make_tree, run_transform, monkeypatch
+):
+    count, size = 600, 100
+    by_filename = range(0, count, 5)
+    images = [f"{'other' * (n in by_filename)}{n}.jpg" for n in range(count)]
     root = make_tree(
-        {f"Annotations/{n}.xml": annotation("dog", "cat") for n in range(count)}
-        | {f"JPEGImages/{n}.jpg": "" for n in range(count)}
-        | {"README": ""}
+        {
+            f"Annotations/{n}.xml": annotation("dog", "cat", filename=image)
+            for n, image in enumerate(images)
+        }
+        | {f"JPEGImages/{image}": "" for image in images}
+        | {"ImageSets/Main/train.txt": "".join(f"{n}\n" for n in range(count)), "README": ""}
     )
-    elements = run_transform(ReadVoc(root))
+    held = []
+    monkeypatch.setattr(
+        pairing, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+    )
+    elements = run_transform(ReadVoc(root, files_per_bucket=size))
     records = [item for item in elements if isinstance(item, Record)]
-    assert {record.key for record in records} == {f"JPEGImages/{n}.jpg" for n in range(count)}
+    assert {record.key for record in records} == {f"JPEGImages/{image}" for image in images}
+    assert {record.split for record in records} == {"train"}
     labels = collections.Counter(
         label for record in records for label in record.features["boxes"].labels
     )
     assert labels == {"dog": count, "cat": count}
     assert len(elements) == count + 1
+    assert sum(map(len, held)) >= 4 * count  # files twice, and lines
+    assert max(map(len, held)) < 3 * size
 
 
-def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline.files import storage
+# Trees of many forms: what some buckets say of them is what one says.
+TREES = {
+    "a devkit": {f"VOC/Annotations/{name}.xml": annotation("dog") for name in "abcde"}
+    | {f"VOC/JPEGImages/{name}.jpg": "" for name in "abcdfgh"}
+    | {
+        "VOC/ImageSets/Main/train.txt": "a\nb\ng\n",
+        "VOC/ImageSets/Main/val.txt": "c\nb\ngone\ngone\n",
+        "VOC/ImageSets/Main/all.txt": "a\n",
+        "VOC/ImageSets/Main/dog_train.txt": "a 1\n",
+        "VOC/SegmentationClass/a.png": "",
+    },
+    "names in folders": {f"Annotations/{s}/a.xml": annotation() for s in ("s1", "s2")}
+    | {f"JPEGImages/{s}/a.jpg": "" for s in ("s1", "s2", "s3")}
+    | {"ImageSets/train.txt": "s1/a\n", "ImageSets/val.txt": "s2/a.jpg\ns3/a\n"},
+    "file names": {
+        "Annotations/1.xml": annotation(filename="a.jpg"),
+        "Annotations/2.xml": annotation(filename="b.png"),
+        "Annotations/3.xml": annotation(filename="c.jpg"),
+        "Annotations/4.xml": annotation(filename="c.jpg"),
+        "Annotations/5.xml": annotation(filename="e.jpg"),
+        "Annotations/6.xml": annotation(filename="nowhere.jpg"),
+        "Annotations/7.xml": "<annotation>",
+        "Annotations/e.xml": annotation(),
+        "Annotations/x/e.xml": annotation(),
+        "more/project.xml": "<project/>",
+    }
+    | {f"pictures/{name}.jpg": "" for name in "abcdef"}
+    | {f"JPEGImages/{name}.jpg": "" for name in "abcdef"},
+    "splits by folder": {f"{split}/{n}.xml": annotation() for n, split in enumerate(SPLITS)}
+    | {f"{split}/{n}.jpg": "" for n, split in enumerate(SPLITS)}
+    | {f"{split}/images/bare{n}.jpg": "" for n, split in enumerate(SPLITS)},
+    "folders of images known by their images alone": {
+        "one/a.xml": annotation(),
+        "two/b.xml": annotation(filename="c.jpg"),
+    }
+    | {f"{home}/{name}.jpg": "" for home in ("one", "two", "three") for name in "acdef"},
+    "nothing": {"README": ""},
+}
 
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_neither_buckets_nor_the_order_of_the_listing_matter(make_tree, monkeypatch, tree):
+    root = make_tree(tree)
+    there = list(storage.list_names(root))
+    results = []
+    for parts, size in ((there, len(tree)), (there, 1), (there[::-1], 2)):
+        parts = [(folder, names[::-1] if size == 2 else names) for folder, names in parts]
+        monkeypatch.setattr(storage, "list_names", lambda _, parts=parts: iter(parts))
+        results.append(collections.Counter(voc_pairs(root, size)))
+    assert results[0] == results[1] == results[2]
+
+
+def test_an_image_has_the_annotation_of_its_own_name(make_tree):
     root = make_tree(
         {
-            "Annotations/a.xml": annotation(filename="b.jpg"),
-            "Annotations/c.xml": annotation(filename="b.jpg"),
+            "Annotations/a.xml": annotation(),
+            "Annotations/b.xml": annotation(filename="a.jpg"),
+            "JPEGImages/a.jpg": "",
         }
-        | {"images/a.jpg": "", "images/a.png": "", "images/b.jpg": "", "x.jpg": ""}
     )
-    there = list(storage.list_files(root))
-    results = []
-    for files in (there, there[::-1]):
-        monkeypatch.setattr(storage, "list_files", lambda _, files=files: iter(files))
-        results.append([item for batch in list_voc(root) for item in batch])
-    assert results[0] == results[1]
+    pair, rejected = sorted(voc_pairs(root), key=lambda each: isinstance(each, Rejected))
+    assert pair == VocPair("Annotations/a.xml", "JPEGImages/a.jpg", None)
+    assert rejected == Rejected(
+        source="Annotations/b.xml",
+        reason="two annotations",
+        detail="its <filename> names JPEGImages/a.jpg, which an XML file of its name has",
+    )
 
 
 def test_a_root_that_does_not_exist(tmp_path, run_transform):

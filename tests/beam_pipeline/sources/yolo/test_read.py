@@ -1,23 +1,28 @@
 """YOLO trees become records: which image has which label file, and which split."""
 
 import pytest
+from without_beam import yolo_pairs
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
-from beam_pipeline.sources.yolo.files import list_yolo, listed_places, origin_of, pair_key
-from beam_pipeline.sources.yolo.read import ReadYolo, list_checked, read_config, read_pairs
+from beam_pipeline.sources.listing import values_of
+from beam_pipeline.sources.yolo import pairing
+from beam_pipeline.sources.yolo.files import origin_of, pair_key
+from beam_pipeline.sources.yolo.lists import listed_places
+from beam_pipeline.sources.yolo.read import ReadYolo, read_config, read_pairs
 
+SPLITS = ("train", "valid", "test")
 BOX = "0 0.5 0.5 0.2 0.4\n"
 
 
 def read(root):
     """What the source yields, without a pipeline around: records by key, rejects by source."""
     config = read_config(root)
-    origin = origin_of(config)
+    pairs = yolo_pairs(config)
     elements = [
         item
-        for batch in list_yolo(origin, config)
-        for item in read_pairs(batch, origin, config)
+        for item in read_pairs(pairs, origin_of(config), config)
         if not isinstance(item, DeclaredClasses)
     ]
     records = {item.key: item for item in elements if isinstance(item, Record)}
@@ -177,35 +182,69 @@ def test_a_data_yaml_that_points_elsewhere(make_tree):
     assert not rejected
 
 
-def test_the_transform_reads_a_tree(make_tree, run_transform):
-    count = 600  # more than a batch
+def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
+    make_tree, run_transform, monkeypatch
+):
+    count, size = 600, 100
     root = make_tree(
         {f"images/{n}.jpg": "" for n in range(count)}
         | {f"labels/{n}.txt": BOX * (n % 3) for n in range(count)}
-        | {"data.yaml": "train: images\nnames: [cell, dust]\n"}
+        | {"train.txt": "".join(f"images/{n}.jpg\n" for n in range(count))}
+        | {"data.yaml": "train: train.txt\nnames: [cell, dust]\n"}
     )
-    elements = run_transform(ReadYolo(root))
+    held = []
+    monkeypatch.setattr(
+        pairing, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+    )
+    elements = run_transform(ReadYolo(root, files_per_bucket=size))
     declared = [item for item in elements if isinstance(item, DeclaredClasses)]
     assert declared == [DeclaredClasses(feature="boxes", names={0: "cell", 1: "dust"})]
     records = [item for item in elements if isinstance(item, Record)]
     assert {record.key for record in records} == {f"images/{n}.jpg" for n in range(count)}
+    assert {record.split for record in records} == {"train"}
     assert sum(len(record.features["boxes"].labels) for record in records) == count
     assert len(elements) == count + 1
+    assert sum(map(len, held)) >= 3 * count
+    assert max(map(len, held)) < 3 * size
 
 
-def test_the_listing_order_does_not_matter(make_tree, monkeypatch):
-    from beam_pipeline.files import storage
+# Trees of many forms: what some buckets say of them is what one says.
+NAMES = ("a", "b", "c", "caf\u00e9", "cafe\u0301")
+TREES = {
+    "folders side by side": {f"images/{name}.jpg": "" for name in NAMES}
+    | {f"labels/{name}.txt": BOX for name in "bcd"}
+    | {"images/c.txt": BOX, "images/e.txt": BOX, "x/c.jpg": "", "x/notes.txt": ""},
+    "in splits": {f"{split}/images/{name}.jpg": "" for split in SPLITS for name in NAMES}
+    | {f"{split}/labels/{name}.txt": BOX for split in SPLITS for name in "ab"},
+    "in splits, but for one": {f"images/{split}/1.jpg": "" for split in (*SPLITS, "more")}
+    | {"labels/train/1.txt": BOX, "other/2.jpg": ""},
+    "labels beside": {f"{home}/{name}.jpg": "" for home in "xyz" for name in NAMES}
+    | {"x/a.txt": BOX, "x/alone.txt": BOX, "y/alone.txt": BOX, "y/readme.txt": ""},
+    "labels beside, in splits": {f"{split}/{name}.jpg": "" for split in SPLITS for name in "ab"}
+    | {f"{split}/a.txt": BOX for split in SPLITS}
+    | {"other/a.jpg": ""},
+    "no labels": {"images/a.jpg": "", "images/b.jpg": ""},
+    "lists": {f"images/{name}.jpg": "" for name in NAMES}
+    | {"labels/a.txt": BOX, "train.txt": "images/a.jpg\n/else/images/caf\u00e9.jpg\nc.jpg\n"}
+    | {"val.txt": "images/a.jpg\nimages/gone.jpg\nimages/gone.jpg\n..\n", "classes.txt": "x"},
+    "data.yaml": {f"{home}/images/{name}.jpg": "" for home in "xyz" for name in NAMES}
+    | {"data.yaml": "names: [a]\ntrain: [x/images, y.txt]\nval: y/images\n"}
+    | {"y.txt": "y/images/a.jpg\n", "x/labels/a.txt": BOX},
+    "nothing": {"README": ""},
+}
 
-    root = make_tree(
-        {"images/a.jpg": "", "images/a.txt": BOX, "labels/a.txt": "", "x/b.jpg": "", "c.txt": ""}
-    )
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_neither_buckets_nor_the_order_of_the_listing_matter(make_tree, monkeypatch, tree):
+    root = make_tree(tree)
     config = read_config(root)
-    there = list(storage.list_files(root))
+    there = list(storage.list_names(root))
     results = []
-    for files in (there, there[::-1]):
-        monkeypatch.setattr(storage, "list_files", lambda _, files=files: iter(files))
-        results.append([item for batch in list_yolo(root, config) for item in batch])
-    assert results[0] == results[1]
+    for parts, size in ((there, len(tree)), (there, 1), (there[::-1], 2)):
+        parts = [(folder, names[::-1] if size == 2 else names) for folder, names in parts]
+        monkeypatch.setattr(storage, "list_names", lambda _, parts=parts: iter(parts))
+        results.append(sorted(map(str, yolo_pairs(config, size))))
+    assert results[0] == results[1] == results[2]
 
 
 def test_a_root_that_does_not_exist(tmp_path, run_transform):
@@ -245,9 +284,8 @@ def test_keypoints_of_which_nothing_says_so_stop_the_build(make_tree):
             with pytest.raises(
                 ConfigError, match=r"13 numbers, .*kpt_shape: \[4, 2\] for keypoints"
             ):
-                list(list_checked(origin_of(config), config))
+                yolo_pairs(config)
         else:
-            list(list_checked(origin_of(config), config))
             assert read(root)[0]["images/a.jpg"].features["boxes"].coordinates == (boxes,)
 
 

@@ -1,0 +1,49 @@
+"""Names of files cross to workers in packed batches, and to the bucket of their name."""
+
+import pytest
+from without_beam import group, list_names
+
+from beam_pipeline.files import storage
+from beam_pipeline.sources.listing import (
+    in_buckets,
+    name_of,
+    num_buckets,
+    paths_in,
+    unpacked,
+    values_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("folders", "expected"),
+    [
+        pytest.param([""], ["1.jpg", "a/2.jpg", "a/b/3.jpg", "c/4.jpg"], id="all"),
+        pytest.param(["a/b", "c"], ["a/b/3.jpg", "c/4.jpg"], id="some folders"),
+        pytest.param(["a"], ["a/2.jpg", "a/b/3.jpg"], id="a folder with folders"),
+    ],
+)
+@pytest.mark.parametrize("place", ["local", "remote"])
+def test_list_names(tmp_path, bucket, place, folders, expected):
+    root = str(tmp_path) if place == "local" else f"{bucket[0]}/input"
+    for path in ("1.jpg", "a/2.jpg", "a/b/3.jpg", "c/4.jpg"):
+        storage.make_dirs(f"{root}/{path}".rpartition("/")[0])
+        storage.write_bytes(f"{root}/{path}", b"")
+    batches = list_names(root, folders)
+    assert sorted(path for batch in batches for path in paths_in(unpacked(batch))) == expected
+
+
+def test_equal_names_meet_in_one_bucket():
+    paths = [f"{home}/{n}.{suffix}" for n in range(500) for home, suffix in ("ax", "by", "cz")]
+    paths += ["x/cafe\u0301.jpg", "y/caf\u00e9.xml", "x/\udce9.jpg", "y/\udce9.xml"]
+    found = [values_of(each) for each in group(in_buckets(((name_of(p), p) for p in paths), 7))]
+    assert sorted(path for values in found for path in values) == sorted(paths)
+    names = [set(map(name_of, values)) for values in found]
+    assert len(names) == 7
+    assert sum(map(len, names)) == len(set().union(*names)) == 502
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"), [(0, 1), (1, 1), (100, 1), (101, 2), (1000, 10), (10**9, 256)]
+)
+def test_num_buckets(files, expected):
+    assert num_buckets(files, 100) == expected
