@@ -34,6 +34,8 @@ class ReadVoc(beam.PTransform):
     - Rejected "missing image", bad: an XML file without image. An XML file's image has its name
       but for the suffix, in JPEGImages/, images/, Data/, beside Annotations/ or beside it;
       where there is none, `<filename>` names it.
+    - Rejected "two annotations", bad: several XML files describe one image; where one has its
+      name, only those whose `<filename>` names it.
     - Rejected "no annotation" for an image without XML file: bad, unless there are image sets
       and it is in none.
     - Rejected "in two splits", bad; "in no image set", not bad; "missing annotation", bad, for
