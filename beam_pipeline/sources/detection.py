@@ -86,6 +86,10 @@ def _class_folders(tree: Tree) -> list[Input]:
     ]
 
 
+def _has_usual_table(manifests: Sequence[Layout], tree: Tree) -> bool:
+    return any(place.has_usual_name for layout in manifests for place in layout.places(tree))
+
+
 def _inputs(tree: Tree) -> list[Input]:
     by_kind = {
         kind: [layout for layout in layouts().values() if layout.kind == kind]
@@ -98,7 +102,9 @@ def _inputs(tree: Tree) -> list[Input]:
     if found := of_kind("annotations"):
         return found
     if found := of_kind("manifest"):
-        return found + _class_folders(tree)
+        return (
+            found if _has_usual_table(by_kind["manifest"], tree) else found + _class_folders(tree)
+        )
     if found := of_kind("container"):
         return found + of_kind("folders")
     inner = _inputs(tree.inside(tree.only_folder)) if tree.only_folder else []

@@ -28,12 +28,15 @@ class Place(NamedTuple):
         summary: What lies there, for the user: "3 class folders (…)".
         doubt: Why it cannot be read as it lies, and what helps; "" where it can.
         states_classes: Whether the folders themselves say of what class their files are.
+        has_usual_name: Whether a table is called as its convention asks (Hugging Face's
+            metadata.csv): the folders beside it then say nothing.
     """
 
     path: str
     summary: str
     doubt: str = ""
     states_classes: bool = False
+    has_usual_name: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,8 @@ def test_groups_by_level(write_image, build, tmp_path):
             tmp_path / f"pets/{'cat' if number % 2 else 'dog'}/patient{number % 10}/{number}.jpg",
             seed=number,
         )
-    info = build(tmp_path / "pets", "--split", "train=0.5,test=0.5", "--group-by", "2")
+    by_patient = ["--path-pattern", "{label}/**/{_}", "--group-by", "2"]
+    info = build(tmp_path / "pets", "--split", "train=0.5,test=0.5", *by_patient)
     patients = [{name.split("/")[1] for name in names(info, split)} for split in info.splits]
     assert len(patients) == 2
     assert not patients[0] & patients[1]

@@ -72,10 +72,10 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     metadata = f"metadata.{suffixes[0]}"
     listing = tree.look()
     if metadata in listing.files:
-        return [Place(metadata, metadata)]
+        return [Place(metadata, metadata, has_usual_name=True)]
     holders = [name for name in sorted(tree.first_folders()) if metadata in tree.look(name).files]
     if holders and all(map(is_split, holders)):
-        return [Place("", f"{metadata} in {', '.join(holders)}")]
+        return [Place("", f"{metadata} in {', '.join(holders)}", has_usual_name=True)]
     tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
