@@ -64,6 +64,7 @@ def test_a_dataset_on_a_store_is_the_local_one(
     assert not [key for key in store.keys(output) if "/." in key]
 
 
+@pytest.mark.slow
 def test_a_build_that_failed_at_its_commit_continues(folders, command, built_here, digests_there):
     url, _, store = folders
     output = url.replace("/pets", "/data")

@@ -57,6 +57,7 @@ def test_a_registered_layout_builds(tmp_path, command):
     assert {split: info.num_records(split) for split in info.splits} == {"train": 2, "test": 1}
 
 
+@pytest.mark.slow
 def test_its_name_is_listed_and_taken(tmp_path, command):
     (tmp_path / "a.bin").write_text("")
 

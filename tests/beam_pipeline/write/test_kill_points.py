@@ -140,13 +140,14 @@ def main(root, num_old, num_new, can_exchange):
     json.dump(list(killed_commits(Path(root), int(num_old), int(num_new))), sys.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("num_old", "num_new", "can_exchange"),
     [
         pytest.param(1, 1, True, id="the same files"),
-        pytest.param(3, 2, True, id="fewer files", marks=pytest.mark.slow),
-        pytest.param(0, 2, True, id="the first dataset", marks=pytest.mark.slow),
-        pytest.param(2, 2, False, id="no exchange", marks=pytest.mark.slow),
+        pytest.param(3, 2, True, id="fewer files"),
+        pytest.param(0, 2, True, id="the first dataset"),
+        pytest.param(2, 2, False, id="no exchange"),
     ],
 )
 def test_killed_at_every_call(tmp_path, num_old, num_new, can_exchange):
