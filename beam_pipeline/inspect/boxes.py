@@ -136,9 +136,7 @@ def normalise(
 def check_number(number: int) -> None:
     """Raises RecordError where an image has more boxes than any has; before they are made."""
     if number > MAX_BOXES:
-        raise RecordError(
-            MALFORMED, f"{number:,} boxes of one image, where {MAX_BOXES:,} are allowed"
-        )
+        raise RecordError(MALFORMED, f"more than {MAX_BOXES:,} boxes of one image")
 
 
 def _check_lengths(boxes: Boxes) -> None:

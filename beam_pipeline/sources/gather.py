@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import pickle
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -75,12 +76,28 @@ def _packed(batch: list[tuple[Any, ...]]) -> bytes:
     return pickle.dumps(batch, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def gathered(batches: Iterable[bytes]) -> Iterator[tuple[str, list[Any]]]:
-    """Every key of one bucket's batches with its values in order; keys in order, too."""
-    entries = list(itertools.chain.from_iterable(map(pickle.loads, batches)))
+def gathered(
+    batches: Iterable[bytes], max_values: int | None = None
+) -> Iterator[tuple[str, list[Any]]]:
+    """Every key of one bucket's batches with its values in order; keys in order, too.
+
+    Args:
+        batches: Of one bucket.
+        max_values: So many values of a key are kept, those that come first.
+    """
+    every = itertools.chain.from_iterable(map(pickle.loads, batches))
+    entries = list(every if max_values is None else _first(every, max_values))
     entries.sort(key=lambda entry: entry[:2])
     for key, group in itertools.groupby(entries, key=lambda entry: entry[0]):
         yield key, [value for _, _, value in group]
+
+
+def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tuple[Any, ...]]:
+    numbers: Counter[str] = Counter()
+    for entry in entries:
+        numbers[entry[0]] += 1
+        if numbers[entry[0]] <= max_values or entry[0].startswith(_FINISHED):
+            yield entry
 
 
 @dataclasses.dataclass
@@ -137,16 +154,19 @@ class Gather(beam.PTransform):
     Attributes:
         join: Makes elements of a key and its values in order, and of `arguments`.
         arguments: More arguments of `join`; may be side inputs.
+        max_values: So many values of a key reach `join` at most, which refuses so many.
     """
 
     join: Callable[..., Iterable[Element]]
     arguments: Sequence[Any] = ()
+    max_values: int | None = None
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         return (
             batches
             | "GroupBuckets" >> beam.GroupByKey()  # (bucket, batches)
-            | "Join" >> beam.FlatMap(_join_bucket, self.join, *self.arguments)  # Element
+            | "Join"
+            >> beam.FlatMap(_join_bucket, self.join, self.max_values, *self.arguments)  # Element
         )
 
 
@@ -169,9 +189,12 @@ def entries_of(batch: bytes) -> list[tuple[str, tuple[Any, ...], Any]]:
 
 
 def _join_bucket(
-    group: tuple[int, Iterable[bytes]], join: Callable[..., Iterable[Element]], *arguments: Any
+    group: tuple[int, Iterable[bytes]],
+    join: Callable[..., Iterable[Element]],
+    max_values: int | None,
+    *arguments: Any,
 ) -> Iterator[Element]:
-    for key, values in gathered(group[1]):
+    for key, values in gathered(group[1], max_values):
         if key.startswith(_FINISHED):
             yield from values
         else:

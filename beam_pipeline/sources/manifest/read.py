@@ -10,6 +10,7 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.inspect.boxes import MAX_BOXES
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Columns
@@ -273,5 +274,7 @@ class ReadManifests(beam.PTransform):
             num_bytes, read_entries, (AsSingleton(all_rows),)
         )  # (bucket, batch)
         if columns.corners:
-            return batches | Gather(join_boxes, (AsSingleton(all_rows),))  # Record | Rejected
+            return batches | Gather(
+                join_boxes, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
+            )  # Record | Rejected
         return batches | Gather(numbered)  # Record | Rejected

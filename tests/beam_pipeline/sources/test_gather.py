@@ -60,3 +60,14 @@ def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
             keys.append(key)
             assert values == list(range(int(key[1:]), 1000, 50))
     assert sorted(keys) == sorted(f"k{n}" for n in range(50))
+
+
+def test_no_more_values_of_a_key_are_held_than_can_be_used():
+    few, many = (
+        [Entry("few", (n,), n) for n in range(3)],
+        [Entry("many", (n,), n) for n in range(9)],
+    )
+    batches = [batch for _, batch in gather.in_batches([*many, *few], buckets=1)]
+
+    assert dict(gather.gathered(batches, max_values=5)) == {"few": [0, 1, 2], "many": [*range(5)]}
+    assert dict(gather.gathered(batches)) == {"few": [0, 1, 2], "many": [*range(9)]}

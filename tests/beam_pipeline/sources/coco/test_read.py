@@ -437,5 +437,5 @@ def test_nobody_has_so_many_boxes(monkeypatch):
     (reject,) = joined("a.json\0" + "1", [PICTURE, *[stated()] * 11])
     assert (reject.source, reject.detail) == (
         "x.json: image 1",
-        "11 boxes of one image, where 10 are allowed",
+        "more than 10 boxes of one image",
     )
