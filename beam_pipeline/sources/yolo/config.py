@@ -41,6 +41,7 @@ class YoloConfig:
         bases: Where else the paths in lists may start from: the dataset's `path`.
         keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given; () where it says
             that there are none.
+        names_keypoints: Whether `kpt_names` names them, which is not kept.
         source: The file that says so, for messages; or "".
     """
 
@@ -49,6 +50,7 @@ class YoloConfig:
     splits: dict[str, tuple[str, ...]] | None = None
     bases: tuple[str, ...] = ()
     keypoint_shape: tuple[int, int] | tuple[()] | None = None
+    names_keypoints: bool = False
     source: str = ""
 
 
@@ -166,6 +168,7 @@ def read_data_yaml(path: str) -> YoloConfig:
         splits=_distinct(splits, path) or None,
         bases=tuple(bases),
         keypoint_shape=_keypoint_shape(values.get("kpt_shape"), path),
+        names_keypoints=bool(values.get("kpt_names")),
         source=path,
     )
 

@@ -9,6 +9,7 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, unpacked
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
@@ -97,6 +98,8 @@ def read_pair(pair: YoloPair, origin: str, config: YoloConfig) -> Record | Rejec
                 names=config.names,
                 keypoint_shape=config.keypoint_shape or None,
             )
+            if boxes.keypoints and config.names_keypoints:
+                notes.update(not_kept(["keypoint names"] * len(boxes.keypoints)))
     except RecordError as error:
         return Rejected(source=pair.label, reason=error.reason, detail=error.detail)
     return Record(

@@ -289,6 +289,20 @@ def test_keypoints_of_which_nothing_says_so_stop_the_build(make_tree):
             assert read(root)[0]["images/a.jpg"].features["boxes"].coordinates == (boxes,)
 
 
+def test_names_of_keypoints_are_counted_as_not_kept(make_tree):
+    root = make_tree(
+        {
+            "data.yaml": "names: [a]\nkpt_shape: [1, 2]\nkpt_names: {0: [nose]}\n",
+            "images/a.jpg": "",
+            "labels/a.txt": "0 .5 .5 .2 .4 .45 .4\n" * 2,
+            "images/b.jpg": "",
+        }
+    )
+    records, _ = read(root)
+    assert records["images/a.jpg"].notes == {"not kept: keypoint names": 2}
+    assert not records["images/b.jpg"].notes
+
+
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
     monkeypatch.setattr("beam_pipeline.sources.yolo.read.MAX_BYTES", 100)
     root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
