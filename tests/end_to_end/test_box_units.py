@@ -25,7 +25,7 @@ COCO = {
     ("file", "text", "box_format"),
     [
         pytest.param("a.xml", VOC, "rel_xyxy", id="voc"),
-        pytest.param("coco.json", json.dumps(COCO), "rel_xywh", id="coco"),
+        pytest.param("coco.json", json.dumps(COCO), "rel_xywh", id="coco", marks=pytest.mark.slow),
         pytest.param(
             "m.csv",
             "image,xmin,ymin,xmax,ymax,label\na.jpg,0.25,0.5,0.75,1,cat\n",

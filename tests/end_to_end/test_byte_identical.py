@@ -58,6 +58,7 @@ def test_listed_in_another_order(build, voc_input, expected, run_transform):
     assert build("", transform=beam.Create(elements)) == expected
 
 
+@pytest.mark.slow
 def test_in_two_worker_processes_of_beam(build, voc_input, expected):
     workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
     assert build(voc_input, beam_options=workers) == expected

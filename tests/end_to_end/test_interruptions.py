@@ -93,6 +93,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
     assert len(taken) >= 2
 
 
+@pytest.mark.slow
 def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkeypatch, digests):
     """At each of its steps in turn."""
     config = configuration(pets, tmp_path, num_shards=4)

@@ -66,6 +66,7 @@ def test_no_receipt_yet(stored, expected):
     assert not [key for key in store.keys(f"{url}/out") if "/." in key]
 
 
+@pytest.mark.slow
 def test_passing_faults_pass(stored, expected):
     url, _, store = stored
     for below, status, operation in PASSING:
@@ -81,6 +82,7 @@ def test_slow_answers(stored, expected):
     assert hashes(beam_pipeline.build(configuration(url))) == expected
 
 
+@pytest.mark.slow
 def test_objects_that_are_missing_or_forbidden(stored):
     """Deleted behind the listing's back, or not to be read."""
     url, _, store = stored

@@ -46,6 +46,7 @@ def test_ours_pass(clip_norm):
         keras_fit.check_optimizer(create_optimizer(name, 0.1, clip_norm))
 
 
+@pytest.mark.slow
 def test_fit_takes_as_many_steps_as_asked(make_plan, two_replicas):
     """A finite dataset of unknown size would run too many (17-18 instead of 16)."""
     plan = make_plan(two_replicas, steps_per_epoch=8)

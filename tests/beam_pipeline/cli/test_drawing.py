@@ -60,6 +60,7 @@ def test_a_name_is_written_above_its_box_or_inside_the_image():
         assert ink > 200
 
 
+@pytest.mark.slow
 def test_many_boxes_and_long_names():
     grid = [(x / 9, y / 9, (x + 1) / 9, (y + 1) / 9) for x in range(9) for y in range(9)]
     boxes = relative(*grid, labels=tuple(f"class number {i}" * 9 for i in range(81)))

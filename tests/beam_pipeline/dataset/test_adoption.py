@@ -293,6 +293,7 @@ def test_the_command(directory, tmp_path, capsys):
     assert commands.main(["adopt", str(directory), "--overwrite"]) == 3
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_no_metadata(tmp_path):
     root = tmp_path / "many"
     root.mkdir()

@@ -52,7 +52,9 @@ def declared_rows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(("layout", "suffix"), [("csv", "yaml"), ("jsonl", "json")])
+@pytest.mark.parametrize(
+    ("layout", "suffix"), [pytest.param("csv", "yaml", marks=pytest.mark.slow), ("jsonl", "json")]
+)
 def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layout, suffix):
     schema = tmp_path / f"schema.{suffix}"
     listed = [

@@ -60,6 +60,7 @@ OF_FIVE = pytest.param(sequences([5] * 12), id="all of one length")
 OF_ONE = pytest.param(sequences([3]), id="one record")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [OF_FIVE, OF_ONE])
 def test_a_run_knows_what_its_inputs_are(records, command, trained, tmp_path, write_records):
     write_records(tmp_path / "test.tfrecord", records)
