@@ -121,8 +121,8 @@ def test_a_lasting_fault_ends_the_build_which_goes_on_later(
 @pytest.mark.parametrize("option", ["input", "output"])
 def test_a_bucket_that_is_not_there(stored, option):
     url, _, store = stored
-    nowhere = f"{url.partition('://')[0]}://no-such-bucket/in"
+    nowhere = f"{url.partition('://')[0]}://no-such-bucket-for-{option}/in"
     options = {"input": f"{url}/in", "output": f"{url}/out", option: nowhere}
-    with pytest.raises(ConfigError, match=r"there is no bucket .*no-such-bucket"):
+    with pytest.raises(ConfigError, match=r"there is no bucket .*no-such-bucket-for-"):
         beam_pipeline.build(beam_pipeline.BuildConfig(name="pets", **options))
     assert store.keys(f"{url}/out") == []
