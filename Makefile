@@ -20,7 +20,8 @@ demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # A file's tests stay in one process, for they share what they built; tests/conftest.py orders them.
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+# One process more than there are CPUs: tests wait for processes and stores that they start.
+PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 
 # Python keeps what it has compiled: tests start it again some thirty times.
 test test-slow test-readers: export PYTHONDONTWRITEBYTECODE :=

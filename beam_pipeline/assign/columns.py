@@ -112,15 +112,17 @@ def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Rec
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
     """A table as one element of a shuffle, or for a pipe."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, SCHEMA, options=_COMPRESSED if compressed else _PLAIN) as writer:
+    with pa.ipc.new_stream(
+        sink, table.schema, options=_COMPRESSED if compressed else _PLAIN
+    ) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
 
-def from_bytes(batches: Iterable[bytes]) -> pa.Table:
-    """All tables of `to_bytes` as one."""
+def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
+    """All tables of `to_bytes`, of one schema, as one."""
     tables = [pa.ipc.open_stream(batch, options=_READ).read_all() for batch in batches]
-    return pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
+    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
 
 def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:

@@ -14,6 +14,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.keys import CheckKeys
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
@@ -73,6 +74,7 @@ class AssignShards(beam.PTransform):
                 _SettleDuplicates.REJECTED, _SettleDuplicates.STATISTICS, main="tables"
             )
         )
+        unique["tables"] | "CheckKeys" >> CheckKeys()  # nothing
         statistics = (
             (inspected.statistics, unique[_SettleDuplicates.STATISTICS])
             | "AllStatistics" >> beam.Flatten()  # Statistics
