@@ -34,8 +34,9 @@ def trained(make_plan, one_replica, two_replicas):
     return get
 
 
-@pytest.mark.parametrize("clip_norm", [None, pytest.param(0.2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("loop", ["custom", pytest.param("fit", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("clip_norm", [None, 0.2])
+@pytest.mark.parametrize("loop", ["custom", "fit"])
 def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
     one, history_of_one = trained(loop, 1, clip_norm)
     two, history_of_two = trained(loop, 2, clip_norm)

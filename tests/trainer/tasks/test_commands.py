@@ -46,42 +46,38 @@ def evaluate(tmp_path, capsys):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "task", "metrics"),
     [
-        pytest.param("image_metadata", [], "image_metadata", CLASSES, marks=pytest.mark.slow),
-        pytest.param("audio", [], "audio_classification", CLASSES, marks=pytest.mark.slow),
-        pytest.param(
-            "text", ["--pad", "caption=4"], "text_classification", CLASSES, marks=pytest.mark.slow
-        ),
+        pytest.param("image_metadata", [], "image_metadata", CLASSES),
+        pytest.param("audio", [], "audio_classification", CLASSES),
+        pytest.param("text", ["--pad", "caption=4"], "text_classification", CLASSES),
         pytest.param(
             "sequence",
             ["--loop", "fit", "--devices", "cpu:2"],
             "sequence_classification",
             CLASSES,
-            marks=pytest.mark.slow,
         ),
-        pytest.param("array", [], "array_classification", CLASSES, marks=pytest.mark.slow),
+        pytest.param("array", [], "array_classification", CLASSES),
         pytest.param(
             "table",
             ["--sample-weight", "weight", "--devices", "cpu:2"],
             "tabular_classification",
             CLASSES,
         ),
-        pytest.param("two numbers", [], "regression", NUMBERS, marks=pytest.mark.slow),
+        pytest.param("two numbers", [], "regression", NUMBERS),
         pytest.param(
             "several labels",
             [],
             "tabular_classification",
             {"epoch", "loss", "f1", "exact"},
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             "table",
             ["--task", "regression", "--inputs", "age"],
             "regression",
             NUMBERS,
-            marks=pytest.mark.slow,
         ),
     ],
 )
