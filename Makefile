@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow test-readers check format constraints clean
+.PHONY: setup demo test test-slow test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -24,18 +24,73 @@ demo: $(READY)
 PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow test-readers: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-readers test-docker test-dataflow test-runners test-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY)
-	$(PYTEST) -m 'not slow and not flink and not gpu and not readers'
+	$(PYTEST) -m 'not slow and not flink and not gpu and not readers and not docker and not dataflow and not runners'
 
+# Tests of drawn examples run here again, with many more of them.
 test-slow: $(READY)
-	$(PYTEST) -m 'slow and not flink and not gpu and not readers'
+	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and not flink and not gpu and not readers and not docker and not dataflow and not runners'
+
+# Needs GPUs, and fails without one.
+test-gpu: $(READY)
+	$(BIN)/python -m pytest -m gpu tests/gpu
 
 # Other projects' readers, which nothing else here needs.
 test-readers: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
 	$(PYTEST) -m readers
+
+# Builds the images, on a machine of Debian's without Docker and without a registry. Where they
+# cannot be built, the tests that want them are skipped, with the reason in the summary.
+test-docker: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docker]'
+	{ command -v buildah && command -v mmdebstrap; } || { apt-get update --quiet && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends buildah crun mmdebstrap; } \
+	  || echo 'no image can be built here: buildah and mmdebstrap cannot be installed'
+	$(BIN)/python -m pytest -m docker tests/docker
+
+# Google's libraries change Beam's file systems and its start, so they have an environment of their
+# own; it lacks this package, which a job brings to its workers.
+test-dataflow: .venv-dataflow/ready
+	.venv-dataflow/bin/python -m pytest -m dataflow tests/dataflow
+
+.venv-dataflow/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-dataflow
+	$(PYTHON) docker/requirements.py pyproject.toml --extra gcp > .venv-dataflow/requirements.txt
+	.venv-dataflow/bin/pip install --quiet --constraint constraints.txt \
+	  --requirement .venv-dataflow/requirements.txt hypothesis pytest setuptools
+	touch $@
+
+# Beam's other runners: a job service of Python's, Prism and Spark.
+test-runners: $(READY) prism spark-jar
+	$(BIN)/python -m pytest -m runners tests/runners
+
+# Both lie in the user's cache, where `build` finds them.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/beam-tfrecords
+
+# Needs Maven and Java 17.
+spark-jar:
+	docker/spark/make_jar.sh
+
+# Needs Go.
+prism: $(READY)
+	test -e '$(CACHE)/prism' || GOBIN='$(CACHE)' go install \
+	  github.com/apache/beam/sdks/v2/go/cmd/prism@v$$($(BIN)/python -c 'from importlib.metadata import version; print(version("apache-beam"))')
+
+# The version whose job server `flink-jar` makes.
+FLINK ?= 1.19
+
+# Beam's job server for Flink, of Beam's packages; it stays in the user's cache.
+flink-jar:
+	docker/flink/make_jar.sh $(FLINK)
+
+# A cluster of real processes on this machine; Flink itself stays in the user's cache, too.
+test-flink: $(READY)
+	docker/flink/make_jar.sh 1.19
+	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
+	$(BIN)/python -m pytest -m flink tests/flink
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -49,7 +104,7 @@ format: $(READY)
 # Takes the newest versions that pyproject.toml allows, in an environment of their own.
 constraints:
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/pip install --quiet --editable '.[dev,readers]' tensorflow-cpu
+	.venv-constraints/bin/pip install --quiet --editable '.[dev,docker,gcp,readers]' tensorflow-cpu
 	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \
@@ -57,4 +112,4 @@ constraints:
 	rm -rf .venv-constraints
 
 clean:
-	rm -rf .venv build dist demo *.egg-info
+	rm -rf .venv .venv-dataflow build dist demo *.egg-info

@@ -1,29 +1,44 @@
 """`python -m beam_pipeline`: sets up logging, then runs the commands."""
 
 import contextlib
-import gc
+import importlib.util
 import logging
 import multiprocessing.util
 import os
 import sys
 
+# Native libraries that keep threads from their load on, for work that nobody here gives them:
+# without them this process may be copied (`running.worker_pool`).
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy's
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
+}
+
+# Imported by Beam's clients of services, and for few tables of others: 0.2 s, 15 MB. With
+# `apache-beam[gcp]` these clients are used, and import parts of the first two before the whole.
+GOOGLES = importlib.util.find_spec("apitools") is not None
+LAZY_MODULES = ("pyarrow.compute",) if GOOGLES else ("requests", "httplib2", "pyarrow.compute")
+# Beam's file systems ask for these at its import, and with them for a database's client: 0.1 s.
+MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
+
 
 def main() -> int:
     """Runs the command line; returns its exit code."""
-    gc.disable()  # imports leave a million objects: going through them took a quarter of the start
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Beam says at its import that BigQuery's client is missing; nobody here asks for it.
     logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
-    from beam_pipeline.running import parallel
+    os.environ.update(ONE_THREAD | os.environ)
+    from beam_pipeline.running import lazy_imports, memory, parallel
 
-    if _builds_here(sys.argv[1:]):
-        # They start while this process imports Beam, which takes as long.
-        parallel.start_processes(parallel.usable_cpus())
     try:
-        from beam_pipeline.cli import commands
-
-        gc.freeze()
-        gc.enable()
+        with memory.collection_paused():
+            if _builds_here(sys.argv[1:]):
+                lazy_imports.import_lazily(LAZY_MODULES)
+                lazy_imports.load_when_called(*MONGODB)
+                parallel.import_work()
+                # Before Beam, which they do not need, and which may start threads.
+                parallel.start_processes(parallel.usable_cpus())
+            from beam_pipeline.cli import commands
         return commands.main()
     finally:
         parallel.end_processes()

@@ -122,6 +122,13 @@ class BuildConfig:
             "start with a letter, then letters, digits and underscores, all lower case: "
             "tfds.load does not find other names",
         )
+        for option, path in (("the input", self.input), ("--output", self.output)):
+            _check(
+                _is_unicode(path),
+                f"{option} {path!r}",
+                "its name is not UTF-8, in which the description of a dataset is written; rename "
+                "the folder",
+            )
         _check(
             not set("*?[") & set(self.output),
             f"--output {self.output!r}",
@@ -187,6 +194,11 @@ class BuildConfig:
         return storage.join(self.output, self.name, self.version)
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The files and folders that workers read, as far as options name them."""
+        return tuple(filter(None, (self.input, self.image_root, self.tokenizer)))
+
+    @property
     def rules(self) -> Rules:
         """How records are checked and stored."""
         return Rules(
@@ -227,6 +239,15 @@ def default_name(path: str) -> str:
     )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8, unlike names of files in other encodings."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check(fine: bool, value: str, remedy: str) -> None:

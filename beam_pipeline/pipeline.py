@@ -27,14 +27,24 @@ from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.options import JobOptions
-from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, choose_runner, is_local
+from beam_pipeline.running.remote.clusters import cluster_of
+from beam_pipeline.running.remote.launch import Launch
+from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
+from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards
-from beam_pipeline.write.working_directory import restore_dataset, scratch_dir, working_root
+from beam_pipeline.write.working_directory import (
+    dataset_mark,
+    delete_working_dirs,
+    job_dir,
+    restore_dataset,
+    scratch_dir,
+    working_root,
+)
 
 
 @dataclasses.dataclass
@@ -45,20 +55,20 @@ class PlanDataset(beam.PTransform):
     """
 
     config: BuildConfig
-    local: LocalJob = NOT_LOCAL
+    job: Job = PLAIN_JOB
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
         check_schema(self.config.schema)
-        batches = elements | "Batch" >> beam.ParDo(BatchSource(self.local)).with_outputs(
+        batches = elements | "Batch" >> beam.ParDo(BatchSource(self.job)).with_outputs(
             BatchSource.COUNT, main="batches"
         )
         num_read = batches[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)  # int
         packed = batches["batches"]  # bytes: a packed batch of Record | Rejected | DeclaredClasses
-        if not self.local.processes:  # else the launching process hands them to worker processes
+        if not self.job.processes:  # else the launching process hands them to worker processes
             packed = packed | "Balance" >> beam.Reshuffle()  # the same, spread over the workers
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer.of(self.config), self.config.threads, self.local
+            self.config.rules, Packer.of(self.config), self.config.threads, self.job
         )  # Inspected
         assigned = inspected | "Assign" >> AssignShards(self.config)  # Assigned
         return assigned, num_read
@@ -75,15 +85,15 @@ class WriteDataset(beam.PTransform):
     """
 
     config: BuildConfig
-    local: LocalJob = NOT_LOCAL
+    job: Job = PLAIN_JOB
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
         check_output(self.config)
-        assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.local)
+        assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.job)
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
-            | "Write" >> WriteShards(self.config, assigned.plan, self.local)  # ShardInfo
-            | "Commit" >> Commit(self.config, assigned, num_read)  # str
+            | "Write" >> WriteShards(self.config, assigned.plan, self.job)  # ShardInfo
+            | "Commit" >> Commit(self.config, assigned, num_read, self.job)  # str
         )
 
 
@@ -104,27 +114,93 @@ def build(
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    if source is None:
-        detected = find_input(config)
-        config = complete(config, detected)
-        source = source_of(config, detected, scratch_dir(config))
-    check_output(config)
     options = options or JobOptions([])
+    use_options(options)
+    config, source = _with_source(config, source)
     runner = choose_runner(options)
+    if runner is None:
+        _build_elsewhere(config, options, source)
+        return open_dataset(config.dataset_dir)
+    check_output(config)
     with (
         exclusive(config.dataset_dir, lock=working_root(config)),
         collecting_rarely(),
-        watched(options) as local,
+        watched(options) as job,
     ):
         restore_dataset(config)
         try:
-            with explained(), job_pipeline(runner, options, local) as pipeline:
-                pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, local)
+            with explained(), job_pipeline(runner, options, job) as pipeline:
+                pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, job)
         except Exception:
-            if is_local(options):  # else its workers may go on
-                drop_unfinished(config)
+            drop_unfinished(config)
             raise
     return open_dataset(config.dataset_dir)
+
+
+def stage(
+    config: BuildConfig, options: PipelineOptions, source: beam.PTransform | None = None
+) -> None:
+    """Writes the template of `build`'s job to --template_location; nothing with --dry_run.
+
+    Where the template is run later, a problem fails the job: nobody waits for it here.
+
+    Raises:
+        ConfigError: An option cannot be used, or the dataset is there already.
+    """
+    use_options(options)
+    config, source = _with_source(config, source)
+    cluster_of(options).prepare(config.output, config.inputs)
+    check_output(config)
+    with collecting_rarely():
+        pipeline = beam.Pipeline(options=options)
+        pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config)
+        send_settings(pipeline, options)
+        pipeline.run()
+
+
+def _with_source(
+    config: BuildConfig, source: beam.PTransform | None
+) -> tuple[BuildConfig, beam.PTransform]:
+    """What yields the records, by default the layout that is found, and `config` completed."""
+    if source is not None:
+        return config, source
+    detected = find_input(config)
+    config = complete(config, detected)
+    return config, source_of(config, detected, scratch_dir(config))
+
+
+def _build_elsewhere(
+    config: BuildConfig, options: PipelineOptions, source: beam.PTransform
+) -> None:
+    """`build` on another runner; one that is started again over its own job goes on with that."""
+    cluster = cluster_of(options)
+    cluster.prepare(config.output, config.inputs)
+    launch = Launch(
+        cluster,
+        folder=job_dir(config),
+        name=config.name,
+        build=f"{config.fingerprint} of {config.input} {config.image_root}".rstrip(),
+        mark=lambda: dataset_mark(config),
+    )
+    if not launch.has_earlier:
+        check_output(config)
+    with exclusive(config.dataset_dir, lock=working_root(config)), collecting_rarely():
+        try:
+            if launch.finished_earlier():
+                delete_working_dirs(config)  # what `exclusive` has made
+                return
+            check_output(config)
+            restore_dataset(config)
+            launch.run(
+                options,
+                lambda pipeline: (
+                    pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, launch.job)
+                ),
+            )
+        except Exception:
+            if launch.ended:  # else its workers go on
+                drop_unfinished(config)
+            raise
 
 
 def plan(
@@ -134,20 +210,21 @@ def plan(
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written."""
     options = options or JobOptions([])
+    use_options(options)
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave out --runner")
     with (
         temporary_folder() as folder,
         collecting_rarely(),
-        watched(options) as local,
+        watched(options) as job,
     ):
         result = Path(folder, "plan")
         if source is None:
             detected = find_input(config)
             config = complete(config, detected)
             source = source_of(config, detected, f"{folder}/unpacked")
-        with explained(), job_pipeline(choose_runner(options), options, local) as pipeline:
-            assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, local)
+        with explained(), job_pipeline(choose_runner(options), options, job) as pipeline:
+            assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, job)
             assigned.plan | "Save" >> beam.Map(
                 _save, statistics=beam.pvalue.AsSingleton(assigned.statistics), path=str(result)
             )

@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from fake_store import FakeStore
+
+# A busy machine takes longer than any limit for an example; that is no fault of the code.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=400)
+hypothesis.settings.load_profile("quick")
 
 
 @pytest.fixture

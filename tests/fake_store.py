@@ -21,6 +21,7 @@ import xml.sax.saxutils
 from collections.abc import Iterator
 
 _COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source")
+DONE_BUT_SILENT = 2
 # Azure's operations, by the query's "comp".
 _AZURE = {"list": "azure_list", "block": "block", "blocklist": "blocklist", "batch": "batch"}
 _NAMES = {"azure_list": "list", "block": "part", "blocklist": "finish", "batch": "delete_many"}
@@ -51,7 +52,7 @@ class FakeStore:
         signed: The signature of the last request; empty, if it had none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, handler: "type[Handler] | None" = None) -> None:
         self.objects: dict[str, bytes] = {}
         self.buckets: set[str] = set()
         self.calls: collections.Counter[str] = collections.Counter()
@@ -67,7 +68,7 @@ class FakeStore:
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._faults: list[_Fault] = []
         self._at_once = 0
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", 0), handler or Handler)
         self._server.store = self
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -126,6 +127,10 @@ class FakeStore:
             operation: As in `calls`; any, if empty.
         """
         self._faults.append(_Fault(_place(path), status, times, operation))
+
+    def fail_after(self, path: str, times: int) -> None:
+        """Makes the next puts succeed, and closes their connections without an answer."""
+        self._faults.append(_Fault(_place(path), DONE_BUT_SILENT, times, "put"))
 
     def mend(self) -> None:
         """Ends all faults."""
@@ -191,7 +196,9 @@ class _Server(http.server.ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers one connection's requests."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
@@ -217,6 +224,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with store.counted(operation):
             status = store.fault(path, operation)
             if status == 0:
+                self.close_connection = True
+            elif status == DONE_BUT_SILENT:
+                store.objects[self.place] = self.body
                 self.close_connection = True
             elif status == 1:
                 self._get(store, share=0.5)
@@ -372,8 +382,24 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _put(self, store: FakeStore) -> None:
         with store.lock:
-            store.objects[self.place] = self.body
-        self._answer(201 if "x-ms-version" in self.headers else 200, ETag=_tag(self.body))
+            there = store.objects.get(self.place)
+            if is_met := self._is_condition_met(there):
+                store.objects[self.place] = self.body
+        if not is_met:
+            is_new = self.headers.get("if-none-match") and "x-ms-version" in self.headers
+            self._answer(409 if is_new else 412, _error("PreconditionFailed", "another version"))
+        else:
+            status = 201 if "x-ms-version" in self.headers else 200
+            self._answer(status, ETag=_tag(self.body), x_goog_generation=_generation(self.body))
+
+    def _is_condition_met(self, there: bytes | None) -> bool:
+        """Whether the request allows what is there to be replaced."""
+        tag, version = self.headers.get("if-match"), self.headers.get("x-goog-if-generation-match")
+        if self.headers.get("if-none-match") == "*" or version == "0":
+            return there is None
+        if tag is not None:
+            return there is not None and tag == _tag(there)
+        return version is None or (there is not None and version == _generation(there))
 
     def _copy(self, store: FakeStore) -> None:
         named = next(filter(None, map(self.headers.get, _COPY_SOURCES)))
@@ -439,11 +465,21 @@ def _http_date(store: FakeStore) -> str:
 
 
 def _facts(store: FakeStore, data: bytes) -> dict[str, str]:
-    return {"ETag": _tag(data), "Last_Modified": _http_date(store), "Accept_Ranges": "bytes"}
+    return {
+        "ETag": _tag(data),
+        "Last_Modified": _http_date(store),
+        "Accept_Ranges": "bytes",
+        "x_goog_generation": _generation(data),
+    }
 
 
 def _tag(data: bytes) -> str:
     return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+def _generation(data: bytes) -> str:
+    """Google's number of an object's version."""
+    return str(1 + int(hashlib.md5(data).hexdigest()[:12], 16))
 
 
 def _escape(text: str) -> str:

@@ -41,21 +41,40 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors
-        arguments progress
-        features
-        parsing config observation
-        tensorflow_errors batching elements counting inference
+        errors tensors
+        config
+        tuning
+        store
+        storage
+        order pace progress startup shard_files
+        arguments record_index balanced_order
+        features record_reader split
+        views exif counting
+        view_pixels
+        image_store
+        image_cache
+        parsing observation
+        stored_images
+        record_source
+        data_options continuing augmentation
+        predict_options tune_options
+        train_options
+        tensorflow_errors batching elements inference selection
         padding declaration
-        input_pipeline
+        input_pipeline contents
         dataset
         files
         bare_files
         opening strategy optimizers tasks
-        training
-        evaluation keras_fit checkpoint
+        fine_tuning
+        run_cache
+        training random_numbers averaging interruption
+        evaluation keras_fit checkpoint choices training_data training_batches
         run_directory
-        recording
+        recording predicting exporting tuner
+        own_parts
+        train_command
+        train_api
         commands
         __init__ __main__
     """,

@@ -5,9 +5,12 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_the_pipeline(tmp_path):
     folder = tmp_path / "dist"
     base = ["--egg-base", str(tmp_path)]

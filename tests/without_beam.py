@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from beam_pipeline.sources.listing import FILES_PER_BUCKET, list_part, parts_of, unpacked
+from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.listing import FILES_PER_BUCKET, list_part, parts_of
 from beam_pipeline.sources.voc import files as voc_files
 from beam_pipeline.sources.voc import pairing as voc
 from beam_pipeline.sources.yolo import files as yolo_files
@@ -39,7 +40,7 @@ def voc_pairs(root: str, size: int = FILES_PER_BUCKET) -> list[Any]:
     paired = list(map(voc.pair, images))
     folders = voc.merge_folders(each.image_folders for each in paired)
     return [
-        item for each in paired for batch in voc.complete(each, folders) for item in unpacked(batch)
+        item for each in paired for batch in voc.complete(each, folders) for item in unpack(batch)
     ]
 
 
@@ -59,5 +60,5 @@ def yolo_pairs(config: YoloConfig, size: int = FILES_PER_BUCKET) -> list[Any]:
         item
         for each in names
         for batch in yolo.pair(each, profile, origin, config)
-        for item in unpacked(batch)
+        for item in unpack(batch)
     ]

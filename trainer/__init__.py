@@ -16,6 +16,7 @@ from trainer.errors import (
     CheckpointError,
     ConfigError,
     DatasetDamagedError,
+    InterruptedRunError,
     NotADatasetError,
     RunExistsError,
     TrainerError,
@@ -24,9 +25,14 @@ from trainer.errors import (
 )
 
 if TYPE_CHECKING:
-    from trainer.dataset import Dataset, Split
+    from trainer.dataset import Dataset
+    from trainer.exporting import export
     from trainer.features import Feature
+    from trainer.image_cache import ImageCache
     from trainer.opening import open
+    from trainer.split import Split
+    from trainer.train_api import train
+    from trainer.tuning import Tuning
 
 __all__ = [
     "CheckpointError",
@@ -34,20 +40,29 @@ __all__ = [
     "Dataset",
     "DatasetDamagedError",
     "Feature",
+    "ImageCache",
+    "InterruptedRunError",
     "NotADatasetError",
     "RunExistsError",
     "Split",
     "TrainerError",
     "TrainingDivergedError",
+    "Tuning",
     "UnknownNameError",
+    "export",
     "open",
+    "train",
 ]
 
 _MODULE_OF = {
     "Dataset": "trainer.dataset",
     "Feature": "trainer.features",
-    "Split": "trainer.dataset",
+    "ImageCache": "trainer.image_cache",
+    "Split": "trainer.split",
+    "Tuning": "trainer.tuning",
+    "export": "trainer.exporting",
     "open": "trainer.opening",
+    "train": "trainer.train_api",
 }
 
 

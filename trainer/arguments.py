@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainer.errors import ConfigError
+from trainer.order import Share
 
 ImageSize = int | tuple[int, int]
 _INT64 = (-(1 << 63), (1 << 63) - 1)
@@ -76,3 +77,31 @@ def passes(repeat: Any) -> int | None:
             f"repeat={repeat!r}: give a number of passes, 1 or more, or True for endless"
         )
     return int(repeat)
+
+
+def check_balance(balance: str | None, shuffle: bool) -> None:
+    """Raises ConfigError unless records are shuffled where classes are balanced."""
+    if balance is not None and not shuffle:
+        raise ConfigError(f"balance={balance!r} decides the order; it needs shuffle=True")
+
+
+def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None:
+    """The part of one of several workers; None where there is only one.
+
+    Raises:
+        ConfigError: There is no such worker, or batches that they cannot share evenly.
+    """
+    whole_number("num_workers", num_workers)
+    if not is_whole(worker) or not 0 <= worker < num_workers:
+        raise ConfigError(
+            f"worker={worker!r} of num_workers={num_workers}: give a number from 0 to "
+            f"{num_workers - 1}"
+        )
+    if num_workers == 1:
+        return None
+    if batch_size is None or batch_size % num_workers:
+        raise ConfigError(
+            f"{num_workers} workers cannot share batches of {batch_size} evenly; give a batch_size "
+            f"that is a multiple of {num_workers}, without buckets"
+        )
+    return Share(worker=int(worker), num_workers=int(num_workers), batch_size=batch_size)

@@ -14,12 +14,14 @@ from trainer.features import Feature
 from trainer.files import (
     describe_mixed_names,
     first_records,
+    local_copies,
     matching_files,
     names_below,
     splits_of_files,
 )
 from trainer.inference import DECLARE, guesses, infer
 from trainer.observation import Sample, observe
+from trainer.store.cache import Cache
 
 _LOG = logging.getLogger("trainer")
 
@@ -40,7 +42,10 @@ class Schema:
 
 
 def open_files(
-    path: str, patterns: Sequence[str], schema_of: Callable[[Sample], Schema]
+    path: str,
+    patterns: Sequence[str],
+    schema_of: Callable[[Sample], Schema],
+    cache: Callable[[], Cache],
 ) -> Dataset:
     """The dataset of the files that `patterns` name.
 
@@ -48,6 +53,7 @@ def open_files(
         path: Where they are, for messages.
         patterns: Paths and globs.
         schema_of: Makes the schema from the first records.
+        cache: Where copies of remote files go.
 
     Raises:
         NotADatasetError: No such file, or files that hold no Examples.
@@ -57,7 +63,7 @@ def open_files(
     files = matching_files(patterns)
     names = names_below(files, patterns)
     try:
-        sample = observe(first_records(files))
+        sample = observe(first_records(files, local_copies(files, cache)))
     except DecodeError as error:
         raise NotADatasetError(
             f"{path} holds records that are not tf.train.Examples ({error}); convert them"
@@ -69,7 +75,7 @@ def open_files(
     return Dataset(
         path=path,
         features=schema.features,
-        splits=MappingProxyType(splits_of_files(files, names)),
+        splits=MappingProxyType(splits_of_files(files, names, cache)),
         notes=tuple(notes),
         remedy=schema.remedy,
     )

@@ -1,37 +1,35 @@
 """Counts the records and classes of bare TFRecord files, which have no metadata."""
 
 import gzip
-import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from trainer.errors import DatasetDamagedError
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.features import Feature
+from trainer.record_index import AFTER_BYTES, BEFORE_BYTES, cut_off, read_index
+from trainer.shard_files import ShardFiles
 
-# Around the payload: its length and the length's checksum before it, its checksum after it.
-_BEFORE_BYTES, _AFTER_BYTES = 12, 4
 
-
-def count_records(files: Sequence[str], compression: str) -> int:
+def count_records(shards: ShardFiles) -> int:
     """The records of TFRecord files.
 
-    In uncompressed local files only the frames' headers are read, which takes microseconds per
-    record; other files are read completely.
+    In uncompressed files only the frames' headers are read, which takes microseconds per
+    record; gzip is read completely.
 
     Raises:
         DatasetDamagedError: A file ends within a record; or gzip ends too early, which
             TensorFlow accepts as the end of the file.
     """
-    if compression:
-        return sum(map(_count_unpacked, files))
-    if all(map(os.path.isfile, files)):
-        return sum(map(_count_frames, files))
-    dataset = tf.data.TFRecordDataset(list(files), compression, buffer_size=1 << 20)
-    count = dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
-    return int(count.numpy())
+    if not shards.compression:
+        return read_index(shards).num_records
+    numbers = range(len(shards.files))
+    shards.expect([*numbers])
+    return sum(_count_unpacked(shards.path(number)) for number in numbers)
 
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:
@@ -44,43 +42,69 @@ def count_classes(batches: tf.data.Dataset, name: str) -> int:
     return int(batches.reduce(tf.constant(-1, tf.int64), larger).numpy()) + 1
 
 
-def _count_frames(path: str) -> int:
-    size = os.path.getsize(path)
-    count = position = 0
-    with open(path, "rb") as file:
-        while position < size:
-            file.seek(position)
-            num_bytes = _num_bytes(file.read(_BEFORE_BYTES))
-            position += num_bytes
-            if not num_bytes or position > size:
-                raise _cut_off(path, count)
-            count += 1
-    return count
+def check_class_numbers(feature: Feature) -> None:
+    """Raises ConfigError unless the feature holds class numbers."""
+    if feature.dtype != "int64":
+        raise ConfigError(
+            f"feature {feature.name!r} is a {feature.kind} of {feature.dtype}, not a class number; "
+            "declare it as class_label, or choose another feature"
+        )
+
+
+def _check_one_class(feature: Feature) -> None:
+    if feature.shape or feature.dtype not in ("int64", "string", "bytes"):
+        raise ConfigError(
+            f"feature {feature.name!r} is a {feature.kind} of {feature.dtype}, not one class per "
+            "record; name another"
+        )
+
+
+def read_classes(
+    features: Mapping[str, Feature], name: str, batches: Callable[..., tf.data.Dataset]
+) -> Any:
+    """The class of each record, int64 [records]; of strings their places in alphabetical order.
+
+    Args:
+        features: The dataset's.
+        name: Of the feature.
+        batches: `Dataset.batches` of the split.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: The feature is not one class per record, or a record has none.
+    """
+    if name not in features:
+        raise UnknownNameError("feature", name, features)
+    _check_one_class(features[name])
+    parts = [each[name].numpy() for each in batches(batch_size=1024, features=[name])]
+    values = np.concatenate(parts)
+    if values.dtype == object:
+        return np.unique(values, return_inverse=True)[1]
+    if (values < 0).any():
+        raise ConfigError(
+            f"{name} of record {int(np.argmax(values < 0))} is {values.min()}, which is no class; "
+            "leave such records out of the dataset"
+        )
+    return values
 
 
 def _count_unpacked(path: str) -> int:
     count = 0
     with tf.io.gfile.GFile(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
         try:
-            while header := file.read(_BEFORE_BYTES):
-                rest = _num_bytes(header) - _BEFORE_BYTES
+            while header := file.read(BEFORE_BYTES):
+                rest = _num_bytes(header) - BEFORE_BYTES
                 if rest < 0 or len(file.read(rest)) < rest:
-                    raise _cut_off(path, count)
+                    raise cut_off(path, count)
                 count += 1
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise _cut_off(path, count) from error
+            raise cut_off(path, count) from error
     return count
 
 
 def _num_bytes(header: bytes) -> int:
     """Bytes of a record including its frame; 0 if the header is incomplete."""
-    if len(header) < _BEFORE_BYTES:
+    if len(header) < BEFORE_BYTES:
         return 0
     length: int = struct.unpack("<Q", header[:8])[0]
-    return _BEFORE_BYTES + length + _AFTER_BYTES
-
-
-def _cut_off(path: str, count: int) -> DatasetDamagedError:
-    return DatasetDamagedError(
-        f"{path} ends within its record {count}: it is truncated, or not a TFRecord file"
-    )
+    return BEFORE_BYTES + length + AFTER_BYTES

@@ -1,98 +1,39 @@
 """A dataset in the trainer: splits, features, batches."""
 
 import dataclasses
+import functools
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import tensorflow as tf
 
 from trainer import arguments, batching, input_pipeline, parsing
 from trainer.arguments import ImageSize
-from trainer.counting import count_classes, count_records
+from trainer.contents import Contents
+from trainer.counting import check_class_numbers, count_classes, read_classes
 from trainer.elements import arranger
-from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import Feature, class_names
+from trainer.errors import ConfigError
+from trainer.features import Feature
+from trainer.image_cache import ImageCache, any_images
+from trainer.record_source import Reading
+from trainer.selection import check_choice, check_equal_sizes, select
+from trainer.stored_images import ImageStores
 from trainer.tensorflow_errors import explain
+from trainer.tuning import Tuning
+from trainer.views import Views
 
 _DEFAULT_BATCH_SIZE = 32
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
-    """One split's shards.
-
-    Attributes:
-        name: "train", "val", ….
-        files: Paths of the shards, in order.
-        compression: "" or "GZIP".
-        num_records: None without metadata; then `Dataset.num_records` counts.
-        num_bytes: Bytes of all shards, None without metadata.
-    """
-
-    name: str
-    files: tuple[str, ...]
-    compression: str = ""
-    num_records: int | None = None
-    num_bytes: int | None = None
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """TFRecord shards with a schema. Made by `trainer.open`.
+class Dataset(Contents):
+    """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`."""
 
-    Attributes:
-        path: For messages.
-        features: Feature by name.
-        splits: Split by name: `"train" in dataset.splits`, `list(dataset.splits)`.
-        fingerprint: Identifies the content, from metadata.json; empty without metadata.
-        notes: Guesses about the records of bare files, as messages.
-        remedy: What to do when a record does not fit the features.
-    """
-
-    path: str
-    features: Mapping[str, Feature]
-    splits: Mapping[str, Split]
-    fingerprint: str = ""
-    notes: tuple[str, ...] = ()
-    remedy: str = "run `python -m beam_pipeline verify` on it"
-    _record_counts: dict[str, int] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
-    )
     _num_classes: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
-
-    @property
-    def classes(self) -> list[str]:
-        """Class names by number: those of the class label, else those of the boxes."""
-        return class_names(self.features.values())
-
-    def split(self, name: str | None = None) -> Split:
-        """The split named `name`, or the only one.
-
-        Raises:
-            UnknownNameError: No such split.
-            ConfigError: There are several splits, and `name` is None.
-        """
-        if name is None:
-            if len(self.splits) > 1:
-                raise ConfigError(
-                    f"{self.path} has several splits; name one of: {', '.join(self.splits)}"
-                )
-            name = next(iter(self.splits))
-        if name not in self.splits:
-            raise UnknownNameError(f"split in {self.path}", name, self.splits)
-        return self.splits[name]
-
-    def num_records(self, split: str | None = None) -> int:
-        """The number of records of a split; for files without metadata they are counted once."""
-        chosen = self.split(split)
-        if chosen.num_records is not None:
-            return chosen.num_records
-        if chosen.name not in self._record_counts:
-            self._record_counts[chosen.name] = count_records(chosen.files, chosen.compression)
-        return self._record_counts[chosen.name]
+    _stores: ImageStores = dataclasses.field(default_factory=ImageStores, repr=False, compare=False)
 
     def num_classes(self, name: str, split: str | None = None) -> int:
         """The number of classes of a feature: those that it declares, else those in a split.
@@ -105,14 +46,10 @@ class Dataset:
             UnknownNameError: No such feature or split.
             ConfigError: The feature does not hold class numbers.
         """
-        (feature,) = self._select(name)
+        (feature,) = select(self.features, name, self.path)
         if feature.classes:
             return len(feature.classes)
-        if feature.dtype != "int64":
-            raise ConfigError(
-                f"feature {name!r} is a {feature.kind} of {feature.dtype}, not a class number; "
-                "declare it as class_label, or choose another feature"
-            )
+        check_class_numbers(feature)
         chosen = self.split(split).name
         if (name, chosen) not in self._num_classes:
             batches = self.batches(chosen, batch_size=1024, features=[name], padding_value=-1)
@@ -129,6 +66,8 @@ class Dataset:
         sample_weight: str | None = None,
         image_size: ImageSize | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
+        views: Views | None = None,
+        augment: parsing.Augment | None = None,
         audio_mono: bool = False,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
@@ -140,11 +79,17 @@ class Dataset:
         bucket_by: str | None = None,
         shuffle: bool = False,
         seed: int | None = None,
-        shuffle_buffer: int = 2048,
+        shuffle_buffer: int | None = None,
+        balance: str | None = None,
         repeat: bool | int = False,
         first_record: int = 0,
+        worker: int = 0,
+        num_workers: int = 1,
         drop_remainder: bool = False,
         deterministic: bool = True,
+        cache: ImageCache | str = "none",
+        tuning: Tuning | None = None,
+        prepare: Callable[..., Any] | None = None,
     ) -> tf.data.Dataset:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
 
@@ -167,9 +112,13 @@ class Dataset:
                 tensor, several are a dict. Several names make the target a dict.
             sample_weight: A number's name: elements become (inputs, target, weight) with the
                 weight as float32 [b]; it is not an input.
-            image_size: One side or (height, width), in pixels, to which images are stretched.
-                Without it, only images of a declared size can be batched.
+            image_size: One side or (height, width), in pixels, to which images are stretched,
+                antialiased. Without it, only images of a declared size can be batched.
             image_dtype: "float32" in 0..1, or "uint8" in 0..255.
+            views: Crops and flips, drawn for each record and pass by `seed` before the image is
+                decoded; boxes and keypoints move with it.
+            augment: A function (uint8 [height, width, channels], seed int64 [2]) to another such
+                image; the seed is that of the record and pass.
             audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
             pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
@@ -183,15 +132,25 @@ class Dataset:
                 number of batches is not known in advance: `fit` needs repeat and
                 steps_per_epoch. Several replicas cannot share such batches.
             bucket_by: The output whose length counts, if several vary.
-            shuffle: A new order in each pass of `repeat` (iterating again starts with the first
-                pass): shards permuted, sixteen read at once, then each `shuffle_buffer`
-                serialized records permuted.
+            shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
+                blocks of up to 64 records permuted over the whole split, then windows of
+                `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
             seed: Makes the order the same in each run; random by default.
+            shuffle_buffer: Records that are in memory to be permuted; by default as many as fit
+                64 MiB, up to 65,536.
+            balance: A feature, read before, whose classes come equally often; rare records repeat.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
-            first_record: Records to skip, counted over all passes.
+            first_record: Records to skip, counted over all passes; they are not read.
+            worker: The number, from 0, of this process among `num_workers`.
+            num_workers: Processes that share every batch: each gets its part of the same
+                `batch_size` records, of which it reads no others.
             drop_remainder: Leave out a last batch that is not full (of each bucket).
             deterministic: False lets records overtake each other when reading stalls.
+            cache: Where decoded images are kept for further passes: "memory", "disk", "auto",
+                "none", or an ImageCache with bounds (docs/input.md).
+            tuning: Parallelism and buffers, which change no batch.
+            prepare: A function of each element, in parallel, before elements wait for their use.
 
         Raises:
             UnknownNameError: No such split, feature or output.
@@ -201,12 +160,13 @@ class Dataset:
         the features; its message names the key and the remedy. `numpy` raises DatasetDamagedError.
         """
         chosen = self.split(split)
-        selected = self._select(features)
-        _check_choice("image_dtype", image_dtype, ("float32", "uint8"))
-        _check_choice("boxes", boxes, ("padded", "ragged"))
+        selected = select(self.features, features, self.path)
+        check_choice("image_dtype", image_dtype, ("float32", "uint8"))
+        check_choice("boxes", boxes, ("padded", "ragged"))
         batch_size = arguments.whole_number("batch_size", batch_size)
         max_boxes = arguments.whole_number("max_boxes", max_boxes)
-        shuffle_buffer = arguments.whole_number("shuffle_buffer", shuffle_buffer) or 1
+        window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
+        share = arguments.share(worker, num_workers, batch_size if not buckets else None)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
         seed = arguments.seed_number(seed)
         passes, size = arguments.passes(repeat), arguments.height_and_width(image_size)
@@ -215,29 +175,46 @@ class Dataset:
                 f"buckets have their own batch sizes; leave out batch_size={batch_size}"
             )
         if batch_size is not None and size is None:
-            _check_equal_sizes(selected)
-        if seed is None:
-            seed = secrets.randbits(32)
-        decoding = parsing.Decoding(image_size=size, image_dtype=image_dtype, audio_mono=audio_mono)
+            check_equal_sizes(selected)
+        seed = secrets.randbits(32) if seed is None else seed
+        arguments.check_balance(balance, shuffle)
+        read = functools.partial(self.batches, chosen.name)
+        classes = read_classes(self.features, balance, read) if balance else None
+        decoding = parsing.Decoding(
+            image_size=size,
+            image_dtype=image_dtype,
+            audio_mono=audio_mono,
+            views=views,
+            augment=augment,
+            seed=seed,
+        )
+        images = any_images(selected)
+        caching = self.image_cache(chosen.name, cache, images, views, size)
+        decoding = dataclasses.replace(decoding, stored_size=caching.size)
+        count = functools.partial(self.num_records, chosen.name)
+        stored = self._stores.of(chosen, caching, images, count)
         outputs = parsing.outputs(selected, decoding)
-        needed = first_record or passes is not None
-        num_records = self.num_records(chosen.name) if needed else chosen.num_records
+        arrange = arranger(outputs, target, sample_weight)
+        num_records = chosen.num_records if passes is None else self.num_records(chosen.name)
         return input_pipeline.batches(
-            input_pipeline.Shards(
-                files=chosen.files, compression=chosen.compression, num_records=num_records
-            ),
+            chosen.shards,
+            num_records,
+            functools.partial(self.index, chosen.name),
             selected,
-            input_pipeline.Order(
+            Reading(
                 shuffle=shuffle,
                 seed=seed,
-                buffer_size=shuffle_buffer,
+                window=window,
+                classes=classes,
                 passes=passes,
                 first_record=first_record,
+                share=share,
                 deterministic=deterministic,
+                tuning=tuning or Tuning(),
             ),
             decoding,
             batching.Batching(
-                size=batch_size,
+                size=batch_size if share is None else share.size,
                 drop_remainder=drop_remainder,
                 lengths=batching.pad_lengths(pad, max_boxes, outputs),
                 truncate=truncate,
@@ -245,9 +222,33 @@ class Dataset:
                 ragged=batching.ragged_names(ragged, boxes, outputs),
                 buckets=batching.make_buckets(buckets, bucket_by, outputs),
             ),
-            arranger(outputs, target, sample_weight),
+            arrange if prepare is None else lambda by_name: prepare(arrange(by_name)),
             f"one that does not fit: {self.remedy}",
+            stored,
         )
+
+    def image_cache(
+        self,
+        split: str,
+        cache: ImageCache | str,
+        images: Sequence[Feature],
+        views: Views | None,
+        size: tuple[int, int] | None,
+    ) -> ImageCache:
+        """The cache that `batches` takes for `cache`: "auto" chosen, with its bound and size.
+
+        Args:
+            split: Whose images are kept.
+            cache: As for `batches`.
+            images: The features that are kept.
+            views: As for `batches`.
+            size: `image_size`, as (height, width).
+
+        Raises:
+            ConfigError: There is no size.
+        """
+        count = functools.partial(self.num_records, split)
+        return self._stores.resolve(cache, images, views, size, count)
 
     def numpy(
         self,
@@ -256,20 +257,22 @@ class Dataset:
         features: str | Sequence[str] | None = None,
         image_size: ImageSize | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
+        batch_size: int | None = None,
         shuffle: bool = False,
         seed: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The records of a split one by one, as NumPy arrays by name; text is bytes.
+        """The records of a split one by one, or in batches, as NumPy arrays by name; text is bytes.
 
-        Arguments, names and errors are those of `batches`; shapes have no axis b.
-        Without `image_size` images keep their own size; nothing is padded: boxes are [n, 4].
+        Arguments, names and errors are those of `batches`. Without `batch_size`, shapes have no
+        axis b, images keep their own size unless `image_size` is set, and nothing is padded:
+        boxes are [n, 4].
 
         Raises:
             DatasetDamagedError: A record does not fit the features, or a shard is damaged.
         """
         dataset = self.batches(
             split,
-            batch_size=None,
+            batch_size=batch_size,
             features=features,
             image_size=image_size,
             image_dtype=image_dtype,
@@ -283,31 +286,3 @@ class Dataset:
             yield from dataset.as_numpy_iterator()
         except tf.errors.OpError as error:
             raise explain(error, self.remedy) from error
-
-    def _select(self, names: str | Sequence[str] | None) -> list[Feature]:
-        if names is None:
-            selected = list(self.features.values())
-        else:
-            chosen = [names] if isinstance(names, str) else names
-            for name in chosen:
-                if name not in self.features:
-                    raise UnknownNameError(f"feature in {self.path}", name, self.features)
-            selected = [self.features[name] for name in chosen]
-        if not selected:
-            raise ConfigError(f"features=[] selects nothing of {self.path}; name a feature")
-        parsing.check_readable(selected)
-        return selected
-
-
-def _check_equal_sizes(features: Sequence[Feature]) -> None:
-    for feature in features:
-        if feature.kind == "image" and None in feature.shape[:2]:
-            raise ConfigError(
-                f"images of {feature.name!r} differ in size and cannot be batched; pass "
-                "image_size=(height, width), or batch_size=None for single records"
-            )
-
-
-def _check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise UnknownNameError(f"{argument} called", value, choices)

@@ -7,7 +7,8 @@
     │   └── RunExistsError               the output already holds a run
     ├── DatasetDamagedError      exit 3  a dataset is not what its metadata says
     ├── CheckpointError                  a checkpoint does not hold this model
-    └── TrainingDivergedError            the loss is no longer finite
+    ├── TrainingDivergedError            the loss is no longer finite
+    └── InterruptedRunError              a signal ended the training, which is saved
 
 Every message names the value, where it came from, and the remedy.
 """
@@ -65,6 +66,10 @@ class CheckpointError(TrainerError):
 
 class TrainingDivergedError(TrainerError):
     """The loss became infinite or not a number."""
+
+
+class InterruptedRunError(TrainerError):
+    """A signal ended the training; the run is saved."""
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

@@ -90,7 +90,7 @@ class Feature:
         encoding: Of a tensor: "bytes" if it is one raw value, little-endian, in C order;
             empty for a list of values. Of boxes: "flat" if `key` is one list with four
             numbers per box; empty for one list per side.
-        bare: ListSummary under `key` alone, as in bare files.
+        bare: Stored under `key` alone, as in bare files.
         sample_rate: Of audio: samples per second; 0 if records differ or it is unknown.
         default: The value of a record without the key; None makes that an error. Of a sequence:
             its padding value.

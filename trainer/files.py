@@ -4,12 +4,16 @@ import itertools
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
-from trainer.dataset import Split
+from trainer import storage
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from trainer.split import Split
+from trainer.store import objects
+from trainer.store.cache import Cache
+from trainer.store.fetching import Fetcher
 from trainer.tensorflow_errors import brief
 
 # Names that state a split, as in `beam_pipeline` (docs/tfrecords.md).
@@ -39,7 +43,7 @@ def matching_files(patterns: Iterable[str]) -> list[str]:
 
 
 def _matching(pattern: str) -> list[str]:
-    files = [pattern] if tf.io.gfile.exists(pattern) else sorted(tf.io.gfile.glob(pattern))
+    files = storage.matching(pattern)
     if not files:
         raise NotADatasetError(f"no file or directory {pattern}; check the path")
     return files
@@ -78,8 +82,15 @@ def _split_in_name(path: str) -> str | None:
     return next(filter(_SPLIT_NAME.fullmatch, (_YEAR_OR_NUMBER.sub("", w) for w in words)), None)
 
 
-def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Split]:
+def splits_of_files(
+    files: Sequence[str], names: Sequence[str], cache: Callable[[], Cache]
+) -> dict[str, Split]:
     """The splits by name, if all of `names` state one; else a single split "train".
+
+    Args:
+        files: Paths or URLs.
+        names: Of the files, relative to the folder that they have in common.
+        cache: Where copies of remote files go.
 
     Raises:
         ConfigError: A split has both plain and gzip files.
@@ -87,10 +98,29 @@ def splits_of_files(files: Sequence[str], names: Sequence[str]) -> dict[str, Spl
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, stated_splits(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
-    return {
-        name: Split(name=name, files=tuple(members), compression=_one_compression(members))
-        for name, members in grouped.items()
-    }
+    return {name: _split(name, members, cache) for name, members in grouped.items()}
+
+
+def _split(name: str, files: Sequence[str], cache: Callable[[], Cache]) -> Split:
+    fetcher = local_copies(files, cache)
+    return Split(
+        name=name,
+        files=fetcher.paths if fetcher else tuple(files),
+        compression=_one_compression(files),
+        fetcher=fetcher,
+    )
+
+
+def local_copies(files: Sequence[str], cache: Callable[[], Cache]) -> Fetcher | None:
+    """What copies remote files to this machine; None, if they are not remote.
+
+    Raises:
+        ConfigError: Some are, others are not.
+    """
+    remote = [file for file in files if storage.is_object(file)]
+    if remote and len(remote) < len(files):
+        raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
+    return Fetcher(objects.describe(remote), cache()) if remote else None
 
 
 def describe_mixed_names(names: Sequence[str]) -> list[str]:
@@ -127,9 +157,7 @@ def compression_of(files: Iterable[str]) -> str:
 def _compressions(files: Iterable[str]) -> Iterator[tuple[str, str]]:
     """(compression, file) of the files that are not empty."""
     for file in files:
-        with tf.io.gfile.GFile(file, "rb") as handle:
-            head = handle.read(_PEEKED_BYTES)
-        if head:
+        if head := storage.read_start(file, _PEEKED_BYTES):
             yield "GZIP" if is_gzip(head) else "", file
 
 
@@ -148,8 +176,14 @@ def is_gzip(head: bytes) -> bool:
     return True
 
 
-def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def first_records(
+    files: Sequence[str], fetcher: Fetcher | None = None
+) -> Iterator[tuple[str, bytes]]:
     """(where, serialized record) of some records, spread over the files.
+
+    Args:
+        files: Paths or URLs.
+        fetcher: Copies remote files to this machine.
 
     The first 256 / n of each of n files, up to 16, evenly spread over all; fewer if
     they exceed 64 MiB / n.
@@ -158,10 +192,14 @@ def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         DatasetDamagedError: A file is damaged, or not a TFRecord file.
     """
     count = min(len(files), _SAMPLE_FILES)
-    for number in range(count):
-        file = files[number * len(files) // count]
+    chosen = [number * len(files) // count for number in range(count)]
+    if fetcher:
+        fetcher.expect(chosen)
+    for number in chosen:
+        file = files[number]
         left = _SAMPLE_BYTES // count
-        records = tf.data.TFRecordDataset(file, compression_of([file]))
+        path = fetcher.fetch(number) if fetcher else file
+        records = tf.data.TFRecordDataset(path, compression_of([path]))
         try:
             for index, record in enumerate(records.take(_SAMPLE_RECORDS // count)):
                 serialized = record.numpy()
@@ -177,10 +215,8 @@ def first_records(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 def _by_zlib(file: str) -> str:
     """A message for a file with TensorFlow's third compression; "" for any other file."""
-    with tf.io.gfile.GFile(file, "rb") as handle:
-        head = handle.read(_PEEKED_BYTES)
     try:
-        zlib.decompressobj().decompress(head)
+        zlib.decompressobj().decompress(storage.read_start(file, _PEEKED_BYTES))
     except zlib.error:
         return ""
     return "compressed as ZLIB, which is not supported; write it plain or as GZIP"

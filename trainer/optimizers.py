@@ -1,5 +1,6 @@
 """Keras's optimizers, with clipping after the sum over replicas, as data parallelism needs."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,21 +26,31 @@ class SumThenClip:
     max_norm: float
 
     def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
-        summed = super()._all_reduce_sum_gradients(grads_and_vars)  # type: ignore[misc]
+        return self.clip(super()._all_reduce_sum_gradients(grads_and_vars))  # type: ignore[misc]
+
+    def clip(self, summed: Any) -> list[tuple[Any, Any]]:
+        """(gradient, variable) pairs, with the global norm of the gradients limited."""
         gradients, variables = zip(*summed, strict=True)
         clipped, _ = tf.clip_by_global_norm(gradients, self.max_norm)
         return list(zip(clipped, variables, strict=True))
 
 
 def create_optimizer(
-    name: str, learning_rate: float, clip_norm: float | None = None
+    name: str,
+    learning_rate: float | keras.optimizers.schedules.LearningRateSchedule,
+    clip_norm: float | None = None,
+    *,
+    weight_decay: float | None = None,
+    ema: float | None = None,
 ) -> keras.optimizers.Optimizer:
     """The optimizer `name`: adam, adamw or sgd (with momentum 0.9).
 
     Args:
         name: A key of `OPTIMIZERS`.
-        learning_rate: Constant.
+        learning_rate: Constant, or `learning_rate_schedule`'s.
         clip_norm: The largest global norm of the summed gradients; None for no limit.
+        weight_decay: Decoupled from the gradients; None for the optimizer's default.
+        ema: The momentum of an average of the weights, or None.
 
     Raises:
         UnknownNameError: No such optimizer.
@@ -48,10 +59,105 @@ def create_optimizer(
     if name not in OPTIMIZERS:
         raise UnknownNameError("optimizer", name, OPTIMIZERS)
     base = OPTIMIZERS[name]
-    settings = {"momentum": 0.9} if name == "sgd" else {}
+    settings: dict[str, Any] = {"momentum": 0.9} if name == "sgd" else {}
+    if weight_decay is not None:
+        settings["weight_decay"] = weight_decay
+    if ema is not None:
+        settings |= {"use_ema": True, "ema_momentum": ema}
     if clip_norm is None:
         return base(learning_rate=learning_rate, **settings)
     if clip_norm <= 0:
         raise ConfigError(f"--clip-norm {clip_norm} is not positive; give a norm such as 1.0")
     clipping = type(base.__name__, (SumThenClip, base), {"max_norm": clip_norm})
     return clipping(learning_rate=learning_rate, **settings)
+
+
+def learning_rate_schedule(
+    name: str, learning_rate: float, warmup_steps: int, num_steps: int
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
+    """The learning rate by step: after a linear rise from 0, constant, or half a cosine down to 0.
+
+    Args:
+        name: "constant" or "cosine".
+        learning_rate: The largest.
+        warmup_steps: Steps of the rise.
+        num_steps: Of the whole training.
+
+    Raises:
+        ConfigError: The rise leaves no steps for the rest.
+    """
+    if name == "constant" and not warmup_steps:
+        return learning_rate
+    if warmup_steps >= num_steps:
+        raise ConfigError(
+            f"--warmup-steps {warmup_steps} leaves none of the {num_steps} steps of the training; "
+            "lower it, or raise --epochs"
+        )
+    return WarmUp(learning_rate, warmup_steps, num_steps if name == "cosine" else None)
+
+
+class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear rise from 0, then constant; or half a cosine, if the last step is given."""
+
+    def __init__(self, learning_rate: float, warmup_steps: int, num_steps: int | None) -> None:
+        self.learning_rate = learning_rate
+        self.warmup_steps = warmup_steps
+        self.num_steps = num_steps
+
+    def __call__(self, step: Any) -> Any:
+        step = tf.cast(step, tf.float32)
+        rate = tf.constant(self.learning_rate, tf.float32)
+        if self.num_steps is not None:
+            length = self.num_steps - self.warmup_steps
+            done = tf.clip_by_value((step - self.warmup_steps) / length, 0.0, 1.0)
+            rate *= 0.5 * (1.0 + tf.cos(math.pi * done))
+        if not self.warmup_steps:
+            return rate
+        return tf.minimum(rate, self.learning_rate * (step + 1.0) / self.warmup_steps)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "learning_rate": self.learning_rate,
+            "warmup_steps": self.warmup_steps,
+            "num_steps": self.num_steps,
+        }
+
+
+class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
+    """A constant rate for the first steps, then another schedule from its beginning.
+
+    Args:
+        learning_rate: Of the first steps.
+        head_steps: How many these are.
+        then: For all others.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float,
+        head_steps: int,
+        then: float | keras.optimizers.schedules.LearningRateSchedule,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.head_steps = head_steps
+        self.then = then
+
+    def __call__(self, step: Any) -> Any:
+        step = tf.cast(step, tf.float32)
+        after = self.then
+        if callable(after):
+            after = after(tf.maximum(step - self.head_steps, 0.0))
+        return tf.where(step < self.head_steps, tf.constant(self.learning_rate), after)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "learning_rate": self.learning_rate,
+            "head_steps": self.head_steps,
+            "then": self.then,
+        }
+
+
+def learning_rate(optimizer: keras.optimizers.Optimizer) -> float:
+    """The rate of the next step."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return float(keras.ops.convert_to_numpy(inner.learning_rate))

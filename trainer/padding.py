@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from trainer.batching import Batching
 from trainer.parsing import Tensors
+from trainer.tensors import check
 
 
 def fit(record: Tensors, batching: Batching) -> Tensors:
@@ -45,6 +46,10 @@ def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
         },
         {name: tf.constant(0, tf.int64) for name in lengths},
     )
+    specs = [*outputs.values(), *lengths.values()]
+    if batching.buckets is None and all(spec.shape.is_fully_defined() for spec in specs):
+        # Half again as fast as `padded_batch`.
+        return records.batch(batching.size, drop_remainder=batching.drop_remainder)
     if batching.buckets is None:
         return records.padded_batch(
             batching.size, padding_values=fill, drop_remainder=batching.drop_remainder
@@ -92,5 +97,4 @@ def _checks(name: str, longest: Any, batching: Batching) -> list[Any]:
         f"{name} of a record is longer than {length}, the limit of pad (or max_boxes); raise "
         "it, or pass truncate=True to cut longer records. Its length:"
     )
-    fits = tf.debugging.Assert(longest <= length, [message, longest])
-    return [fits]
+    return [check(longest <= length, message, longest)]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import tqdm
 
 _INTERVAL_S = 5.0
+_BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
 
 
 class Progress:
@@ -25,22 +26,30 @@ class Progress:
         if not self._quiet:
             tqdm.tqdm.write(text, file=sys.stderr)
 
-    def start(self, label: str, total: int) -> None:
-        """Starts to count up to `total` steps."""
-        self._label, self._done, self._total = label, 0, total
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """Starts to count from `done` up to `total` steps."""
+        self._label, self._done, self._total = label, done, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
-            self._bar = tqdm.tqdm(total=total, desc=label, unit="step", leave=False)
+            self._bar = tqdm.tqdm(
+                total=total,
+                initial=done,
+                desc=label,
+                bar_format=_BAR,
+                leave=False,
+                dynamic_ncols=True,
+            )
 
-    def advance(self, steps: int, values: Mapping[str, float]) -> None:
-        """Counts `steps` more, and shows the current values."""
+    def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
+        """Counts `steps` more, and shows the current values, and facts about the pace."""
         self._done += steps
+        text = ", ".join(each for each in (as_text(values), facts) if each)
         if self._bar is not None:
-            self._bar.set_postfix_str(as_text(values), refresh=False)
+            self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(steps)
         elif time.monotonic() - self._last_line_s >= _INTERVAL_S:
             self._last_line_s = time.monotonic()
-            self.say(f"{self._label}: step {self._done}/{self._total}, {as_text(values)}")
+            self.say(f"{self._label}: step {self._done}/{self._total}, {text}")
 
     def finish(self) -> None:
         """Stops counting."""

@@ -3,13 +3,14 @@
 import csv
 import json
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from trainer.errors import ConfigError, RunExistsError
+from trainer.errors import ConfigError, UnknownNameError
 
 Row = dict[str, float]
 
@@ -19,7 +20,7 @@ class RunDirectory:
 
     config.json    every option, and the identity of the data
     task.json      the task, its statistics of the train split, and its features
-    history.csv    one row per epoch: epoch (from 1), loss, the metrics, val_…
+    history.csv    one row per validation: epoch (from 1), step, loss, the metrics, val_…
     checkpoints/   the last few, to resume from
     logs/          for TensorBoard
     best.keras     the model of the epoch with the lowest val_loss (loss without validation)
@@ -40,15 +41,18 @@ class RunDirectory:
         """Whether a run was started here."""
         return self.config_file.exists()
 
-    def check_free(self, *, resume: bool, overwrite: bool) -> None:
-        """Raises RunExistsError if there is a run here, but neither option is set."""
-        if self.path.exists() and not self.path.is_dir():
-            raise ConfigError(f"--output {self.path} is a file; name a directory")
-        if self.holds_run() and not (resume or overwrite):
-            raise RunExistsError(
-                f"{self.path} already holds a run; continue it with --resume, replace it with "
-                "--overwrite, or name another --output"
+    def check_writable(self) -> None:
+        """Raises ConfigError if no run can be written here: now rather than after an epoch."""
+        try:
+            existing = next(
+                each for each in (self.path, *self.path.absolute().parents) if each.exists()
             )
+            with tempfile.TemporaryDirectory(prefix=".writable-", dir=existing):
+                pass
+        except OSError as error:
+            raise ConfigError(
+                f"--output {self.path} cannot be written: {error.strerror}; name another directory"
+            ) from error
 
     def clear(self) -> None:
         """Removes the files of a run, and nothing else."""
@@ -80,6 +84,25 @@ class RunDirectory:
         """
         return self._read(self.task_file)
 
+    def trained_model(self, which: str) -> Path:
+        """The file of the model at the end ("final"), or after the best epoch ("best").
+
+        Raises:
+            UnknownNameError: `which` is something else.
+            ConfigError: There is none yet.
+        """
+        files = {"final": self.model, "best": self.best_model}
+        if which not in files:
+            raise UnknownNameError(f"model of {self.path}", which, files)
+        file = files[which]
+        if not file.exists():
+            self.read_config()
+            raise ConfigError(
+                f"{self.path} has no {file.name}: its training did not finish; continue it with "
+                "`python -m trainer train --resume`"
+            )
+        return file
+
     def _read(self, file: Path) -> dict[str, Any]:
         if not file.exists():
             raise ConfigError(
@@ -98,20 +121,19 @@ class RunDirectory:
             writer.writerows(rows)
         partial.replace(self.history_file)
 
-    def read_history(self, epochs_done: int) -> list[Row]:
-        """The rows of the first `epochs_done` epochs; none without a history."""
+    def read_history(self) -> list[Row]:
+        """The rows; none without a history."""
         if not self.history_file.exists():
             return []
         with self.history_file.open(newline="") as handle:
-            rows = [
+            return [
                 {
-                    name: int(value) if name == "epoch" else float(value)
+                    name: int(value) if name in ("epoch", "step") else float(value)
                     for name, value in row.items()
                     if value
                 }
                 for row in csv.DictReader(handle)
             ]
-        return rows[:epochs_done]
 
     def save_model(self, model: keras.Model, file: Path) -> None:
         """Saves the model without its optimizer and loss, which only training needs.

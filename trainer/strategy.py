@@ -1,6 +1,8 @@
 """Makes a `tf.distribute` strategy of devices by name."""
 
 import dataclasses
+import json
+import os
 import re
 
 import tensorflow as tf
@@ -47,8 +49,43 @@ def parse_devices(text: str) -> Devices:
     return Devices(kind="auto")
 
 
-def create_strategy(devices: Devices) -> tf.distribute.MirroredStrategy:
-    """A MirroredStrategy with a replica on each of `devices`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Workers:
+    """The processes that train together, by TF_CONFIG.
+
+    Attributes:
+        count: Of processes; 1 without TF_CONFIG.
+        is_chief: Whether this one writes the run.
+    """
+
+    count: int = 1
+    is_chief: bool = True
+
+
+def read_workers() -> Workers:
+    """The processes that TF_CONFIG names: `{"cluster": {"worker": [...]}, "task": {...}}`.
+
+    Raises:
+        ConfigError: It cannot be read.
+    """
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        return Workers()
+    try:
+        stated = json.loads(text)
+        cluster, task = stated["cluster"], stated["task"]
+        count = len(cluster.get("chief", ())) + len(cluster["worker"])
+        first = "chief" if cluster.get("chief") else "worker"
+        return Workers(count, (task["type"], int(task["index"])) == (first, 0))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"TF_CONFIG {text!r} cannot be read ({error!r}); give it as "
+            '{"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}'
+        ) from error
+
+
+def create_strategy(devices: Devices, workers: Workers = Workers()) -> tf.distribute.Strategy:
+    """A MirroredStrategy with a replica on each of `devices`; of several workers, all of theirs.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.
     Call it before using anything else of TensorFlow: several logical CPUs can only be created
@@ -57,6 +94,15 @@ def create_strategy(devices: Devices) -> tf.distribute.MirroredStrategy:
     Raises:
         ConfigError: A GPU does not exist, or TensorFlow has started with too few CPUs.
     """
+    if workers.count > 1:
+        if devices.num_cpus > 1 or devices.gpus:
+            raise ConfigError(
+                "several workers (TF_CONFIG) take --devices auto, cpu or gpu: each has all of its "
+                "machine's GPUs, or one CPU"
+            )
+        if devices.kind == "cpu":
+            tf.config.set_visible_devices([], "GPU")
+        return tf.distribute.MultiWorkerMirroredStrategy()
     gpus = tf.config.list_physical_devices("GPU")
     if devices.kind == "gpu" or (devices.kind == "auto" and gpus):
         return _gpu_strategy([gpu.name for gpu in gpus], devices)
@@ -102,12 +148,21 @@ def _make_logical_cpus(count: int) -> None:
         ) from error
 
 
-def check_global_batch(batch_size: int, num_replicas: int) -> None:
-    """Raises ConfigError unless all replicas get equal parts of the global batch."""
-    if batch_size < 1 or batch_size % num_replicas:
-        below = batch_size - batch_size % num_replicas
-        nearest = [str(size) for size in (below, below + num_replicas) if size > 0]
+def check_global_batch(batch_size: int, num_replicas: int, parts: int = 1) -> None:
+    """Raises ConfigError unless all replicas get equal parts of the global batch.
+
+    Args:
+        batch_size: Of the global batch.
+        num_replicas: That share it.
+        parts: In which each of them computes its own.
+    """
+    count = num_replicas * parts
+    if batch_size < 1 or batch_size % count:
+        below = batch_size - batch_size % count
+        nearest = [str(size) for size in (below, below + count) if size > 0]
+        in_parts = f" in {parts} parts each (--accumulate-steps)" if parts > 1 else ""
         raise ConfigError(
             f"--batch-size {batch_size} is the global batch, but {num_replicas} replicas cannot "
-            f"share it evenly; use a multiple of {num_replicas}, such as {' or '.join(nearest)}"
+            f"share it evenly{in_parts}; use a multiple of {count}, such as "
+            f"{' or '.join(nearest)}"
         )

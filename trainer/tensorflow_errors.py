@@ -1,10 +1,12 @@
 """Turns TensorFlow's errors about records into this package's errors."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 import tensorflow as tf
 
-from trainer.errors import DatasetDamagedError, TrainerError
+from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
 from trainer.parsing.images import DECODING
 
 _REMEDY = (
@@ -25,11 +27,21 @@ _MISMATCHES = (
 )
 # This package's own checks in the graph, and in Python functions that the graph calls.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
-_RAISED = re.compile(r": ValueError: (?P<message>.*?)\nTraceback", re.DOTALL)
+_RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
+_CLASSES = {each.__name__: each for each in (TrainerError, ConfigError)}
 # TensorFlow counts the records of a split if metadata.json states their number.
 _COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el")
 # The name that `parsing.images` gives to the operation that decodes a feature.
-_IMAGE = re.compile(rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?DecodeImage(_\d+)?\}}\}}")
+_IMAGE = re.compile(
+    rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
+    r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}"
+)
+# TensorFlow gives it the same type as a full memory.
+_FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
+# What a compiled function says before the message, which stands above the nodes that it names.
+_FUNCTION = re.compile(
+    r"\AGraph execution error:.*?\n(?=[^\n]*\n\s*\[\[)(\s*\(\d+\) [A-Z_]+:\s*)?", re.DOTALL
+)
 _WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
@@ -48,7 +60,7 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     if match := _ASSERTION.search(message):
         return DatasetDamagedError(" ".join(match["parts"].split("] [")))
     if match := _RAISED.search(message):
-        return DatasetDamagedError(match["message"])
+        return _CLASSES.get(match["name"], DatasetDamagedError)(match["message"])
     if match := _COUNT.search(message):
         return DatasetDamagedError(
             f"metadata.json states {match['stated']} records, but the shards hold "
@@ -68,6 +80,22 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     return TrainerError(f"TensorFlow failed: {summary}")
 
 
+@contextlib.contextmanager
+def readable_errors() -> Iterator[None]:
+    """Turns TensorFlow's errors while reading or training into this package's errors."""
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError as error:
+        if _FULL_DISK.search(error.message):
+            raise TrainerError(f"{brief(error)}; free space, and continue by --resume") from error
+        raise TrainerError(
+            f"out of memory: {error.message.splitlines()[0]}; lower --batch-size or --image-size"
+        ) from error
+    except tf.errors.OpError as error:
+        raise explain(error) from error
+
+
 def brief(error: tf.errors.OpError) -> str:
     """TensorFlow's message, without the place in its graph."""
-    return _WHERE.sub("", error.message).partition("\n")[0]
+    message = _FUNCTION.sub("", error.message)
+    return _WHERE.sub("", message).partition("\n")[0]

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.inspect.digest import annotation
 from beam_pipeline.records import ExampleRecord, Record
 
@@ -32,6 +31,7 @@ _DIGEST_BYTES = 8
 #   annotation      digest of what the record says of its content
 #   digest          digest of all that decides the record's bytes and its row in the index
 #   position        where it stands in its split's order
+#   source          what the record says of where it is from; may be empty
 #   num_bytes       about how many bytes it takes in a shard
 #   record          the packed record
 SCHEMA = pa.schema(
@@ -42,6 +42,7 @@ SCHEMA = pa.schema(
         ("key", pa.large_string()),
         ("split", pa.large_string()),
         ("position", pa.uint64()),
+        ("source", pa.large_string()),
         ("num_bytes", pa.int64()),
         ("record", pa.large_binary()),
     ]
@@ -67,6 +68,7 @@ def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
             record.key,
             split,
             position,
+            record.source,
             record.num_bytes,
             pack_record(record),
         )
@@ -79,16 +81,16 @@ def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
 
 
 def pack_record(record: Record) -> bytes:
-    """What is asked of an inspected record later, but for its key."""
+    """What is asked of an inspected record later, but for its key and source."""
     features = {**record.features, **record.deferred}
     file = record.file if isinstance(record, ExampleRecord) else None
-    parts = (features, record.source, record.source_id, record.notes, file)
+    parts = (features, record.source_id, record.notes, file)
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_record(key: str, packed: bytes, source_id: str = "") -> Record:
-    """The record of that key that `pack_record` packed; with that `source_id`, if it is not ""."""
-    features, source, own_id, notes, file = pickle.loads(packed)
+def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Record:
+    """The record that `pack_record` packed; with that `source_id`, if it is not ""."""
+    features, own_id, notes, file = pickle.loads(packed)
     if file:
         return ExampleRecord(key=key, features=features, source=source, notes=notes, file=file)
     return Record(
@@ -103,10 +105,10 @@ def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Rec
         first_number: The first record's `source_id`, from which the others' count up; None leaves
             every record its own.
     """
-    keys, packed = table.column("key"), table.column("record")
-    for row, (key, data) in enumerate(zip(keys, packed, strict=True)):
+    columns = (table.column(name) for name in ("key", "source", "record"))
+    for row, (key, source, data) in enumerate(zip(*columns, strict=True)):
         number = "" if first_number is None else str(first_number + row)
-        yield unpack_record(key.as_py(), data.as_buffer(), number)
+        yield unpack_record(key.as_py(), source.as_py(), data.as_buffer(), number)
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
@@ -157,21 +159,8 @@ def release_memory() -> None:
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """The rows by position, as a shard holds them.
-
-    Raises:
-        BeamTFRecordsError: Two records have the same key.
-    """
-    table = table.sort_by([("position", "ascending"), ("key", "ascending")]).combine_chunks()
-    positions = numbers(table, "position")
-    for row in np.flatnonzero(positions[1:] == positions[:-1]).tolist():
-        one, other = records_of(table.slice(row, 2))
-        if one.key == other.key:
-            raise BeamTFRecordsError(
-                f"key {one.key!r} belongs to two records, {one.source or one.key} and "
-                f"{other.source or other.key}; a source must give every record its own key"
-            )
-    return table
+    """The rows by position, as a shard holds them."""
+    return table.sort_by([("position", "ascending"), ("key", "ascending")]).combine_chunks()
 
 
 def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Table]:

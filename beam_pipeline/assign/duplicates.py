@@ -54,7 +54,6 @@ def settle(table: pa.Table, policy: str, statistics: Statistics) -> Unique:
             )
         )
         stays[rows[kept:]] = False
-        statistics.equal_keys += _equal_keys(group.slice(0, kept))
         rejects += _dropped(list(columns.records_of(group)), conflict) if drops else []
     if rejects:
         table = table.filter(pa.array(stays))
@@ -83,14 +82,6 @@ def _equal_contents(table: pa.Table) -> Iterator[Sequence[int]]:
         if end == len(rows) or rows[end][0] != rows[start][0]:
             yield [row for *_, row in rows[start:end]]
             start = end
-
-
-def _equal_keys(group: pa.Table) -> Iterator[tuple[str, str, str]]:
-    """(key, source, other source) of neighbours in a table sorted by key, where these are equal."""
-    keys = group.column("key").to_pylist()
-    for row in [row for row in range(1, len(keys)) if keys[row] == keys[row - 1]][:_NUM_KEYS_NAMED]:
-        one, other = columns.records_of(group.slice(row - 1, 2))
-        yield one.key, one.source or one.key, other.source or other.key
 
 
 def _dropped(records: Sequence[Record], conflict: bool) -> Iterator[Rejected]:

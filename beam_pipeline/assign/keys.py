@@ -1,4 +1,4 @@
-"""One key in two splits: a source gave it twice, and its record would be trained and tested on."""
+"""One key of two records: a source gave it twice, and one might be trained, the other tested on."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,50 +7,44 @@ import numpy as np
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
-from beam_pipeline.errors import DataError
+from beam_pipeline.assign.statistics import Statistics
 
-_BUCKETS = 64
-_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("key", "split", "position")])
+_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("key", "position", "source")])
+
+Keys = tuple[int, bytes]
+"""A bucket of positions, and a table of keys."""
 
 
-class CheckKeys(beam.PTransform):
-    """Tables of records to nothing; fails where a key is in two splits.
+def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
+    """The keys of records; equal ones have equal positions, and so come to one bucket."""
+    rows = table.select(_SCHEMA.names)
+    buckets = (columns.numbers(rows, "position") % num_buckets).astype(np.int64)
+    for bucket, part in columns.divide(rows, buckets):
+        yield bucket, columns.to_bytes(part)
 
-    Equal keys have equal positions, by which few columns of the records are brought together.
-    """
 
-    def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[None]:
+class FindEqualKeys(beam.PTransform):
+    """`Keys` of all records to Statistics that name those of two records."""
+
+    def expand(self, keys: beam.PCollection[Keys]) -> beam.PCollection[Statistics]:
         return (
-            tables
-            | "KeyByPosition"
-            >> beam.ParDo(_KeyByPosition()).with_output_types(tuple[int, bytes])  # (bucket, keys)
-            | "GroupByPosition" >> beam.GroupByKey()  # (bucket, keys)
-            | "CheckBucket" >> beam.ParDo(_CheckBucket())
+            keys
+            | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
+            | "CompareKeys" >> beam.MapTuple(_compare).with_output_types(Statistics)
         )
 
 
-class _KeyByPosition(beam.DoFn):
-    def process(self, table: bytes) -> Iterator[tuple[int, bytes]]:
-        rows = columns.from_bytes([table]).select(_SCHEMA.names)
-        buckets = (columns.numbers(rows, "position") % _BUCKETS).astype(np.int64)
-        for bucket, part in columns.divide(rows, buckets):
-            yield bucket, columns.to_bytes(part)
+def _compare(bucket: int, tables: Iterable[bytes]) -> Statistics:
+    statistics = Statistics()
+    statistics.add_equal_keys(equal_keys(columns.from_bytes(tables, _SCHEMA)))
+    return statistics
 
 
-class _CheckBucket(beam.DoFn):
-    def process(self, keyed: tuple[int, Iterable[bytes]]) -> Iterator[None]:
-        check_keys(columns.from_bytes(keyed[1], _SCHEMA))
-        yield from ()  # a DoFn yields
-
-
-def check_keys(rows: pa.Table) -> None:
-    """Raises DataError where two rows (key, split, position) have one key and unlike splits."""
-    rows = rows.sort_by([("position", "ascending"), ("key", "ascending"), ("split", "ascending")])
+def equal_keys(rows: pa.Table) -> Iterator[tuple[str, str, str]]:
+    """(key, source, other source) of rows (key, position, source) that have one key."""
+    rows = rows.sort_by([(name, "ascending") for name in ("position", "key", "source")])
     positions = columns.numbers(rows.combine_chunks(), "position")
     for row in np.flatnonzero(positions[1:] == positions[:-1]).tolist():
         one, other = rows.slice(row, 2).to_pylist()
-        if one["key"] == other["key"] and one["split"] != other["split"]:
-            raise DataError(
-                f"key {one['key']!r} is in the splits {one['split']} and {other['split']}; "
-                "a source must give every record a key of its own"
-            )
+        if one["key"] == other["key"]:
+            yield one["key"], one["source"], other["source"]

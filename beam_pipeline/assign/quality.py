@@ -17,8 +17,9 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
     if statistics.equal_keys:
         key, one, other = min(statistics.equal_keys)
         raise DataError(
-            f"the key {key!r} belongs to two records of the same content, {one} and {other}: give "
-            "only one of the annotation files as the input, or pass --duplicates drop"
+            f"key {key!r} belongs to two records, {one or key} and {other or key}; a source must "
+            "give every record its own key: where two annotation files list the same image, give "
+            "only one of them, or pass --duplicates drop"
         )
     total = statistics.num_records + statistics.rejected.total()
     of_data = statistics.num_records + statistics.num_bad

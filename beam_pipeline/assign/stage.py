@@ -14,7 +14,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
-from beam_pipeline.assign.keys import CheckKeys
+from beam_pipeline.assign.keys import FindEqualKeys, keys_of
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
@@ -70,13 +70,19 @@ class AssignShards(beam.PTransform):
             ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
-            >> beam.ParDo(_SettleDuplicates(self.config.duplicates)).with_outputs(
-                _SettleDuplicates.REJECTED, _SettleDuplicates.STATISTICS, main="tables"
+            >> beam.ParDo(
+                _SettleDuplicates(self.config.duplicates),
+                beam.pvalue.AsSingleton(inspected.num_records),
+            ).with_outputs(
+                _SettleDuplicates.REJECTED,
+                _SettleDuplicates.STATISTICS,
+                _SettleDuplicates.KEYS,
+                main="tables",
             )
         )
-        unique["tables"] | "CheckKeys" >> CheckKeys()  # nothing
+        equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys()
         statistics = (
-            (inspected.statistics, unique[_SettleDuplicates.STATISTICS])
+            (inspected.statistics, unique[_SettleDuplicates.STATISTICS], equal_keys)
             | "AllStatistics" >> beam.Flatten()  # Statistics
             | "MergeStatistics" >> beam.CombineGlobally(MergeStatistics())  # Statistics, one
         )
@@ -162,7 +168,7 @@ class Tables:
 
 
 def num_buckets(num_records: int) -> int:
-    """How many buckets of contents so many records are compared in."""
+    """How many buckets of contents, or of keys, so many records are compared in."""
     return max(_MIN_BUCKETS, -(-num_records // RECORDS_PER_BUCKET))
 
 
@@ -191,6 +197,7 @@ class _KeyByContent(beam.DoFn):
 class _SettleDuplicates(beam.DoFn):
     REJECTED = "rejected"
     STATISTICS = "statistics"
+    KEYS = "keys"
 
     def __init__(self, policy: str):
         self._policy = policy
@@ -198,11 +205,13 @@ class _SettleDuplicates(beam.DoFn):
     def start_bundle(self) -> None:
         self._statistics = Statistics()
 
-    def process(self, keyed: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+    def process(self, keyed: tuple[int, Iterable[bytes]], num_records: int) -> Iterator[Any]:
         unique = settle(columns.from_bytes(keyed[1]), self._policy, self._statistics)
         if unique.rejects:
             yield beam.pvalue.TaggedOutput(self.REJECTED, pack(unique.rejects))
         yield columns.to_bytes(unique.table)
+        for keys in keys_of(unique.table, num_buckets(num_records)):
+            yield beam.pvalue.TaggedOutput(self.KEYS, keys)
 
     def finish_bundle(self) -> Iterator[Any]:
         yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, self._statistics))

@@ -6,6 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 import heapq
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, composed, reading_order
+from beam_pipeline.schema.split_values import SplitValues
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
 # Why records are rejected that `--duplicates drop` drops.
@@ -48,6 +50,7 @@ class Statistics:
         stated_splits: What the input calls its splits, by the name that they get.
         histograms: By split, how the records lie among the bins of positions.
         features: What the values were, by feature name.
+        values: What those of each split are, by split and feature name.
         declared: Class names by the layout's number, by feature.
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
@@ -57,7 +60,7 @@ class Statistics:
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
-        equal_keys: (key, source, other source) of the first records of one key that all stay.
+        equal_keys: (key, source, other source) of the first records of one key.
     """
 
     num_records: int = 0
@@ -65,6 +68,7 @@ class Statistics:
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
     features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
+    values: dict[str, dict[str, SplitValues]] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
@@ -80,7 +84,11 @@ class Statistics:
 
     def observe(self, record: Record, split: str) -> None:
         """Takes the values of a record of a split into account, and what was changed in it."""
-        for value in record.features.values():
+        values = self.values.setdefault(split, {})
+        for name, value in record.features.items():
+            if name not in values:
+                values[name] = SplitValues()
+            values[name].add(value)
             if isinstance(value, Boxes) and not value.coordinates:
                 self.without_boxes[split] += 1
         if record.notes:
@@ -121,6 +129,10 @@ class Statistics:
         self.across_splits += len(group.splits) > 1
         self.duplicates.append((not group.labels, group))
 
+    def add_equal_keys(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        """Takes (key, source, other source) of records of one key."""
+        self.equal_keys = heapq.nsmallest(_NUM_NAMED, (*self.equal_keys, *keys))
+
     def merge(self, other: "Statistics") -> None:
         """Adds what `other` counted."""
         for split, stated in other.stated_splits.items():
@@ -129,8 +141,11 @@ class Statistics:
             self.histograms.setdefault(split, Histogram()).add(
                 histogram.bins, histogram.num_records, histogram.num_bytes
             )
-        for name, values in other.features.items():
-            self.features.setdefault(name, FeatureStatistics()).merge(values)
+        for name, observed in other.features.items():
+            self.features.setdefault(name, FeatureStatistics()).merge(observed)
+        for split, by_name in other.values.items():
+            for name, values in by_name.items():
+                self.values.setdefault(split, {}).setdefault(name, SplitValues()).merge(values)
         for feature, names in other.declared.items():
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
@@ -153,4 +168,4 @@ class Statistics:
             key=lambda reject: (reading_order(reject[0]), *reject),
         )
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
-        self.equal_keys = heapq.nsmallest(_NUM_NAMED, self.equal_keys + other.equal_keys)
+        self.add_equal_keys(other.equal_keys)

@@ -9,6 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import JobOptions
+from beam_pipeline.running.store_settings import StoreOptions as StoreOptions  # of Beam's, too
 
 _ONE_INPUT = "; there can be only one input: put a pattern of several files in quotes"
 
@@ -29,7 +30,9 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     The commands' parser does not know that `--direct_num_workers` takes a value: it would
     take the value for the input.
     """
-    _, own = _beam_parser().parse_known_args(list(arguments))
+    # Beam's own --dry_run wants a value, and takes any for yes.
+    arguments = ["--dry_run=yes" if each == "--dry_run" else each for each in arguments]
+    _, own = _beam_parser().parse_known_args(arguments)
     rest = iter(own)
     next_own = next(rest, None)
     beams = []

@@ -10,7 +10,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    TestOptions,
+)
 
 from beam_pipeline.cli import summary
 from beam_pipeline.cli.beam_arguments import Parser, beam_options, split_arguments
@@ -28,8 +32,10 @@ from beam_pipeline.errors import (
     RecordError,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.pipeline import build, plan
+from beam_pipeline.pipeline import build, plan, stage
 from beam_pipeline.records import FileRef
+from beam_pipeline.running.options import is_staged_only
+from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.inputs import complete, find_input, source_of
@@ -71,6 +77,7 @@ def _run(arguments: Sequence[str]) -> None:
     options = beam_options(unknown, args.parser)
     if unknown and args.run not in (_build, _plan):
         raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
+    use_options(options)
     args.run(args, options)
 
 
@@ -185,9 +192,15 @@ def _parser() -> Parser:
 
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
+    staged_only = is_staged_only(options)
     config, found = _find_input(build_config(args))
+    source = source_of(config, found, scratch_dir(config))
+    if staged_only:
+        stage(config, options, source)
+        _tell_of_template(options)
+        return
     try:
-        info = build(config, options, source_of(config, found, scratch_dir(config)))
+        info = build(config, options, source)
     except DataError:
         name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
         path = storage.join(config.dataset_dir, name)
@@ -197,6 +210,18 @@ def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
         raise
     print(summary.of_dataset(info), file=sys.stderr)
     print(info.directory)
+
+
+def _tell_of_template(options: PipelineOptions) -> None:
+    location = options.view_as(GoogleCloudOptions).template_location
+    if options.view_as(TestOptions).dry_run:
+        print("dry run: the job can be submitted; nothing was started", file=sys.stderr)
+        return
+    print(
+        f"no job was started; `gcloud dataflow jobs run NAME --gcs-location={location}` starts it",
+        file=sys.stderr,
+    )
+    print(location)
 
 
 def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:

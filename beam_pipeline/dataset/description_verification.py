@@ -6,14 +6,14 @@ from typing import Any
 
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.stated_values import compare_file
-from beam_pipeline.describe import class_names, tensorflow_metadata, tfds
+from beam_pipeline.describe import class_names, statistics, tensorflow_metadata, tfds
 from beam_pipeline.files import storage
 
 _DATASET_INFO = "dataset_info.json"
 
 
 def description_problems(info: DatasetInfo) -> Iterator[str]:
-    """What is wrong in dataset_info.json, features.json, schema.pbtxt and the class names."""
+    """What is wrong in the files that describe it, but for metadata.json."""
     if not info.compressed:  # else TFDS cannot read it, so there is none
         yield from _dataset_info_problems(info)
     if info.is_adopted:  # TFDS's own files may be kept
@@ -25,6 +25,14 @@ def description_problems(info: DatasetInfo) -> Iterator[str]:
         texts.pop("label_map.csv", None)
     else:
         texts[tensorflow_metadata.FILE] = tensorflow_metadata.schema_text(info.features)
+        num_records = {split: info.num_records(split) for split in info.splits}
+        yield from compare_file(
+            info.directory,
+            statistics.FILE,
+            statistics.stated_records,
+            num_records,
+            "its records are not those of metadata.json",
+        )
     for name, text in texts.items():
         problem = "its classes or features are not those of metadata.json"
         yield from compare_file(info.directory, name, str, text, problem)

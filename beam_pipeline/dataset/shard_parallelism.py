@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from beam_pipeline.files import storage
 from beam_pipeline.running.parallel import map_threads, start_processes
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.runner import Job
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -16,7 +16,7 @@ _FEW_BYTES = 8 << 20
 
 
 def map_shards(
-    function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], local: LocalJob
+    function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], job: Job
 ) -> list[_R]:
     """`function` of every shard, in their order.
 
@@ -24,10 +24,10 @@ def map_shards(
         function: Runs in worker processes, where the shards are large and local.
         shards: What it takes of each shard.
         paths: Where the shards lie.
-        local: The processes that may be started.
+        job: The processes that may be started.
     """
     if any(map(storage.is_remote, paths)):
         return list(map_threads(function, shards, _REMOTE_SHARDS_AT_ONCE))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
         return list(map(function, shards))
-    return list(start_processes(max(1, local.processes)).ahead().map(function, shards))
+    return list(start_processes(max(1, job.processes)).ahead().map(function, shards))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from beam_pipeline.files import local
 from beam_pipeline.files.listing import FileNames, FolderNames, Status
-from beam_pipeline.files.urls import OBJECT_SCHEMES, is_remote, scheme_of
+from beam_pipeline.files.urls import is_object, is_remote
 
 
 class Backend(Protocol):
@@ -17,9 +17,6 @@ class Backend(Protocol):
 
     def read(self, path: str, offset: int, length: int | None, at_most: int, /) -> bytes:
         """The bytes of a range, fewer where the file ends before it does."""
-
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]], /) -> list[bytes]:
-        """The bytes of each (offset, length), fewer where the file ends before."""
 
     def open_reader(self, path: str, /) -> Any:
         """A handle to read and to seek in, and a context manager."""
@@ -51,6 +48,9 @@ class Backend(Protocol):
     def scan_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
         """The name of what a folder holds, hidden ones too, and whether it is a folder itself."""
 
+    def sample_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
+        """As `scan_folder`, but some files may be left out, which an empty name says."""
+
     def list_folder(self, path: str, /) -> FolderNames:
         """The names of what a folder holds; none where there is no folder."""
 
@@ -76,7 +76,7 @@ class Backend(Protocol):
 def files_of(path: str) -> Backend:
     if not is_remote(path):
         return local
-    if scheme_of(path) in OBJECT_SCHEMES:
+    if is_object(path):
         from beam_pipeline.files import remote
 
         return remote

@@ -119,8 +119,8 @@ def _s3(root: str) -> Client:
     options: dict[str, Any] = {}
     remedy = ""
     if not _is_any_set(_AWS_VARIABLES):
-        options = _aws_profile()
-        if "access_key_id" not in options and not _is_in_a_cloud():
+        options = aws_profile()
+        if "access_key_id" not in options and not is_in_a_cloud():
             options["skip_signature"] = True
             remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
     url = root.replace("s3a://", "s3://")
@@ -130,7 +130,7 @@ def _s3(root: str) -> Client:
     return Client(store, root, remedy)
 
 
-def _aws_profile() -> dict[str, Any]:
+def aws_profile() -> dict[str, Any]:
     """What `aws configure` wrote of the profile in use."""
     profile = os.environ.get("AWS_PROFILE", "default")
     keys = _section("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile)
@@ -175,7 +175,7 @@ def _gs(root: str) -> Client:
 
 def _has_google_credentials() -> bool:
     login = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
-    return _is_any_set(_GOOGLE_VARIABLES) or login.exists() or _is_in_a_cloud()
+    return _is_any_set(_GOOGLE_VARIABLES) or login.exists() or is_in_a_cloud()
 
 
 def _no_credentials() -> Any:
@@ -191,7 +191,7 @@ def _azure(root: str) -> Client:
         )
     options: dict[str, Any] = {}
     remedy = ""
-    if not _is_any_set(_AZURE_VARIABLES) and not _is_in_a_cloud():
+    if not _is_any_set(_AZURE_VARIABLES) and not is_in_a_cloud():
         options["skip_signature"] = True
         remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
     store = AzureStore.from_url(
@@ -218,7 +218,7 @@ def _is_any_set(variables: str) -> bool:
 
 
 @functools.cache
-def _is_in_a_cloud() -> bool:
+def is_in_a_cloud() -> bool:
     """Whether something serves credentials; the library alone would try for many seconds."""
     try:
         socket.create_connection(_METADATA_SERVICE, timeout=1).close()

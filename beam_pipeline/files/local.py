@@ -43,17 +43,6 @@ def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
         os.close(descriptor)
 
 
-@retry
-def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each (offset, length), fewer where the file ends before."""
-    descriptor = os.open(path, _READ)
-    try:
-        _size_of_regular(descriptor, path)
-        return [_read_at(descriptor, offset, length) for offset, length in ranges]
-    finally:
-        os.close(descriptor)
-
-
 def _size_of_regular(descriptor: int, path: str) -> int:
     """The bytes of an open file; a folder, a pipe or a device is an OSError."""
     facts = os.fstat(descriptor)
@@ -232,6 +221,9 @@ def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
     with entries:
         for entry in entries:
             yield entry.name, _is_folder(entry)
+
+
+sample_folder = scan_folder
 
 
 def match_files(pattern: str) -> list[str]:

@@ -4,16 +4,20 @@ import contextlib
 import hashlib
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.files.inflation import GunzipReader
+from beam_pipeline.files.urls import is_object
 from beam_pipeline.records import FileRef
 
 _BUFFER_BYTES = 1 << 18
+
+ReadFile = Callable[..., bytes]
+"""What reads a FileRef of at most so many bytes, as `read_bytes` does."""
 
 
 def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
@@ -40,20 +44,33 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
     return data
 
 
-def read_ranges(path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each (offset, length) of a file, in their order.
+class Reader:
+    """Reads files, those near each other together.
 
-    Remote ranges that lie close together are fetched at once.
-
-    Raises:
-        RecordError, OSError: As `read_bytes`.
+    Args:
+        files: What will be read, as far as that is known. Ranges of one remote file that lie close
+            together are fetched at once, and held for as long as this reader is.
     """
-    with _faults_of(path):
-        parts = files_of(path).read_ranges(path, ranges)
-    for (offset, length), data in zip(ranges, parts, strict=True):
-        if len(data) != length:
-            raise _truncated(path, offset, length, data)
-    return parts
+
+    def __init__(self, files: Iterable[FileRef] = ()):
+        ranges = [
+            (file.path, file.offset, file.length)
+            for file in files
+            if file.length is not None and is_object(file.path) and "\0" not in file.path
+        ]
+        self._held: Any = None
+        if len(ranges) > 1:
+            from beam_pipeline.files.remote import Ranges
+
+            self._held = Ranges(ranges)
+
+    def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
+        """As `read_bytes`."""
+        if self._held and file.length is not None and file.length <= at_most:
+            data: bytes | None = self._held.get(file.path, file.offset, file.length)
+            if data is not None:
+                return data
+        return read_bytes(file, at_most)
 
 
 def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:

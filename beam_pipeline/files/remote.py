@@ -5,13 +5,14 @@ OSError here, so that callers tell local from remote no more.
 """
 
 import bisect
+import collections
 import contextlib
 import errno
 import functools
 import io
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import obstore
@@ -34,13 +35,16 @@ from beam_pipeline.files.remote_listing import is_folder as is_folder
 from beam_pipeline.files.remote_listing import list_folder as list_folder
 from beam_pipeline.files.remote_listing import list_names as list_names
 from beam_pipeline.files.remote_listing import match_files as match_files
+from beam_pipeline.files.remote_listing import sample_folder as sample_folder
 from beam_pipeline.files.remote_listing import scan_folder as scan_folder
 from beam_pipeline.files.urls import split_object
 
 # What a reader hands on at once; it fetches more.
 _BUFFER_BYTES = 1 << 18
 # Ranges that lie so close are fetched as one: the bytes between take less time than a request.
-_GAP_BYTES = 256 << 10
+_GAP_BYTES = 32 << 10
+_SPAN_BYTES = 4 << 20
+_HELD_BYTES = 32 << 20
 _SPANS = 8
 _AZURE_KEYS_A_REQUEST = 256
 # So many requests wait for their answers, some 50 ms each.
@@ -82,26 +86,62 @@ def _read_all(client: Client, url: str, key: str, at_most: int) -> bytes:
         return bytes(result.bytes())
 
 
-def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each (offset, length), fewer where the object ends before.
+class Ranges:
+    """Ranges of objects, fetched together until they are read.
 
-    Ranges that lie close together are fetched by one request.
+    Those of one object that lie close together are fetched by one request; in all no more than
+    `_HELD_BYTES` are, and what is left out is read when it is asked for.
     """
+
+    def __init__(self, ranges: Iterable[tuple[str, int, int]]):
+        by_url: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
+        left = _HELD_BYTES
+        for url, offset, length in ranges:
+            left -= length
+            if left < 0:
+                break
+            by_url[url].append((offset, length))
+        spans = [
+            (url, start, end)
+            for url, each in by_url.items()
+            if len(each) > 1
+            for start, end in _spans(each)
+        ]
+        self._starts: dict[str, list[int]] = collections.defaultdict(list)
+        self._parts: dict[tuple[str, int], bytes] = {}
+        for (url, start, _), data in zip(spans, at_once(_span, spans, _SPANS), strict=True):
+            self._starts[url].append(start)
+            self._parts[url, start] = data
+
+    def get(self, url: str, offset: int, length: int) -> bytes | None:
+        """The bytes of a range; None where it was not fetched, or not all of it."""
+        starts = self._starts.get(url, [])
+        number = bisect.bisect(starts, offset) - 1
+        if number < 0:
+            return None
+        begin = offset - starts[number]
+        data = self._parts[url, starts[number]][begin : begin + length]
+        return data if len(data) == length else None
+
+
+def _spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The first byte and the end of what holds ranges that lie close together, in order."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
-        if spans and offset <= spans[-1][1] + _GAP_BYTES:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], offset + length))
+        end = offset + length
+        if spans and offset <= spans[-1][1] + _GAP_BYTES and end - spans[-1][0] <= _SPAN_BYTES:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
         else:
-            spans.append((offset, offset + length))
-    parts = at_once(lambda span: read(url, span[0], span[1] - span[0], span[1]), spans, _SPANS)
-    starts = [start for start, _ in spans]
+            spans.append((offset, end))
+    return spans
 
-    def within(offset: int, length: int) -> bytes:
-        number = bisect.bisect(starts, offset) - 1
-        begin = offset - starts[number]
-        return parts[number][begin : begin + length]
 
-    return [within(offset, length) for offset, length in ranges]
+def _span(span: tuple[str, int, int]) -> bytes:
+    url, start, end = span
+    try:
+        return read(url, start, end - start, sys.maxsize)
+    except (OSError, ConfigError):  # whoever reads the range is told
+        return b""
 
 
 def open_reader(url: str) -> io.BufferedReader | io.BytesIO:

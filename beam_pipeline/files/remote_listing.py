@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import obstore
-from obstore.store import HTTPStore
+from obstore.store import GCSStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.clients import Client, client_and_key
@@ -20,6 +20,10 @@ from beam_pipeline.files.remote_faults import os_errors
 from beam_pipeline.files.urls import split_object
 
 KEYS_A_REQUEST = 1000
+# How many names that begin with one letter are looked at, and how often others are leapt over.
+_ALIKE = 5000
+_LEAPS = 50
+_LAST = "\U0010ffff"
 
 
 def is_folder(url: str) -> bool:
@@ -31,12 +35,18 @@ def is_folder(url: str) -> bool:
         return any(True for _ in obstore.list(client.store, key, chunk_size=1))
 
 
-def list_objects(url: str) -> Iterator[tuple[str, Any]]:
-    """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
+def list_objects(url: str, after: str | None = None) -> Iterator[tuple[str, Any]]:
+    """(URL, what the store says) of each object below `url`, by key, a thousand at a time.
+
+    Args:
+        url: The folder.
+        after: A path below it; the keys up to it are left out.
+    """
     client, key = client_and_key(url)
     _refuse_http(client, url)
+    offset = None if after is None else f"{key}/{after}".lstrip("/")
     with os_errors(client, url):
-        for chunk in obstore.list(client.store, key, chunk_size=KEYS_A_REQUEST):
+        for chunk in obstore.list(client.store, key, offset=offset, chunk_size=KEYS_A_REQUEST):
             for meta in chunk:
                 yield f"{client.root}/{meta['path']}", meta
 
@@ -76,19 +86,64 @@ def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
     store's answer by level is held whole; where one of them lies deeper, that costs less.
     """
     url = url.rstrip("/")
+    yield from _scan(url, *_first_page(url))
+
+
+def _first_page(url: str) -> tuple[list[tuple[str, Any]], Iterator[tuple[str, Any]]]:
+    """The first thousand objects below `url`, and the others."""
     objects = list_objects(url)
-    first = list(itertools.islice(objects, KEYS_A_REQUEST))
+    return list(itertools.islice(objects, KEYS_A_REQUEST)), objects
+
+
+def _scan(
+    url: str, first: list[tuple[str, Any]], others: Iterator[tuple[str, Any]]
+) -> Iterator[tuple[str, bool]]:
     if len(first) == KEYS_A_REQUEST and any("/" in path[len(url) + 1 :] for path, _ in first):
         folders, files = list_folder(url)
         yield from ((name, True) for name in folders)
         yield from ((name, False) for name in files)
         return
     last = ""
-    for path in _but_markers(itertools.chain(first, objects)):
+    for path in _but_markers(itertools.chain(first, others)):
         name, slash, _ = path[len(url) + 1 :].partition("/")
         if name and not (slash and name == last):
             yield name, bool(slash)
         last = name
+
+
+def sample_folder(url: str) -> Iterator[tuple[str, bool]]:
+    """As `scan_folder`, but of very many files whose names begin alike only thousands.
+
+    A folder of a million images takes a thousand requests, one after the other; so the listing
+    leaps over names that begin with the same letter, and over what folders hold. Where it left out
+    files, it says so by an empty name.
+    """
+    url = url.rstrip("/")
+    first, others = _first_page(url)
+    has_files = any("/" not in path[len(url) + 1 :] for path, _ in first)
+    leaps = isinstance(client_and_key(url)[0].store, S3Store | GCSStore)  # others list from the top
+    if len(first) < KEYS_A_REQUEST or not has_files or not leaps:
+        yield from _scan(url, first, others)
+        return
+    after: str | None = None
+    for _ in range(_LEAPS):
+        start, after = after, None
+        alike, letter = 0, ""
+        for path in _but_markers(list_objects(url, start)):
+            name, slash, _ = path[len(url) + 1 :].partition("/")
+            yield name, bool(slash)
+            alike = alike + 1 if name[:1] == letter else 1
+            letter = name[:1]
+            if slash:
+                after = f"{name}/{_LAST}"
+            elif alike == _ALIKE:
+                yield "", False
+                after = letter + _LAST
+            if after:
+                break
+        if after is None:
+            return
+    yield from scan_folder(url)
 
 
 def list_folder(url: str) -> FolderNames:

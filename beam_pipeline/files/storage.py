@@ -7,7 +7,7 @@ alone load neither Beam (0.8 s, 100 MB) nor the library.
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from beam_pipeline.files.at_once import at_once
@@ -17,16 +17,17 @@ from beam_pipeline.files.listing import FileNames as FileNames
 from beam_pipeline.files.listing import FolderNames as FolderNames
 from beam_pipeline.files.listing import StoredFile as StoredFile
 from beam_pipeline.files.listing import is_litter
+from beam_pipeline.files.reading import Reader as Reader
+from beam_pipeline.files.reading import ReadFile as ReadFile
 from beam_pipeline.files.reading import decompressed as decompressed
 from beam_pipeline.files.reading import opened as opened
 from beam_pipeline.files.reading import read_bytes as read_bytes
-from beam_pipeline.files.reading import read_ranges as read_ranges
 from beam_pipeline.files.reading import read_start as read_start
 from beam_pipeline.files.reading import read_text as read_text
 from beam_pipeline.files.reading import sha256_of as sha256_of
 from beam_pipeline.files.reading import version as version
+from beam_pipeline.files.urls import is_object, join_url, local_path
 from beam_pipeline.files.urls import is_remote as is_remote
-from beam_pipeline.files.urls import join_url, local_path
 
 _REMOTE_CALLS = 64
 
@@ -91,6 +92,18 @@ def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
         (name, is_folder)
         for name, is_folder in files_of(path).scan_folder(path)
         if not is_litter(name)
+    )
+
+
+def sample_folder(path: str) -> Iterator[tuple[str, bool]]:
+    """As `scan_folder`, but of a store's very many files only thousands.
+
+    Where it left out files, it says so by an empty name.
+    """
+    return (
+        (name, is_folder)
+        for name, is_folder in files_of(path).sample_folder(path)
+        if not name or not is_litter(name)
     )
 
 
@@ -191,6 +204,25 @@ def delete_all(paths: Iterable[str]) -> None:
     """
     if paths := list(paths):
         files_of(paths[0]).delete_all(paths)
+
+
+@contextlib.contextmanager
+def leased(path: str, name: str) -> Iterator[Callable[[], None]]:
+    """Holds `name` against other processes by an object at `path`, for which it waits.
+
+    Yields what raises BeamTFRecordsError where another process holds it by now. Only stores of
+    objects have leases: for any other path nothing is held.
+    """
+    if not is_object(path):
+        yield lambda: None
+        return
+    from beam_pipeline.files.lease import Lease
+
+    lease = Lease(path, name)
+    try:
+        yield lease.check
+    finally:
+        lease.give_back()
 
 
 def size(path: str) -> int | None:

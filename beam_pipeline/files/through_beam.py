@@ -54,16 +54,6 @@ def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
         return bytes(handle.read(length))
 
 
-def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each (offset, length), fewer where the file ends before."""
-    parts = []
-    with open_reader(url) as handle:
-        for offset, length in ranges:
-            handle.seek(offset)
-            parts.append(bytes(handle.read(length)))
-    return parts
-
-
 def open_reader(url: str) -> Any:
     """The file."""
     systems = _systems(url)
@@ -138,6 +128,9 @@ def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
     folders, files = list_folder(url)
     yield from ((name, True) for name in folders)
     yield from ((name, False) for name in files)
+
+
+sample_folder = scan_folder
 
 
 def list_folder(url: str) -> FolderNames:

@@ -18,6 +18,11 @@ def is_remote(path: str) -> bool:
     return not path.startswith("/") and _SCHEME.match(path) is not None
 
 
+def is_object(path: str) -> bool:
+    """Whether `path` is the URL of a store, such as gs:// or s3://, or of a web server."""
+    return is_remote(path) and scheme_of(path) in OBJECT_SCHEMES
+
+
 def scheme_of(path: str) -> str:
     """What stands before "://", in lower case."""
     return path.partition("://")[0].lower()

@@ -15,6 +15,7 @@ from beam_pipeline.records import Array, Deferred, FileRef, Record, Value
 
 def read_deferred(
     features: Mapping[str, Value],
+    read: storage.ReadFile = storage.read_bytes,
 ) -> tuple[dict[str, Value], dict[str, Deferred]]:
     """(the values themselves, by feature those that lie in byte ranges, with their sha256).
 
@@ -29,7 +30,7 @@ def read_deferred(
     for name, value in features.items():
         if isinstance(value, Deferred):
             if value.file not in ranges:
-                data = storage.read_bytes(value.file, MAX_RECORD_BYTES)
+                data = read(value.file, MAX_RECORD_BYTES)
                 sha256 = hashlib.sha256(data).hexdigest()
                 ranges[value.file] = dataclasses.replace(value.file, sha256=sha256), data
             file, data = ranges[value.file]

@@ -19,13 +19,15 @@ MAX_RECORD_BYTES = 1 << 30
 _LISTED_AXES = 1
 
 
-def measure_audio(audio: Audio, options: AudioOptions) -> tuple[Audio, int]:
+def measure_audio(
+    audio: Audio, options: AudioOptions, read: storage.ReadFile = storage.read_bytes
+) -> tuple[Audio, int]:
     """(`audio` with all that its file tells, about how many bytes it takes where it is stored).
 
     Raises:
         RecordError: The file cannot be read or used (`media.audio.inspect_audio`).
     """
-    data = storage.read_bytes(audio.file, MAX_RECORD_BYTES)
+    data = read(audio.file, MAX_RECORD_BYTES)
     facts = inspect_audio(data, options)
     measured = Audio(
         file=_hashed(audio.file, data),
@@ -38,17 +40,21 @@ def measure_audio(audio: Audio, options: AudioOptions) -> tuple[Audio, int]:
     return measured, facts.estimated_bytes
 
 
-def measure_raw_file(content: RawFile) -> tuple[RawFile, int]:
-    """(`content` with its size and hash, its bytes).
+def measure_raw_file(
+    raw: RawFile, read: storage.ReadFile = storage.read_bytes
+) -> tuple[RawFile, int]:
+    """(`raw` with its size and hash, its bytes).
 
     Raises:
         RecordError: The file cannot be read.
     """
-    data = storage.read_bytes(content.file, MAX_RECORD_BYTES)
-    return RawFile(file=_hashed(content.file, data), num_bytes=len(data)), len(data)
+    data = read(raw.file, MAX_RECORD_BYTES)
+    return RawFile(file=_hashed(raw.file, data), num_bytes=len(data)), len(data)
 
 
-def measure_array(array: Array) -> tuple[Array | int | float, int]:
+def measure_array(
+    array: Array, read: storage.ReadFile = storage.read_bytes
+) -> tuple[Array | int | float, int]:
     """(`array` with all that its values tell, about how many bytes it takes where it is stored).
 
     An array without axes is the number that it holds.
@@ -60,7 +66,7 @@ def measure_array(array: Array) -> tuple[Array | int | float, int]:
     if array.file is None:
         measured, data = _measured_values(array, array.data), array.data
     else:
-        data = storage.read_bytes(array.file, MAX_RECORD_BYTES)
+        data = read(array.file, MAX_RECORD_BYTES)
         if array.dtype and not array.conversions:
             measured = _measured_values(array, data)
         else:

@@ -50,7 +50,9 @@ _MEASURED = (Audio, Array, RawFile)
 _LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 
 
-def inspect_record(record: Record, rules: Rules) -> Record:
+def inspect_record(
+    record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
+) -> Record:
     """`record` with all that its files' bytes tell.
 
     Images and audio get format, size, sha256 and what has to be converted; arrays type, shape
@@ -64,15 +66,15 @@ def inspect_record(record: Record, rules: Rules) -> Record:
     """
     _check_text("key", record.key)
     if isinstance(record, ExampleRecord):
-        return inspect_existing(record, rules)
-    given, deferred = read_deferred(record.features)
+        return inspect_existing(record, rules, read)
+    given, deferred = read_deferred(record.features, read)
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter(record.notes)
     num_bytes = _EXAMPLE_OVERHEAD_BYTES
     facts: dict[str, ImageFacts] = {}
     for name, value in given.items():
         if isinstance(value, Image):
-            data = storage.read_bytes(value.file)
+            data = read(value.file)
             fact = facts[name] = inspect_image(data, rules.image)
             file = value.file
             sha256 = hashlib.sha256(data).hexdigest()
@@ -88,7 +90,7 @@ def inspect_record(record: Record, rules: Rules) -> Record:
                 notes[f"image converted: {reason}"] += 1
             num_bytes += fact.estimated_bytes
         elif isinstance(value, _MEASURED):
-            features[name], value_bytes = _measured(name, value, rules, notes)
+            features[name], value_bytes = _measured(name, value, rules, notes, read)
             num_bytes += value_bytes
         else:
             _check_scalar(name, value)
@@ -123,20 +125,24 @@ def inspect_record(record: Record, rules: Rules) -> Record:
 
 
 def _measured(
-    name: str, value: Audio | Array | RawFile, rules: Rules, notes: Counter[str]
+    name: str,
+    value: Audio | Array | RawFile,
+    rules: Rules,
+    notes: Counter[str],
+    read: storage.ReadFile,
 ) -> tuple[Value, int]:
     """(`value` with what its bytes tell, about how many it takes where it is stored)."""
     measured: Value
     try:
         match value:
             case Audio():
-                measured, num_bytes = measure_audio(value, rules.audio)
+                measured, num_bytes = measure_audio(value, rules.audio, read)
                 for reason in measured.conversions:
                     notes[f"audio converted: {reason}"] += 1
             case RawFile():
-                measured, num_bytes = measure_raw_file(value)
+                measured, num_bytes = measure_raw_file(value, read)
             case Array():
-                measured, num_bytes = measure_array(value)
+                measured, num_bytes = measure_array(value, read)
                 for reason in measured.conversions if isinstance(measured, Array) else ():
                     notes[f"array converted: {reason}"] += 1
     except RecordError as error:
@@ -234,12 +240,14 @@ def _placed_boxes(
     )
 
 
-def inspect_element(element: Element, rules: Rules) -> Element:
+def inspect_element(
+    element: Element, rules: Rules, read: storage.ReadFile = storage.read_bytes
+) -> Element:
     """A Record inspected, or Rejected if it cannot be used; anything else as it is."""
     if not isinstance(element, Record):
         return element
     try:
-        return inspect_record(element, rules)
+        return inspect_record(element, rules, read)
     except RecordError as error:
         # A name that is no UTF-8 can be printed and written so.
         source = (element.source or element.key).encode(errors="backslashreplace").decode()

@@ -20,7 +20,8 @@ from beam_pipeline.running.parallel import (
 )
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.runner import Job
 
 # Fewer batches are not worth the half second that worker processes take to start.
 _BATCHES_WITHOUT_PROCESSES = 4
@@ -50,13 +51,13 @@ class InspectMedia(beam.PTransform):
         rules: How records are checked.
         packer: Packs what was inspected, in the process that did.
         threads: Records at once in a process; 0 chooses.
-        local: What a job on this machine has.
+        job: Where the job runs.
     """
 
     rules: Rules
     packer: Packs
     threads: int
-    local: LocalJob
+    job: Job
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, batches: beam.PCollection[bytes]) -> Inspected:
@@ -85,10 +86,10 @@ class _InspectBatch(beam.DoFn):
     def __init__(self, settings: InspectMedia):
         self._settings = Constant((settings.rules, settings.packer))
         self._threads = settings.threads
-        self._local = settings.local
+        self._job = settings.job
 
     def setup(self) -> None:
-        self._meter = Meter(self._local.progress_dir, "inspect")
+        self._meter = Meter(self._job.progress_dir, "inspect", self._job.beat_s)
         self._num_batches = 0
 
     def start_bundle(self) -> None:
@@ -97,9 +98,13 @@ class _InspectBatch(beam.DoFn):
         self._statistics: list[Any] = []
 
     def process(self, batch: bytes) -> Iterator[Any]:
+        with handed_over(self._job):
+            yield from self._inspected(batch)
+
+    def _inspected(self, batch: bytes) -> Iterator[Any]:
         if not self._num_batches:
             self._parallelism = choose_parallelism(
-                unpack(batch), self._threads, self._local.processes
+                unpack(batch), self._threads, self._job.processes
             )
         self._num_batches += 1
         inspect = functools.partial(

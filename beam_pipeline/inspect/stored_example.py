@@ -26,7 +26,9 @@ from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payloa
 _MISFIT = "does not fit the schema"
 
 
-def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
+def inspect_existing(
+    record: ExampleRecord, rules: Rules, read: storage.ReadFile = storage.read_bytes
+) -> ExampleRecord:
     """`record` with what its Example holds, key by key.
 
     Raises:
@@ -36,7 +38,7 @@ def inspect_existing(record: ExampleRecord, rules: Rules) -> ExampleRecord:
     assert length is not None
     if length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
         raise RecordError("record too large", f"{length:,} bytes")
-    frame = storage.read_bytes(record.file)
+    frame = read(record.file)
     features, notes = inspect_example(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
     return dataclasses.replace(

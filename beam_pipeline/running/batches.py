@@ -11,9 +11,11 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_pipeline.records import Array, Element, Record, Rejected
+from beam_pipeline.running.counters import counter
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.remote.problems import check_folder
+from beam_pipeline.running.runner import Job
 
 # Of a batch, whatever it reaches first.
 MAX_ELEMENTS = 256
@@ -29,11 +31,13 @@ class BatchSource(beam.DoFn):
 
     COUNT = "count"
 
-    def __init__(self, local: LocalJob):
-        self._local = local
+    def __init__(self, job: Job):
+        self._job = job
 
     def setup(self) -> None:
-        self._meter = Meter(self._local.progress_dir, "read")
+        check_folder(self._job)
+        self._meter = Meter(self._job.progress_dir, "read", self._job.beat_s)
+        self._num_read = counter("records read")
 
     def start_bundle(self) -> None:
         self._waiting: list[Element] = []
@@ -54,6 +58,7 @@ class BatchSource(beam.DoFn):
         self._meter.beat()
         if self._waiting:
             yield in_global_window(self._take())
+        self._num_read.inc(self._count)
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
     def _take(self) -> bytes:

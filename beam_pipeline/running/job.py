@@ -11,34 +11,31 @@ from apache_beam.runners.runner import PipelineRunner
 from beam_pipeline.running import progress
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
-from beam_pipeline.running.runner import NOT_LOCAL, LocalJob, is_local, spare_processes
+from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.temporary import temporary_folder
 
 
 @contextlib.contextmanager
-def watched(options: PipelineOptions) -> Iterator[LocalJob]:
-    """Shows the progress of a local job; yields what its stages are told of this machine."""
-    if not is_local(options):
-        yield NOT_LOCAL
-        return
+def watched(options: PipelineOptions) -> Iterator[Job]:
+    """Shows the progress of a job on this machine; yields what its stages are told."""
     return_memory()
     with (
         temporary_folder() as folder,
         progress.shown(folder),
     ):
         try:
-            yield LocalJob(progress_dir=folder, processes=spare_processes(options))
+            yield Job(progress_dir=folder, processes=spare_processes(options))
         finally:
             end_processes()
 
 
 def job_pipeline(
-    runner: PipelineRunner | None, options: PipelineOptions, local: LocalJob
+    runner: PipelineRunner | None, options: PipelineOptions, job: Job
 ) -> beam.Pipeline:
     """A pipeline of Beam's; the temporary files of a local one lie with the job's own."""
     pipeline = beam.Pipeline(runner, options)
-    if local.progress_dir:
+    if job.progress_dir:
         os.rmdir(pipeline.local_tempdir)
-        pipeline.local_tempdir = os.path.join(local.progress_dir, ".beam")
+        pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")
         os.mkdir(pipeline.local_tempdir)
     return pipeline

@@ -11,6 +11,22 @@ _LARGE_BLOCK_BYTES = 256 << 10
 
 
 @contextlib.contextmanager
+def collection_paused() -> Iterator[None]:
+    """Keeps the garbage collector out of imports, and from what they leave for good.
+
+    They leave a million objects: going through them took a quarter of the start.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
 def collecting_rarely() -> Iterator[None]:
     """Keeps the garbage collector from going through every waiting record again and again.
 

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+    TestOptions,
+)
+
+from beam_pipeline.errors import ConfigError
 
 
 class JobOptions(PipelineOptions):
@@ -20,3 +27,23 @@ class JobOptions(PipelineOptions):
         if cls not in views:
             views[cls] = super().view_as(cls)
         return views[cls]
+
+
+def is_staged_only(options: PipelineOptions) -> bool:
+    """Whether --template_location or --dry_run ask Dataflow for no job now.
+
+    Raises:
+        ConfigError: They ask another runner, which would start the job.
+    """
+    asked = {
+        "--template_location": options.view_as(GoogleCloudOptions).template_location,
+        "--dry_run": options.view_as(TestOptions).dry_run,
+    }
+    option = next((option for option, value in asked.items() if value), "")
+    runner = options.view_as(StandardOptions).runner or "the local runner"
+    if option and "dataflow" not in runner.lower():
+        raise ConfigError(
+            f"{option} is for --runner=DataflowRunner; {runner} would run the job. Leave it out, "
+            "or see with plan what build would do"
+        )
+    return bool(option)

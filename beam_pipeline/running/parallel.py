@@ -8,10 +8,10 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import functools
-import gc
 import importlib
 import itertools
 import os
+import signal
 import threading
 import time
 from collections import deque
@@ -23,6 +23,7 @@ import loky
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, file_of
+from beam_pipeline.running.memory import collection_paused
 from beam_pipeline.running.worker_pool import PoolCall, WorkerPool
 
 _T = TypeVar("_T")
@@ -31,7 +32,7 @@ _R = TypeVar("_R")
 _THREADS_FOR_REMOTE_FILES = 16
 _RECORDS_LOOKED_AT = 8
 
-# What the stages run in worker processes; imported while the launching process still prepares.
+# What the stages run in worker processes.
 _WORK = (
     "beam_pipeline.inspect.batch",
     "beam_pipeline.assign.packing",
@@ -134,8 +135,7 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 class WorkerProcesses:
     """The worker processes of this process, which all its stages share.
 
-    loky's processes do not import the program's `__main__`, and inherit nothing that this
-    process has opened. They end when they are idle, and soon after this process is gone.
+    They do not import the program's `__main__`, and end soon after this process is gone.
 
     Args:
         count: How many.
@@ -186,21 +186,20 @@ _processes: WorkerProcesses | None = None
 
 def import_work() -> None:
     """Imports what worker processes need."""
-    gc.disable()
-    for module in _WORK:
-        importlib.import_module(module)
-    gc.freeze()
-    gc.enable()
+    with collection_paused():
+        for module in _WORK:
+            importlib.import_module(module)
 
 
 def _end_with(parent: int) -> None:
     """Ends this process when the one that started it is gone, killed for instance.
 
-    loky's own processes stay then, waiting for work.
+    They would wait for work for ever. An interrupt is told to that process alone.
 
     Args:
         parent: The number of that process, which may be gone already.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -1,7 +1,7 @@
 """How far a running job is: stages beat, a watcher adds up and shows.
 
-Beam's local runner tells its metrics only after the job, so every stage instance writes
-its count to a small file of its own in a folder that the launching process watches.
+Beam's runners tell their metrics after the job, or when a stage has ended, so every stage
+instance writes its count to a small file of its own in a folder that the launching process watches.
 """
 
 import contextlib
@@ -15,8 +15,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.files import storage
+
 _BEAT_S = 0.2
 _PLAIN_LINE_S = 5.0
+# On a store each look is a request for every stage of every worker.
+_REMOTE_LOOK_S = 10.0
 
 STAGES = {
     "read": "Reading",
@@ -30,12 +35,15 @@ class Meter:
     """Counts the records that one instance of a stage has done.
 
     Args:
-        directory: Where the count is written; empty for nowhere (a remote job).
+        directory: Where the count is written; empty for nowhere.
         stage: A key of STAGES.
+        beat_s: Seconds between two counts at least.
     """
 
-    def __init__(self, directory: str, stage: str):
-        self._path = Path(directory, f"{stage}-{uuid.uuid4().hex}") if directory else None
+    def __init__(self, directory: str, stage: str, beat_s: float = _BEAT_S):
+        name = f"{stage}-{uuid.uuid4().hex}"
+        self._path = storage.join(directory, name) if directory else ""
+        self._beat_s = beat_s
         self._done = 0
         self._next_beat = 0.0
 
@@ -48,19 +56,26 @@ class Meter:
     def beat(self) -> None:
         """Writes the count, however lately the last beat was."""
         if self._path:
-            # A folder that is gone means that nobody watches any more.
-            with contextlib.suppress(OSError):
-                partial = self._path.with_name(f".{self._path.name}")
-                partial.write_text(str(self._done))
-                partial.replace(self._path)
-        self._next_beat = time.monotonic() + _BEAT_S
+            # A folder that is gone means that nobody watches any more; no job fails for it.
+            with contextlib.suppress(OSError, BeamTFRecordsError):
+                if storage.is_remote(self._path):
+                    storage.write_bytes(self._path, str(self._done).encode())
+                else:
+                    path = Path(self._path)
+                    partial = path.with_name(f".{path.name}")
+                    partial.write_text(str(self._done))
+                    partial.replace(path)
+        self._next_beat = time.monotonic() + self._beat_s
 
 
 def counts(directory: str) -> Counter[str]:
     """Records done so far, by stage."""
     total: Counter[str] = Counter()
-    for path in Path(directory).glob("[!.]*"):
-        total[path.name.partition("-")[0]] += int(path.read_text())
+    for name in storage.list_dir(directory):
+        if not name.startswith("."):
+            with contextlib.suppress(OSError, BeamTFRecordsError):  # the job has just ended
+                count = storage.read_text(storage.join(directory, name))
+                total[name.partition("-")[0]] += int(count)
     return total
 
 
@@ -81,8 +96,9 @@ def shown(directory: str) -> Iterator[None]:
 def _show_bars(directory: str, done: threading.Event) -> None:
     bars: dict[str, tqdm[None]] = {}
     finished = False
+    look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _BEAT_S
     while not finished:
-        finished = done.wait(_BEAT_S)
+        finished = done.wait(look_s)
         now = counts(directory)
         for stage, title in STAGES.items():
             if now[stage] and stage not in bars:
@@ -97,7 +113,8 @@ def _show_bars(directory: str, done: threading.Event) -> None:
 
 
 def _show_lines(directory: str, done: threading.Event) -> None:
-    while not done.wait(_PLAIN_LINE_S):
+    line_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _PLAIN_LINE_S
+    while not done.wait(line_s):
         now = counts(directory)
         line = ", ".join(
             f"{title.lower()} {now[stage]:,}" for stage, title in STAGES.items() if now[stage]

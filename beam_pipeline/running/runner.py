@@ -11,19 +11,25 @@ from beam_pipeline.running.parallel import usable_cpus
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LocalJob:
-    """What a job has that runs on this machine; nothing of it for a remote one.
+class Job:
+    """What the stages of a job are told of where they run.
 
     Attributes:
         progress_dir: Where stages leave their counts; empty for nowhere.
+        beat_s: Seconds between a stage's counts.
         processes: Worker processes that stages may start.
+        problem_file: Where a stage leaves an error that no other attempt would heal, instead of
+            raising it; empty where it raises.
     """
 
     progress_dir: str = ""
+    beat_s: float = 0.2
     processes: int = 0
+    problem_file: str = ""
 
 
-NOT_LOCAL = LocalJob()
+# It has none of all that: a user's own pipeline, wherever it runs.
+PLAIN_JOB = Job()
 
 # As Beam reads --runner: in any letter case, with or without "runner" at the end.
 _LOCAL_RUNNERS = frozenset({"direct", "switchingdirect", "fnapi"})
@@ -35,10 +41,10 @@ _BEAMS_RUNNERS = frozenset(
 
 def is_local(options: PipelineOptions) -> bool:
     """Whether `options` run the job in this process (or in worker processes that it starts)."""
-    return _runner_name(options) in _LOCAL_RUNNERS
+    return runner_name(options) in _LOCAL_RUNNERS
 
 
-def _runner_name(options: PipelineOptions) -> str:
+def runner_name(options: PipelineOptions) -> str:
     """A runner of Beam's as "direct", "flink" and so on; another's class by its full name."""
     name: str = options.view_as(StandardOptions).runner or "direct"
     if "." in name and not name.startswith("apache_beam."):
@@ -59,7 +65,7 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
         ConfigError: `options` name a runner that cannot run a build, or ask for multi_threading,
             which loses records whatever is set.
     """
-    name = _runner_name(options)
+    name = runner_name(options)
     if name in _RUNS_NO_BUILD or ("." not in name and name not in _BEAMS_RUNNERS):
         raise ConfigError(
             f"--runner={options.view_as(StandardOptions).runner} cannot run a build; leave it out "

@@ -40,7 +40,7 @@ class Feature:
         format: Of an image: "jpeg", "png", or "mixed"; of audio: "wav", "flac", "ogg", "mixed".
         encoding: Of a tensor: "bytes" if it is stored as one raw value, little-endian, in
             C order; "" for a list. Of bare boxes: "flat", one list with four numbers per box.
-        bare: ListSummary under `key` alone, without the additional keys in docs/format.md, as in
+        bare: Stored under `key` alone, without the additional keys in docs/format.md, as in
             existing TFRecords.
         sample_rate: Of audio: samples per second; 0 where records differ.
         minimum, maximum: The range of values that a declared schema allows.

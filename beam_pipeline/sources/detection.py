@@ -70,7 +70,11 @@ def _input(layout: Layout, path: str, what: str) -> Input:
 
 def _places(layout: Layout, tree: Tree) -> list[Input]:
     return [
-        dataclasses.replace(_input(layout, tree.path(place.path), place.summary), doubt=place.doubt)
+        dataclasses.replace(
+            _input(layout, tree.path(place.path), place.summary),
+            doubt=place.doubt,
+            has_usual_name=place.has_usual_name,
+        )
         for place in layout.places(tree)
     ]
 
@@ -86,10 +90,6 @@ def _class_folders(tree: Tree) -> list[Input]:
     ]
 
 
-def _has_usual_table(manifests: Sequence[Layout], tree: Tree) -> bool:
-    return any(place.has_usual_name for layout in manifests for place in layout.places(tree))
-
-
 def _inputs(tree: Tree) -> list[Input]:
     by_kind = {
         kind: [layout for layout in layouts().values() if layout.kind == kind]
@@ -102,9 +102,8 @@ def _inputs(tree: Tree) -> list[Input]:
     if found := of_kind("annotations"):
         return found
     if found := of_kind("manifest"):
-        return (
-            found if _has_usual_table(by_kind["manifest"], tree) else found + _class_folders(tree)
-        )
+        usual = any(table.has_usual_name for table in found)
+        return found if usual else found + _class_folders(tree)
     if found := of_kind("container"):
         return found + of_kind("folders")
     inner = _inputs(tree.inside(tree.only_folder)) if tree.only_folder else []

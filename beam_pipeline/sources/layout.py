@@ -99,12 +99,14 @@ class Input:
         path: What `layout.read` takes: an absolute folder, file, or pattern of files.
         summary: What lies there, in one sentence: "voc: 364 XML files in Annotations/, …".
         doubt: Why it cannot be read as it lies, and what helps; "" where it can.
+        has_usual_name: As in `Place`.
     """
 
     layout: Layout
     path: str
     summary: str
     doubt: str = ""
+    has_usual_name: bool = False
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

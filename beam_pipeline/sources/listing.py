@@ -8,7 +8,6 @@ import collections
 import dataclasses
 import itertools
 import os
-import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import apache_beam as beam
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
+from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.paths import below, stem
 from beam_pipeline.sources.tree import joined
 
@@ -73,10 +73,10 @@ def parts_of(top: bytes, root: str) -> Iterator[Part]:
             continue
         files.append(name)
         if len(files) == storage.NAMES_AT_ONCE:
-            yield b"", packed([(folder, files)])
+            yield b"", pack([(folder, files)])
             files = []
     if files:
-        yield b"", packed([(folder, files)])
+        yield b"", pack([(folder, files)])
 
 
 def list_part(part: Part, root: str) -> Iterator[bytes]:
@@ -91,25 +91,14 @@ def list_part(part: Part, root: str) -> Iterator[bytes]:
         waiting.append((joined(top, folder) if folder else top, names))
         number += len(names)
         if number >= storage.NAMES_AT_ONCE:
-            yield packed(waiting)
+            yield pack(waiting)
             waiting, number = [], 0
     if waiting:
-        yield packed(waiting)
+        yield pack(waiting)
 
 
 def _path(root: str, folder: str) -> str:
     return below(root, folder) if folder else root
-
-
-def packed(values: list[Any]) -> bytes:
-    """A batch of values that crosses to another worker as one element."""
-    return zlib.compress(pickle.dumps(values, protocol=pickle.HIGHEST_PROTOCOL), level=1)
-
-
-def unpacked(batch: bytes) -> list[Any]:
-    """The values of a batch."""
-    values: list[Any] = pickle.loads(zlib.decompress(batch))
-    return values
 
 
 def paths_in(names: Iterable[Names]) -> Iterator[str]:
@@ -137,9 +126,9 @@ def in_buckets(items: Iterable[tuple[str, Any]], buckets: int) -> Iterator[tuple
         for name, value in some:
             waiting[zlib.crc32(name.encode(errors="surrogatepass")) % buckets].append(value)
         for bucket, values in waiting.items():
-            yield bucket, packed(values)
+            yield bucket, pack(values)
 
 
 def values_of(group: tuple[int, Iterable[bytes]]) -> list[Any]:
     """All values of one bucket, in no order."""
-    return [value for batch in group[1] for value in unpacked(batch)]
+    return [value for batch in group[1] for value in unpack(batch)]

@@ -70,11 +70,15 @@ def _stem_bytes(name: str) -> bytes:
 
 def look_into(path: str) -> Listing:
     """What the folder at `path` holds, gone through once; nothing, if there is none."""
-    folders: list[str] = []
+    folders: set[str] = set()
     samples: dict[str, _Sample] = {}
-    for name, is_folder in storage.scan_folder(path):
+    is_whole = True
+    for name, is_folder in storage.sample_folder(path):
+        if not name:
+            is_whole = False
+            continue
         if is_folder:
-            folders.append(name)
+            folders.add(name)
             continue
         suffix = name.rpartition(".")[2]
         if (sample := samples.get(suffix)) is None:
@@ -82,8 +86,8 @@ def look_into(path: str) -> Listing:
         sample.add(name)
     return Listing(
         folders=tuple(sorted(folders)),
-        files=tuple(sorted(name for sample in samples.values() for name in sample.names)),
-        is_whole=all(sample.every == 1 for sample in samples.values()),
+        files=tuple(sorted({name for sample in samples.values() for name in sample.names})),
+        is_whole=is_whole and all(sample.every == 1 for sample in samples.values()),
     )
 
 

@@ -10,14 +10,18 @@ from beam_pipeline.assign.stage import Assigned
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import description, metadata
+from beam_pipeline.describe import statistics as value_statistics
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.running.counters import counter
+from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.runner import Job
 from beam_pipeline.write.counts import check_counts
 from beam_pipeline.write.final_files import is_committed, replace_dataset
 from beam_pipeline.write.rejects import sorted_rejects, write_failed_rejects, write_rejects
 from beam_pipeline.write.sink import split_sink
-from beam_pipeline.write.working_directory import delete_working_dirs
+from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
 
 
 @dataclasses.dataclass
@@ -31,6 +35,7 @@ class Commit(beam.PTransform):
     config: BuildConfig
     assigned: Assigned
     num_read: beam.PCollection[int]
+    job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
         return (
@@ -38,7 +43,8 @@ class Commit(beam.PTransform):
             | "Once" >> beam.Create([self.config])
             | "CommitOnce"
             >> beam.Map(
-                commit,
+                _commit,
+                job=self.job,
                 plan=beam.pvalue.AsSingleton(self.assigned.plan),
                 statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
                 shards=beam.pvalue.AsList(shards),
@@ -46,6 +52,22 @@ class Commit(beam.PTransform):
                 num_read=beam.pvalue.AsSingleton(self.num_read),
             )
         )
+
+
+def _commit(
+    config: BuildConfig,
+    job: Job,
+    plan: Plan,
+    statistics: Statistics,
+    shards: Sequence[ShardInfo],
+    rejected: Iterable[bytes],
+    num_read: int,
+) -> str:
+    """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
+    with handed_over(job):
+        if not (job.problem_file and storage.exists(job.problem_file)):
+            return commit(config, plan, statistics, shards, rejected, num_read)
+    return config.dataset_dir
 
 
 def commit(
@@ -64,6 +86,7 @@ def commit(
     Raises:
         BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
         CountMismatchError: What was read is not what was written and rejected.
+        DatasetExistsError: Another build has made the dataset meanwhile.
     """
     rejects = sorted_rejects(config, rejected)
     if isinstance(plan.problem, ConfigError):  # the data is not to blame
@@ -77,6 +100,10 @@ def commit(
         for split in plan.splits
     }
     texts = description.texts(config, plan.schema, by_split)
+    num_records = {split: cut.num_records for split, cut in plan.splits.items()}
+    texts[value_statistics.FILE] = value_statistics.statistics_text(
+        plan.schema, statistics.values, num_records
+    )
     metadata_text = metadata.to_text(metadata.metadata(config, plan, statistics, by_split))
 
     def write_descriptions(folder: str) -> None:
@@ -87,9 +114,12 @@ def commit(
             storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
         )
 
-    if not is_committed(config, shards, metadata_text):
-        replace_dataset(config, shards, write_descriptions)
-    delete_working_dirs(config)
+    with commit_lease(config) as check_lease:
+        if not is_committed(config, shards, metadata_text):
+            replace_dataset(config, shards, write_descriptions, check_lease)
+        delete_working_dirs(config)
+    for reason, count in statistics.rejected.items():
+        counter(f"rejected: {reason}").inc(count)
     for split, infos in by_split.items():
         split_sink(config, split).report_lineage(len(infos))
     return config.dataset_dir

@@ -1,5 +1,6 @@
 """The dataset's directory at the commit: the new dataset takes the older one's place."""
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.errors import DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.replacement import replace_folder, restore_folder
 from beam_pipeline.write.rejects import REJECTS_FILE
@@ -17,7 +19,10 @@ _FOLDERS = ("", "index", "idx")
 
 
 def replace_dataset(
-    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+    config: BuildConfig,
+    shards: Sequence[ShardInfo],
+    write_descriptions: Callable[[str], None],
+    check_lease: Callable[[], None],
 ) -> None:
     """Makes the shards and what describes them the dataset; repeated, it goes on.
 
@@ -29,12 +34,13 @@ def replace_dataset(
         config: The build's.
         shards: Written shards.
         write_descriptions: Writes all other files into a directory, metadata.json last.
+        check_lease: Raises where another build has taken the place on a store.
 
     Raises:
         FileNotFoundError: A file of a shard is gone.
     """
     if storage.is_remote(config.dataset_dir):
-        _replace_objects(config, shards, write_descriptions)
+        _replace_objects(config, shards, write_descriptions, check_lease)
     else:
         _replace_folder(config, shards, write_descriptions)
 
@@ -64,7 +70,10 @@ def _files_below(root: str) -> Iterator[str]:
 
 
 def _replace_objects(
-    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+    config: BuildConfig,
+    shards: Sequence[ShardInfo],
+    write_descriptions: Callable[[str], None],
+    check_lease: Callable[[], None],
 ) -> None:
     root = config.dataset_dir
     there = {
@@ -74,11 +83,22 @@ def _replace_objects(
         if is_build_file(config, path := f"{folder}/{name}".lstrip("/"))
     }
     places = _places(shards, root)
+    replaced = [pair for pair in places if pair[1] in there]
     storage.place_all(pair for pair in places if pair[1] not in there)
+    _check_all_there([path for path, _ in replaced])
+    check_lease()
     storage.delete([storage.join(root, metadata.FILE)])
-    storage.place_all(pair for pair in places if pair[1] in there)
+    storage.place_all(replaced)
     storage.delete_all(there - {final for _, final in places})
+    check_lease()
     write_descriptions(root)
+
+
+def _check_all_there(paths: Sequence[str]) -> None:
+    """Raises FileNotFoundError where a file is gone, before another one makes way for it."""
+    for path, size in zip(paths, storage.sizes(paths), strict=True):
+        if size is None:
+            raise FileNotFoundError(errno.ENOENT, "Another build deleted a finished shard", path)
 
 
 def _places(shards: Sequence[ShardInfo], folder: str) -> list[tuple[str, str]]:
@@ -96,16 +116,30 @@ def is_build_file(config: BuildConfig, path: str) -> bool:
     build_file = (
         rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.gz)?(\.parquet|\.idx)?"
         r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.(pbtxt|csv)|schema\.pbtxt"
-        rf"|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
+        rf"|statistics\.json|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
         r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
     )
     return folder in _FOLDERS and re.fullmatch(build_file, name) is not None
 
 
 def is_committed(config: BuildConfig, shards: Sequence[ShardInfo], metadata_text: str) -> bool:
-    """Whether an earlier attempt of the same job has committed, and begun to tidy up."""
+    """Whether an earlier attempt of the same job has committed, and begun to tidy up.
+
+    Raises:
+        DatasetExistsError: Another build has made another dataset meanwhile.
+    """
     path = storage.join(config.dataset_dir, metadata.FILE)
-    if not storage.exists(path) or storage.read_text(path) != metadata_text:
+    if not storage.exists(path):
+        return False
+    same = storage.read_text(path) == metadata_text
+    if not config.overwrite:  # there was none when this build began
+        if same:
+            return True
+        raise DatasetExistsError(
+            f"another build has made {config.dataset_dir} meanwhile; pass --overwrite to replace "
+            "it (finished shards are taken), or another --name, --version or --output"
+        )
+    if not same:
         return False
     files = [file.path for info in shards for file in info.temporary.values()]
     return None in storage.sizes(files) or not storage.is_directory(working_dir(config))

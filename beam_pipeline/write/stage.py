@@ -32,10 +32,12 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.counters import counter
 from beam_pipeline.running.parallel import Ahead, choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.runner import Job
 from beam_pipeline.tfrecord.frames import FRAME_BYTES
 from beam_pipeline.write.encoding import Chunk, EncodedChunk, Encoder, encode_chunk
 from beam_pipeline.write.receipts import finished_shard, receipt_path
@@ -56,14 +58,14 @@ class WriteShards(WriteToTFRecord):
     The shards lie in the working directory; `commit.Commit` moves them to their final names.
     """
 
-    def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], local: LocalJob):
+    def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], job: Job):
         super().__init__(
             file_path_prefix=storage.join(config.dataset_dir, config.name),
             compression_type=compression_type(config.compression),
         )
         self._config = config
         self._plan = plan
-        self._local = local
+        self._job = job
 
     def expand(self, placed: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[ShardInfo]:
         return (
@@ -71,19 +73,21 @@ class WriteShards(WriteToTFRecord):
             | "GroupByShard" >> beam.GroupByKey()  # ("<split>/<shard>", tables)
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShard(self._config, self._local),
+                _WriteShard(self._config, self._job),
                 plan=beam.pvalue.AsSingleton(self._plan),
             )
         )
 
 
 class _WriteShard(beam.DoFn):
-    def __init__(self, config: BuildConfig, local: LocalJob):
+    def __init__(self, config: BuildConfig, job: Job):
         self._config = config
-        self._local = local
+        self._job = job
 
     def setup(self) -> None:
-        self._meter = Meter(self._local.progress_dir, "write")
+        self._meter = Meter(self._job.progress_dir, "write", self._job.beat_s)
+        self._num_records = counter("records written")
+        self._num_bytes = counter("bytes written")
         self._threads = ThreadPoolExecutor(_SHARDS_AT_ONCE)
 
     def start_bundle(self) -> None:
@@ -94,13 +98,22 @@ class _WriteShard(beam.DoFn):
         if self._encoder is None:
             self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
         split, _, number = keyed[0].rpartition("/")
-        table = columns.in_order(columns.from_bytes(keyed[1]))
         write = functools.partial(self._write_shard, split=split, shard=int(number), plan=plan)
-        yield from self._shards.call(write, table)
+        table = columns.in_order(columns.from_bytes(keyed[1]))
+        with handed_over(self._job):
+            yield from self._counted(self._shards.call(write, table))
 
     def finish_bundle(self) -> Iterator[Any]:
-        yield from map(in_global_window, self._shards.rest())
+        with handed_over(self._job):
+            yield from map(in_global_window, self._counted(self._shards.rest()))
         self._meter.beat()
+
+    def _counted(self, shards: Iterator[ShardInfo]) -> Iterator[ShardInfo]:
+        """The shards, counted in Beam's own thread."""
+        for info in shards:
+            self._num_records.inc(info.num_records)
+            self._num_bytes.inc(info.num_bytes)
+            yield info
 
     def teardown(self) -> None:
         self._threads.shutdown()
@@ -169,7 +182,7 @@ class _WriteShard(beam.DoFn):
         """The rows of a shard, encoded, in order."""
         assert self._encoder is not None
         first = columns.records_of(table.slice(0, 1))
-        parallelism = choose_parallelism(first, self._config.threads, self._local.processes)
+        parallelism = choose_parallelism(first, self._config.threads, self._job.processes)
         encode = functools.partial(encode_chunk, encoder=self._encoder, threads=parallelism.threads)
         chunks = _chunks(table, first_number)
         if parallelism.processes and table.num_rows > RECORDS_WITHOUT_PROCESSES:

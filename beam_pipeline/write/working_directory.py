@@ -1,8 +1,11 @@
 """The working directory: where a build writes until it commits."""
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.describe import provenance
 from beam_pipeline.files import storage
 from beam_pipeline.files.replacement import restore_folder
 
@@ -25,6 +28,23 @@ def working_dir(config: BuildConfig) -> str:
 def scratch_dir(config: BuildConfig) -> str:
     """Where a build unpacks compressed inputs."""
     return storage.join(working_dir(config), "unpacked")
+
+
+def job_dir(config: BuildConfig) -> str:
+    """Where a launcher and the workers of its job on another runner tell each other of it."""
+    return storage.join(config.output, config.name, f".job-{config.version}")
+
+
+def commit_lease(config: BuildConfig) -> AbstractContextManager[Callable[[], None]]:
+    """Holds the dataset's place on a store while it changes; local ones have a lock instead."""
+    url = storage.join(config.output, config.name, f".commit-{config.version}")
+    return storage.leased(url, config.dataset_dir)
+
+
+def dataset_mark(config: BuildConfig) -> str:
+    """What tells the dataset that is there from others, made at other times; "" for none."""
+    path = storage.join(config.dataset_dir, provenance.FILE)
+    return storage.sha256_of(path) if storage.exists(path) else ""
 
 
 def new_dataset_dir(config: BuildConfig) -> str:

@@ -15,6 +15,7 @@ from beam_pipeline.schema.declaration import parse_schema
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        pytest.param({"input": "/in\udcff"}, r"the input '/in\\udcff' .*not UTF-8", id="input"),
         pytest.param({"name": "1st"}, r"--name '1st' .*start with a letter", id="digit first"),
         pytest.param({"name": "BCCD"}, r"--name 'BCCD' .*all lower case", id="capitals"),
         pytest.param({"name": "a-b"}, r"--name 'a-b' .*underscores", id="dash in the name"),

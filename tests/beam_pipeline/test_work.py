@@ -19,7 +19,7 @@ from beam_pipeline.files import local
 from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.runner import Job
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 
@@ -101,8 +101,8 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("local_job", "balanced"),
     [
-        pytest.param(LocalJob(processes=2), 0, id="here"),
-        pytest.param(LocalJob(), 1, id="on a cluster"),
+        pytest.param(Job(processes=2), 0, id="here"),
+        pytest.param(Job(), 1, id="on a cluster"),
     ],
 )
 def test_shuffles(tmp_path, local_job, balanced):

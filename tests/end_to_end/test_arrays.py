@@ -42,6 +42,7 @@ def mnist(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_an_npz_as_keras_has_mnist(mnist, tmp_path, build_verified, kinds):
     info = build_verified(mnist, tmp_path / "out")
     assert kinds(info) == {"label": "class_label int64 []", "x": "tensor uint8 [28, 28]"}
@@ -67,6 +68,7 @@ def test_how_an_npz_was_saved_does_not_show(
     assert found[1:] == found[:1] * 2
 
 
+@pytest.mark.slow
 def test_several_npz_and_several_npy_are_one_data_set(tmp_path, build_verified):
     for name, rows in (("train-0", slice(20)), ("train-1", slice(20, 50)), ("test", slice(50, 70))):
         np.savez(tmp_path / f"{name}.npz", x=X[rows], y=Y[rows])

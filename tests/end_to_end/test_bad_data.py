@@ -86,6 +86,7 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     assert in_folder == info.num_records("train") + sum(rejected.values())
 
 
+@pytest.mark.slow
 def test_the_fraction_is_exact(bad_folders, tmp_path, capsys):
     """6 of 22 are 0.2727…: allowed from there on, not below."""
     for fraction, expected in ((6 / 22, 0), (0.2727, 3)):
@@ -151,6 +152,7 @@ def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
     assert "labels.csv:4" in rejected["source"]
 
 
+@pytest.mark.slow
 def test_bad_lines_of_yolo(tmp_path, write_image, capsys):
     root = tmp_path / "zoo"
     (root / "labels").mkdir(parents=True)
@@ -201,6 +203,7 @@ def test_a_coco_file_that_ends_in_its_middle(tmp_path, coco_file, capsys):
     assert "instances.json" in shown.err
 
 
+@pytest.mark.slow
 def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests, capsys):
     found = []
     for place in ("one", "another"):

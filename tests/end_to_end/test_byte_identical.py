@@ -47,11 +47,13 @@ def test_with_threads(build, voc_input, expected):
     assert build(voc_input, threads=4) == expected
 
 
+@pytest.mark.slow
 def test_from_another_place(build, voc_input, expected, tmp_path):
     shutil.copytree(voc_input, tmp_path / "other place/cells")
     assert build(tmp_path / "other place/cells") == expected
 
 
+@pytest.mark.slow
 def test_listed_in_another_order(build, voc_input, expected, run_transform):
     elements = run_transform(beam_pipeline.ReadVoc(str(voc_input)))
     random.Random(1).shuffle(elements)
@@ -64,6 +66,7 @@ def test_in_two_worker_processes_of_beam(build, voc_input, expected):
     assert build(voc_input, beam_options=workers) == expected
 
 
+@pytest.mark.slow
 def test_compressed(build, voc_input, expected):
     one = build(voc_input, compression="gzip")
     assert build(voc_input, compression="gzip", threads=1) == one
@@ -81,6 +84,7 @@ def test_of_many_batches(build, class_folders, tmp_path):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_order(build, voc_input, expected):
     other = build(voc_input, seed=1)
     assert other.keys() == expected.keys()

@@ -18,6 +18,23 @@ _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What argparse adds by itself.
 _BUILT_IN = {"--help"}
+# Of docker, kubectl, Beam's boot, its worker pool and its job server.
+_OF_OTHER_PROGRAMS = {"--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size", "--user"} | {
+    *("--volumes", "--for", "--timeout", "--worker_pool"),
+    *("--sdk-language", "--image", "--metadata-file", "--template-file-gcs-location"),
+    *("--parameters", "--spark-master-url", "--add-opens", "--constraint"),
+    *(
+        "--service_port",
+        "--dir",
+        "--tag_set",
+        "--signature_def",
+        "--flink-master",
+        "--job-port",
+        "--number_of_execution_retries",
+    ),
+}
+_LAUNCHER = ["-m", "beam_pipeline"]
+_TRAINERS = (["-m", "trainer"], ["beam-tfrecords-trainer"])
 
 pages = pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 
@@ -28,7 +45,7 @@ def _fences(page: Path, language: str) -> list[str]:
 
 def _commands(page: Path) -> Iterator[list[str]]:
     for block in _fences(page, "bash"):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             if words := shlex.split(line, comments=True):
                 yield words
 
@@ -41,7 +58,15 @@ def _known_options() -> set[str]:
         beam._option_string_actions.update(single._option_string_actions)
     text = "".join(
         (_ROOT / path).read_text()
-        for path in ("beam_pipeline/cli/options.py", "trainer/__main__.py")
+        for path in (
+            "beam_pipeline/cli/options.py",
+            "trainer/__main__.py",
+            "trainer/data_options.py",
+            "trainer/predict_options.py",
+            "trainer/train_options.py",
+            "trainer/tune_options.py",
+            "benchmarks/scaling.py",
+        )
     )
     text += (_ROOT / "beam_pipeline/cli/commands.py").read_text()
     return set(re.findall(r'"(--[a-z][a-z-]+)"', text)) | beam._option_string_actions.keys()
@@ -51,17 +76,26 @@ def _known_options() -> set[str]:
 def test_every_option_exists(page: Path) -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text()))
 
-    assert named - _known_options() - _BUILT_IN == set()
+    assert named - _known_options() - _BUILT_IN - _OF_OTHER_PROGRAMS == set()
+
+
+def _after(start: list[str], words: list[str]) -> list[str]:
+    """The words after `start` in a command, in a container's too; none without it."""
+    for at in range(len(words) - len(start)):
+        if words[at : at + len(start)] == start and words[:2] != ["docker", "build"]:
+            return words[at + len(start) :]
+    return []
 
 
 @pages
 def test_every_command_parses(page: Path) -> None:
     for words in _commands(page):
-        if words[:3] == ["python", "-m", "beam_pipeline"]:
-            arguments, unknown = pipeline_commands._parser().parse_known_args(words[3:])
-            beam_options(unknown, arguments.parser)
-        elif words[:3] == ["python", "-m", "trainer"]:
-            trainer_main._parse(words[3:])
+        if arguments := _after(_LAUNCHER, words):
+            known, unknown = pipeline_commands._parser().parse_known_args(arguments)
+            beam_options(unknown, known.parser)
+        for start in _TRAINERS:
+            if arguments := _after(start, words):
+                trainer_main._parse(arguments)
 
 
 @pages

@@ -42,6 +42,7 @@ def _run(database: Path, output: Path, *options: str) -> "subprocess.CompletedPr
     )
 
 
+@pytest.mark.slow
 def test_custom_source(database: Path, tmp_path: Path) -> None:
     result = _run(database, tmp_path / "data", "--max-bad-fraction", "0.1")
 

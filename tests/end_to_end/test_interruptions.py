@@ -8,16 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
 from beam_pipeline import errors
 from beam_pipeline.assign import columns
 from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
-from beam_pipeline.records import Record
 from beam_pipeline.write import commit
 from beam_pipeline.write import stage as write
 
@@ -47,6 +44,7 @@ def whole(tmp_path_factory, pets, digests):
     return digests(info.directory)
 
 
+@pytest.mark.slow
 def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
     """The killed build waits for ever at its third shard, so that the kill is sure to hit it."""
     source = tmp_path / "pets"
@@ -196,6 +194,7 @@ def test_a_source_that_changes_under_the_build(
     assert not list((tmp_path / "out").rglob("metadata.json"))
 
 
+@pytest.mark.slow
 def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tmp_path):
     """Errors arrive as text there: the last one counts, not its causes."""
     text = (
@@ -277,16 +276,6 @@ def test_threads_of_beams_runner_are_refused(pets, tmp_path, capsys):
     assert code == 2
     assert "multi_threading loses records" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
-
-
-def test_a_key_that_comes_twice(pets, tmp_path):
-    records = [Record(key="same", features={"n": n}, source=f"row {n}") for n in (1, 2)]
-    with pytest.raises(errors.BeamTFRecordsError, match="key 'same' belongs to two records, row"):
-        beam_pipeline.build(
-            beam_pipeline.BuildConfig(output=str(tmp_path), name="t"),
-            PipelineOptions([]),
-            beam.Create(records),
-        )
 
 
 def test_an_unexpected_error_is_reported_and_does_not_hang(pets, tmp_path, monkeypatch):

@@ -1,5 +1,9 @@
 """Input and output on an object store: a server on this machine that every process talks to."""
 
+import datetime
+import re
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from beam_pipeline.files import storage
@@ -42,6 +46,7 @@ def digests_there(tmp_path, digests):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "compression"), [("s3", "none"), pytest.param("gs", "gzip", marks=pytest.mark.slow)]
 )
@@ -60,6 +65,8 @@ def test_a_dataset_on_a_store_is_the_local_one(
     assert directory.startswith(output)
     assert digests_there(directory) == built_here(*options)
     assert command("beam_pipeline", "verify", directory).returncode == 0
+    shown = command("beam_pipeline", "show", f"{output}/pets", "--limit", 2)
+    assert (shown.returncode, f"\n{shown.stdout}".count("\n--- ")) == (0, 2), shown.stderr
     assert store.unfinished_uploads() == 0
     assert not [key for key in store.keys(output) if "/." in key]
 
@@ -82,3 +89,26 @@ def test_a_build_that_failed_at_its_commit_continues(folders, command, built_her
     written = [place for operation, place in store.requests if operation == "put"]
     assert not [place for place in written if ".tfrecord" in place]
     assert digests_there(done.stdout.splitlines()[-1]) == built_here("--num-shards", 3)
+
+
+@pytest.mark.slow
+def test_two_builds_of_one_dataset_do_not_mix(folders, command):
+    """Each waits for the other's commit; the later one replaces the earlier one whole."""
+    url, _, store = folders
+    output = url.replace("/pets", "/data")
+    store.latency_s = 0.02
+    store.date = datetime.datetime.now(datetime.UTC)  # what is older than a day was abandoned
+
+    def build(num_shards):
+        options = ("--num-shards", num_shards, "--overwrite")
+        return command("beam_pipeline", "build", url, "--output", output, *options)
+
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(build, (2, 5)))
+
+    assert [done.returncode for done in both] == [0, 0], [done.stderr for done in both]
+    directory = both[0].stdout.splitlines()[-1]
+    verified = command("beam_pipeline", "verify", directory)
+    assert verified.returncode == 0, verified.stderr
+    assert len(set(re.findall(r"-of-(\d+)", " ".join(store.keys(directory))))) == 1
+    assert not [key for key in store.keys(output) if "/." in key]

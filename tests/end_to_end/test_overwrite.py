@@ -34,6 +34,7 @@ def test_a_finished_dataset_is_left_alone(class_folders, build, directory, tmp_p
     assert digests(directory) == before
 
 
+@pytest.mark.slow
 def test_other_shard_counts_leave_no_stale_file(class_folders, build, directory, tmp_path, digests):
     root = class_folders(tmp_path / "pets")
     assert build(root, "--num-shards", "4", "--split", "train=0.5,test=0.5")[0] == 0
@@ -74,6 +75,7 @@ def test_an_overwrite_that_fails_leaves_the_old_one(
     assert not (directory / "failed-rejects.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp_path):
     """Beam's sink takes a file of one size for the same file."""
     root = tmp_path / "pets"

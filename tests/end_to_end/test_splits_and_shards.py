@@ -57,6 +57,7 @@ def test_groups_by_level(write_image, build, tmp_path):
     assert sum(map(len, patients)) == 10
 
 
+@pytest.mark.slow
 def test_groups_by_column(write_image, build, tmp_path):
     rows = ["file_name,label,patient"]
     for number in range(30):
@@ -87,6 +88,7 @@ def test_shards(class_folders, build, tmp_path, options, expected):
         assert all(1500 < shard.num_bytes < 5000 for shard in info.splits["train"])
 
 
+@pytest.mark.slow
 def test_shards_by_split(class_folders, build, tmp_path):
     info = build(
         class_folders(tmp_path / "pets"),

@@ -1,9 +1,9 @@
-"""Datasets that TensorFlow itself writes, and two logical CPUs before it starts."""
+"""Datasets that TensorFlow itself writes, and four logical CPUs before it starts."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import config as tensorflow_config
 
 # Only possible before TensorFlow looks at its devices; tests with one replica use the first.
 tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
 )
 
 COLORS = {"blue": (40, 60, 200), "green": (50, 190, 60), "red": (200, 40, 50)}
@@ -196,6 +197,14 @@ def two_replicas() -> tf.distribute.Strategy:
 
 
 @pytest.fixture(scope="session")
+def four_replicas() -> tf.distribute.Strategy:
+    """Four logical CPUs."""
+    from trainer.strategy import create_strategy, parse_devices
+
+    return create_strategy(parse_devices("cpu:4"))
+
+
+@pytest.fixture(scope="session")
 def one_replica() -> tf.distribute.Strategy:
     """One CPU."""
     from trainer.strategy import create_strategy, parse_devices
@@ -217,7 +226,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
     from trainer.training import Plan
 
     dataset = trainer.open(colors)
-    task, _ = choose_task("auto", dataset.features)
+    task, _ = choose_task(dataset.features)
 
     def batches(first_record: int) -> tf.data.Dataset:
         return dataset.batches(
@@ -252,6 +261,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
         *,
         steps_per_epoch: int = 10,
         model: Callable[[], keras.Model] = tiny_model,
+        plan: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Plan:
         keras.utils.set_random_seed(3)
@@ -267,7 +277,23 @@ def make_plan(colors: Path) -> Callable[..., Any]:
             batches=batches,
             batch_size=8,
             steps_per_epoch=steps_per_epoch,
-            steps_per_call=4,
+            **{"steps_per_call": 4, **(plan or {})},
         )
 
     return make
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
+    """The user's cache folder, for the tests alone."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def indeterminism_afterwards() -> Iterator[None]:
+    """`--deterministic` holds for the process; this ends it after the test."""
+    yield
+    tensorflow_config.disable_op_determinism()

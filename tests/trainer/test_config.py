@@ -1,18 +1,14 @@
-"""Options: what is refused, and what a resumed run may change."""
-
-import json
+"""Options: what is refused."""
 
 import pytest
 
 from trainer.config import (
     TrainConfig,
-    check_same_data,
     parse_image_size,
     parse_lengths,
     parse_names,
-    resume_config,
 )
-from trainer.errors import ConfigError, RunExistsError, UnknownNameError
+from trainer.errors import ConfigError, UnknownNameError
 
 
 def config(**options):
@@ -87,38 +83,3 @@ def test_lengths(text, expected):
             parse_lengths(text)
     else:
         assert parse_lengths(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        pytest.param({"epochs": 20, "devices": "cpu:2"}, None, id="more epochs, other devices"),
-        pytest.param({"seed": 1}, None, id="the same seed"),
-        pytest.param({"seed": 2}, "--seed is 2, .* has 1", id="another seed"),
-        pytest.param({"model": "VGG16"}, "--model is VGG16, .* has small", id="another model"),
-        pytest.param({"batch_size": 8}, "--batch-size is 8", id="another batch"),
-        pytest.param({"inputs": ("a", "b"), "pad": {"a": 3}}, None, id="the same inputs"),
-        pytest.param({"inputs": ("b", "a")}, r"--inputs is \['b', 'a'\]", id="other inputs"),
-        pytest.param({"pad": {"a": 4}}, "--pad is {'a': 4}", id="another length"),
-    ],
-)
-def test_what_a_resumed_run_may_change(change, message):
-    options = {"image_size": (8, 8), "inputs": ("a", "b"), "pad": {"a": 3}}
-    previous = json.loads(json.dumps(config(seed=1, **options).to_json()))
-    now = config(**{**options, "resume": True, **change})
-    if message is None:
-        assert resume_config(now, previous).seed == 1
-    else:
-        with pytest.raises(RunExistsError, match=message):
-            resume_config(now, previous)
-
-
-def test_a_size_that_was_chosen_for_the_run_is_kept():
-    previous = {**config(seed=1).to_json(), "image_size": [128, 128]}
-
-    assert resume_config(config(resume=True), previous).image_size == (128, 128)
-
-
-def test_other_data_is_refused():
-    with pytest.raises(RunExistsError, match=r"fingerprint of the data is b, but .* has a"):
-        check_same_data({"fingerprint": "b"}, {"fingerprint": "a"}, "R")

@@ -9,6 +9,7 @@ import tensorflow as tf
 import trainer
 from trainer.counting import count_records
 from trainer.errors import DatasetDamagedError
+from trainer.shard_files import ShardFiles
 
 
 def write(path, sizes, compression=""):
@@ -25,7 +26,7 @@ def test_records_are_counted(tmp_path, compression):
         write(tmp_path / "empty", [], compression),
         write(tmp_path / "b", [5] * 100, compression),
     ]
-    assert count_records(files, compression) == 104
+    assert count_records(ShardFiles(tuple(files), compression)) == 104
 
 
 @pytest.mark.parametrize("cut", [1, 4, 5, 15, 25])
@@ -34,7 +35,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, cut):
     data = write(path, [10, 10])
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(DatasetDamagedError, match=r"a ends within its record 1"):
-        count_records([data], "")
+        count_records(ShardFiles((data,), ""))
 
 
 @pytest.mark.parametrize("cut", [1, 9, 40])
@@ -42,14 +43,14 @@ def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(Path(write(tmp_path / "plain", [9] * 99)).read_bytes())[:-cut])
     with pytest.raises(DatasetDamagedError, match=r"a ends within its record \d+"):
-        count_records([str(path)], "GZIP")
+        count_records(ShardFiles((str(path),), "GZIP"))
 
 
 def test_what_is_no_tfrecord_file_is_named(tmp_path):
     path = tmp_path / "text"
     path.write_text("this is not a TFRecord file")
     with pytest.raises(DatasetDamagedError, match="not a TFRecord file"):
-        count_records([str(path)], "")
+        count_records(ShardFiles((str(path),), ""))
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def test_inputs_and_target(dataset, arguments, inputs, target):
             assert isinstance(part, expected)
 
 
+@pytest.mark.slow
 def test_keras_fits_a_plain_image_model(dataset):
     batches = dataset.batches(
         "train", batch_size=16, features=["image", "label"], image_size=(8, 8), target="label"

@@ -1,11 +1,14 @@
 """Every record comes once a pass, in an order that the seed alone decides."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import trainer
+from trainer.record_reader import RecordReader
 
 
 def numbers(batches):
@@ -37,8 +40,7 @@ def test_shuffled_order_is_decided_by_the_seed(dataset):
     assert first[:50] != first[50:]  # another order each pass
 
 
-@pytest.mark.parametrize("global_seed", [0, 1])
-@pytest.mark.parametrize("shuffle_buffer", [7, 2048])
+@pytest.mark.parametrize(("global_seed", "shuffle_buffer"), [(0, 7), (1, 2048)])
 def test_tensorflows_global_seed_has_no_part_in_the_order(dataset, global_seed, shuffle_buffer):
     arguments = {
         "features": ["number"],
@@ -70,6 +72,105 @@ def test_the_order_goes_on_from_any_record(dataset, first_record):
     rest = numbers(dataset.batches("train", repeat=3, first_record=first_record, **arguments))
 
     assert rest == whole[first_record:]
+
+
+def test_iterating_again_gives_the_next_order(dataset):
+    arguments = {"batch_size": 10, "features": ["number"], "shuffle": True, "seed": 3}
+    two_passes = numbers(dataset.batches("train", repeat=2, **arguments))
+    batches = dataset.batches("train", **arguments)
+
+    assert [numbers(batches), numbers(batches)] == [two_passes[:50], two_passes[50:]]
+
+
+def test_what_was_skipped_is_not_read(dataset, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        RecordReader,
+        "read",
+        lambda self, numbers: read.append(len(numbers)) or [b""] * len(numbers),
+    )
+    records = dataset.batches(
+        "train",
+        batch_size=4,
+        features=["number"],
+        shuffle=True,
+        shuffle_buffer=10,
+        repeat=True,
+        first_record=10_000_007,
+    )
+
+    with pytest.raises(tf.errors.InvalidArgumentError):  # these are no Examples
+        next(iter(records))
+
+    assert read[0] <= 10  # a window, less what was used of it
+    assert len(read) < 20
+
+
+@pytest.mark.parametrize("num_workers", [pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, shuffle):
+    arguments = {
+        "batch_size": 12,
+        "features": ["number"],
+        "shuffle": shuffle,
+        "seed": 3,
+        "repeat": 2,
+        "first_record": 7,
+    }
+    whole = [batch["number"].numpy() for batch in dataset.batches("train", **arguments)]
+
+    parts = [
+        list(dataset.batches("train", worker=worker, num_workers=num_workers, **arguments))
+        for worker in range(num_workers)
+    ]
+
+    for number, batch in enumerate(whole[:-1]):
+        together = np.concatenate([part[number]["number"] for part in parts])
+        np.testing.assert_array_equal(together, batch)
+    last = [part[-1]["number"] for part in parts if len(part) == len(whole)]
+    np.testing.assert_array_equal(np.concatenate(last), whole[-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"worker": 2, "num_workers": 2}, "worker=2 of num_workers=2: give a number from 0 to 1"),
+        ({"num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
+        ({"num_workers": 0}, "num_workers=0"),
+    ],
+)
+def test_workers_that_cannot_share(dataset, arguments, message):
+    with pytest.raises(trainer.ConfigError, match=message):
+        dataset.batches("train", image_size=8, **arguments)
+
+
+def test_bare_files_sorted_by_class_mix(tmp_path, write_records):
+    for shard in range(4):
+        records = [{"number": 1000 * shard + each, "label": shard} for each in range(1000)]
+        write_records(tmp_path / f"{shard}.tfrecord", records)
+    dataset = trainer.open(str(tmp_path / "*.tfrecord"))
+    passes = [
+        np.concatenate([batch["number"] for batch in dataset.numpy(batch_size=50, **arguments)])
+        for seed in (0, 1)
+        for arguments in [{"shuffle": True, "seed": seed}]
+    ]
+
+    labels = (passes[0] // 1000).reshape(-1, 200)
+    assert sorted(passes[0]) == list(range(4000))
+    assert all((labels == each).mean(axis=1).min() > 0.1 for each in range(4))
+    assert abs(np.corrcoef(np.argsort(passes), np.arange(4000))[np.triu_indices(3, 1)]).max() < 0.07
+
+
+def test_a_damaged_record_is_named_by_its_file(colors, tmp_path):
+    copy = tmp_path / "1.0.0"
+    shutil.copytree(colors, copy)
+    shard = sorted(copy.glob("*-train.*"))[1]
+    content = bytearray(shard.read_bytes())
+    content[-20] ^= 1
+    shard.write_bytes(content)
+
+    with pytest.raises(trainer.DatasetDamagedError, match=rf"record 16 of .*{shard.name}"):
+        list(trainer.open(copy).numpy("train", shuffle=True))
 
 
 def test_cardinality_is_known(dataset):

@@ -11,6 +11,11 @@ from trainer.__main__ import main
         pytest.param(
             ["train", "--data", "d", "--output", "o", "--image-size", "big"],
             "trainer.errors.ConfigError: --image-size 'big'",
+            id="a value",
+        ),
+        pytest.param(
+            ["train", "--dta", "d"],
+            "trainer.errors.ConfigError: there is no option --dta",
             id="an option",
         ),
         pytest.param(

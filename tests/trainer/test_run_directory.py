@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.errors import ConfigError, RunExistsError
+from trainer.errors import ConfigError
 from trainer.run_directory import RunDirectory
 
 ROWS = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.1 + 0.2, "val_loss": 1.0}]
@@ -14,32 +14,28 @@ def test_history_is_read_as_written(tmp_path):
     run.write_history(ROWS)
 
     assert run.history_file.read_text().splitlines()[0] == "epoch,loss,val_loss"
-    assert run.read_history(2) == ROWS
-    assert run.read_history(1) == ROWS[:1]  # a row too many is of an epoch not saved
+    assert run.read_history() == ROWS
     assert [file.name for file in tmp_path.iterdir()] == ["history.csv"]
 
 
 def test_no_history_yet(tmp_path):
-    assert RunDirectory(str(tmp_path)).read_history(0) == []
+    assert RunDirectory(str(tmp_path)).read_history() == []
 
 
-@pytest.mark.parametrize(
-    ("options", "refused"),
-    [
-        pytest.param({"resume": False, "overwrite": False}, True, id="neither"),
-        pytest.param({"resume": True, "overwrite": False}, False, id="resume"),
-        pytest.param({"resume": False, "overwrite": True}, False, id="overwrite"),
-    ],
-)
-def test_a_run_is_not_replaced_unasked(tmp_path, options, refused):
-    run = RunDirectory(str(tmp_path / "run"))
-    run.check_free(resume=False, overwrite=False)
-    run.write_config({"options": {}}, {})
-    if refused:
-        with pytest.raises(RunExistsError, match=r"--resume.*--overwrite"):
-            run.check_free(**options)
-    else:
-        run.check_free(**options)
+@pytest.mark.parametrize("path", ["file", "file/run", "n" * 300, "/proc/self/run"])
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path, path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ConfigError, match=r"--output .* cannot be written: .*; name another"):
+        RunDirectory(str(tmp_path / path)).check_writable()
+
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_directory_that_can_be_made_is_not_made_yet(tmp_path):
+    RunDirectory(str(tmp_path / "a/b")).check_writable()
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_clear_removes_the_run_and_nothing_else(tmp_path):
@@ -70,10 +66,3 @@ def test_a_directory_without_a_run(tmp_path):
     for read in (run.read_config, run.read_task):
         with pytest.raises(ConfigError, match="does not hold a run"):
             read()
-
-
-def test_output_is_no_file(tmp_path):
-    (tmp_path / "file").touch()
-
-    with pytest.raises(ConfigError, match="is a file"):
-        RunDirectory(str(tmp_path / "file")).check_free(resume=False, overwrite=False)

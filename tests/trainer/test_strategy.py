@@ -42,9 +42,9 @@ def test_a_missing_gpu():
 
 
 def test_too_late_for_more_cpus(two_replicas):
-    message = r"started with 2 CPU device\(s\), but cpu:3 needs 3; .* before any other use"
+    message = r"started with 4 CPU device\(s\), but cpu:5 needs 5; .* before any other use"
     with pytest.raises(ConfigError, match=message):
-        create_strategy(parse_devices("cpu:3"))
+        create_strategy(parse_devices("cpu:5"))
 
 
 @pytest.mark.parametrize(

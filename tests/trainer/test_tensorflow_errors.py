@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.tensorflow_errors import explain
+from trainer.tensorflow_errors import explain, readable_errors
 
 USUAL = {"n": 1, "x": [0.5, 0.5], "s": b"a"}
 
@@ -75,14 +75,14 @@ JPEG = tf.io.encode_jpeg(tf.zeros([99, 99, 3], tf.uint8)).numpy()
     ("damaged", "expected"),
     [
         pytest.param(PNG[:50] + bytes(50), "Invalid PNG data, size 100", id="PNG"),
-        pytest.param(JPEG[:100], "jpeg::Uncompress failed. Invalid JPEG data or crop", id="JPEG"),
+        pytest.param(JPEG[:100], "Invalid JPEG data", id="JPEG"),
         pytest.param(b"", "Input is empty;", id="empty"),
         pytest.param(b"an image", "Unknown image file format", id="no image"),
-        pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP"),
-        pytest.param(b"GIF89a", "Invalid GIF data", id="GIF"),
+        pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP", marks=pytest.mark.slow),
+        pytest.param(b"GIF89a", "Invalid GIF data", id="GIF", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("name", ["image", "image/encoded"])
+@pytest.mark.parametrize("name", ["image", pytest.param("image/encoded", marks=pytest.mark.slow)])
 def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
     write_records(tmp_path / "a.tfrecord", [{name: PNG}, {name: damaged}])
     dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
@@ -93,8 +93,9 @@ def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expec
         assert isinstance(error, trainer.DatasetDamagedError)
         message = str(error)
         assert message.startswith(
-            f"{name!r} of a record is not an image that TensorFlow can read: {expected}"
+            f"{name!r} of a record is not an image that TensorFlow can read: "
         )
+        assert expected in message
         assert message.endswith("build` rejects damaged images and lists them")
         assert "\n" not in message
 
@@ -141,3 +142,29 @@ def test_another_number_of_records_than_metadata_states(
 
     with pytest.raises(trainer.DatasetDamagedError, match=expected):
         list(trainer.open(directory).numpy())
+
+
+def test_a_full_disk_is_not_a_full_memory():
+    with (
+        pytest.raises(
+            trainer.TrainerError, match=r"^/dev/full; No space left on device; free space"
+        ),
+        readable_errors(),
+    ):
+        tf.io.write_file("/dev/full", "x")
+
+
+@pytest.mark.parametrize("root", ["", "2 root error(s) found.\n  (0) INVALID_ARGUMENT:  "])
+def test_what_a_compiled_function_says_first_is_left_out(root):
+    node = "cond/decode_image/image/encoded/DecodeImage"
+    message = (
+        f"Graph execution error:\n\nDetected at node {node} defined at (most recent call last):\n"
+        f"<stack traces unavailable>\n{root}Invalid PNG data, size 100\n"
+        f"\t [[{{{{node {node}}}}}]]\n"
+        "\t [[MultiDeviceIteratorGetNextFromShard]] [Op:__inference_train_steps_2173]"
+    )
+    error = explain(tf.errors.InvalidArgumentError(None, None, message))
+    assert str(error).startswith(
+        "'image/encoded' of a record is not an image that TensorFlow can read: Invalid PNG data, "
+        "size 100; "
+    )

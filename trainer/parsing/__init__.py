@@ -1,5 +1,6 @@
 """From serialized `tf.train.Example`s to tensors: one small reader per kind of feature."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,15 +13,20 @@ from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image
-from trainer.parsing.reader import Decoding, Output, Reader, Tensors
+from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors
+from trainer.parsing.record_views import decode_stored, read_record, record_seed
 
 __all__ = [
+    "Augment",
     "Decoding",
     "Output",
+    "Recall",
     "Tensors",
     "check_readable",
+    "decode_batch",
     "outputs",
     "parse_spec",
+    "parse_specs",
     "parser",
     "reads_batches",
 ]
@@ -39,6 +45,14 @@ _READERS: Mapping[tuple[str, str], Reader] = {
     ("tensor", "bytes"): Raw(),
     ("sequence", ""): Rows(),
 }
+
+
+# Stored images by name: found, or as the function that it is given decodes them.
+Recall = Callable[[Callable[[], Tensors]], Tensors]
+
+
+def _always_decode(decode: Callable[[], Tensors]) -> Tensors:
+    return decode()
 
 
 def _reader(feature: Feature) -> Reader:
@@ -68,6 +82,15 @@ def parse_spec(feature: Feature) -> Mapping[str, Any]:
     return reader.spec(feature)
 
 
+def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
+    """The `tf.io` specs of features by key.
+
+    Raises:
+        ConfigError: A dtype cannot be read.
+    """
+    return {key: spec for feature in features for key, spec in parse_spec(feature).items()}
+
+
 def reads_batches(features: Sequence[Feature]) -> bool:
     """Whether whole batches can be parsed at once, with 5-6x less work for plain columns."""
     return all(_reader(feature).reads_batches for feature in features)
@@ -80,10 +103,40 @@ def outputs(features: Sequence[Feature], decoding: Decoding) -> list[Output]:
     ]
 
 
-def parser(
-    features: Sequence[Feature], decoding: Decoding, misfit: str
-) -> Callable[[Any], Tensors]:
+def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decoding) -> Tensors:
+    """The outputs of a batch, by name: those of varying length are ragged.
+
+    Args:
+        features: Of the records.
+        parsed: Tensors by key, of `tf.io.parse_example` on a batch.
+        decoding: How images and audio are decoded, one by one.
+    """
+    decoded: Tensors = {}
+    for feature in features:
+        reader = _reader(feature)
+        if reader.reads_batches:
+            decoded |= reader.decode(feature, parsed, decoding)
+            continue
+        specs = {
+            each.name: tf.RaggedTensorSpec(each.shape, each.dtype, ragged_rank=0)
+            if each.varies
+            else tf.TensorSpec(each.shape, each.dtype)
+            for each in reader.outputs(feature, decoding)
+        }
+        decoded |= tf.map_fn(
+            functools.partial(reader.decode, feature, decoding=decoding),
+            {key: parsed[key] for key in reader.spec(feature)},
+            fn_output_signature=specs,
+        )
+    return decoded
+
+
+def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Callable[..., Tensors]:
     """The function from a serialized Example (or, where `reads_batches`, a batch) to tensors.
+
+    For views and augmentation it also takes the record's key, int64 [2]: its pass and number; and
+    where images are stored first, a function that finds them, or else calls the one that it is
+    given.
 
     Args:
         features: The features to read.
@@ -91,18 +144,27 @@ def parser(
         misfit: The text of TensorFlow's error, besides the key, for a record that does not
             fit the features.
     """
-    spec: dict[str, Any] = {}
-    for feature in features:
-        spec |= parse_spec(feature)
+    spec = parse_specs(features)
     # TensorFlow's error names the key, and for a batch the example, else only the operation.
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
-    def parse(serialized: Any) -> Tensors:
+    has_images = any(each.kind == "image" for each in features)
+    changes = has_images and bool(decoding.views or decoding.augment or decoding.stored_size)
+
+    def parse(serialized: Any, key: Any = None, recall: Recall = _always_decode) -> Tensors:
         examples = tf.fill(tf.shape(serialized), misfit) if serialized.shape.rank else None
         parsed = tf.io.parse_example(serialized, spec, examples, name=operation)
-        decoded: Tensors = {}
-        for feature in features:
-            decoded |= _reader(feature).decode(feature, parsed, decoding)
-        return decoded
+        if not changes:
+            decoded: Tensors = {}
+            for feature in features:
+                decoded |= _reader(feature).decode(feature, parsed, decoding)
+            return decoded
+        assert key is not None, "views are drawn by record"
+        seed = record_seed(decoding.seed, key)
+        stored = None
+        if decoding.stored_size is not None:
+            stored = recall(lambda: decode_stored(features, parsed, decoding))
+        decoded = read_record(features, parsed, decoding, seed, _reader, stored)
+        return {each.name: decoded[each.name] for each in outputs(features, decoding)}
 
     return parse

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
+from trainer.tensors import check
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and
 # bits per sample, data, data size: four bytes each, little-endian.
@@ -42,12 +43,15 @@ class Audio:
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         encoded = parsed[feature.key]
-        by_library = functools.partial(_decode_by_library, feature.name)
-        samples = tf.cond(
-            is_plain_wav(encoded),
-            lambda: tf.audio.decode_wav(encoded).audio,
-            lambda: tf.numpy_function(by_library, [encoded], tf.float32, stateful=False),
-        )
+        if decoding.portable:
+            samples = _decode_wav(feature, encoded)
+        else:
+            by_library = functools.partial(_decode_by_library, feature.name)
+            samples = tf.cond(
+                is_plain_wav(encoded),
+                lambda: tf.audio.decode_wav(encoded).audio,
+                lambda: tf.numpy_function(by_library, [encoded], tf.float32, stateful=False),
+            )
         samples = tf.ensure_shape(samples, feature.shape)
         if decoding.audio_mono:
             samples = tf.reduce_mean(samples, axis=-1, keepdims=True)
@@ -73,6 +77,17 @@ def is_plain_wav(encoded: Any) -> Any:
         num_bytes % tf.maximum(frame_bytes, 1) == 0,
     ]
     return tf.reduce_all(facts)
+
+
+def _decode_wav(feature: Feature, encoded: Any) -> Any:
+    """Samples of a 16-bit WAV file, which must have the feature's sample rate if it states one."""
+    samples, rate = tf.audio.decode_wav(encoded)
+    if not feature.sample_rate:
+        return samples
+    message = f"{feature.name} must have {feature.sample_rate} samples per second; resample"
+    is_right = check(rate == feature.sample_rate, f"{message} from", rate)
+    with tf.control_dependencies([is_right]):
+        return tf.identity(samples)
 
 
 def _decode_by_library(name: str, encoded: bytes) -> Any:

@@ -1,17 +1,23 @@
 """Encoded images."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
+from trainer.tensors import Tensor
+from trainer.view_pixels import decode_jpeg, see_image
+from trainer.views import View, whole
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
+
+# From an image's height and width, int32 [2], to the part that is decoded.
+ChooseView = Callable[[Tensor], View]
 
 
 class Image:
@@ -24,7 +30,7 @@ class Image:
     reads_batches: ClassVar[bool] = False
 
     def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {feature.key: tf.io.FixedLenFeature([], tf.string, feature.default)}
+        return {feature.key: tf.io.FixedLenFeature((), tf.string, feature.default)}
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         size = decoding.image_size or feature.shape[:2]
@@ -38,17 +44,52 @@ class Image:
         ]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        image = tf.io.decode_image(
-            parsed[feature.key],
-            channels=feature.shape[2] or 3,
-            name=f"{DECODING}/{_NOT_IN_NAMES.sub('_', feature.name)}",
-            expand_animations=False,
-        )
-        image = tf.ensure_shape(image, (*feature.shape[:2], feature.shape[2] or 3))
         if decoding.image_size is not None:
-            image = tf.image.resize(image, decoding.image_size)
-        if decoding.image_dtype == "uint8":
-            image = image if image.dtype == tf.uint8 else tf.cast(tf.round(image), tf.uint8)
+            return self.decode_view(feature, parsed, decoding, whole)[0]
+        image = _decode(feature, parsed[feature.key])
+        return {feature.name: as_dtype(image, decoding.image_dtype)}
+
+    def decode_view(
+        self, feature: Feature, parsed: Tensors, decoding: Decoding, choose: ChooseView
+    ) -> tuple[Tensors, View]:
+        """The outputs at `decoding.image_size`, of the part that `choose` chooses."""
+        assert decoding.image_size is not None
+        size, channels = decoding.image_size, feature.shape[2] or 3
+        encoded = parsed[feature.key]
+        reaches_beyond = decoding.views is not None and decoding.views.reach_beyond
+
+        def from_jpeg() -> tuple[Tensor, View]:
+            with tf.name_scope(_scope(feature)):
+                view = choose(tf.image.extract_jpeg_shape(encoded)[:2])
+                image = decode_jpeg(view, encoded, size, channels, reaches_beyond=reaches_beyond)
+                return image, view
+
+        def from_other() -> tuple[Tensor, View]:
+            image = _decode(feature, encoded)
+            view = choose(tf.shape(image)[:2])
+            return see_image(view, image, size, reaches_beyond=reaches_beyond), view
+
+        if channels in (1, 3):
+            image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
         else:
-            image = tf.cast(image, tf.float32) / 255.0
-        return {feature.name: image}
+            image, view = from_other()
+        image = tf.ensure_shape(image, (*size, channels))
+        return {feature.name: as_dtype(image, decoding.image_dtype)}, View(*view)
+
+
+def _decode(feature: Feature, encoded: Tensor) -> Tensor:
+    """All of an image: uint8 [height, width, channels]."""
+    channels = feature.shape[2] or 3
+    image = tf.io.decode_image(
+        encoded, channels=channels, name=_scope(feature), expand_animations=False
+    )
+    return tf.ensure_shape(image, (*feature.shape[:2], channels))
+
+
+def _scope(feature: Feature) -> str:
+    return f"{DECODING}/{_NOT_IN_NAMES.sub('_', feature.name)}"
+
+
+def as_dtype(image: Tensor, dtype: str) -> Tensor:
+    """A uint8 image as it is, or as float32 in 0..1."""
+    return image if dtype == "uint8" else tf.cast(image, tf.float32) / 255.0

@@ -1,15 +1,18 @@
 """The common interface of the readers of all kinds of features."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.features import Feature
+from trainer.tensors import Tensor, check
+from trainer.views import Views
 
 Tensors = dict[str, Any]
+Augment = Callable[[Tensor, Tensor], Tensor]
 
 STORED_DTYPES: Mapping[str, tf.DType] = {
     "int64": tf.int64,
@@ -28,11 +31,32 @@ class Decoding:
             None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
         audio_mono: Whether the channels of audio are averaged.
+        portable: Whether only TensorFlow's own operations are used, which a SavedModel can hold:
+            they read no other audio than 16-bit WAV.
+        views: How a part of each image is drawn, with the boxes that are in it, and shown at
+            `image_size`; None for whole images.
+        augment: From (uint8 [height, width, channels], seed int64 [2]) to the same, after the
+            view; None leaves images as they are.
+        seed: Decides views and augmentation, with the record's number and the pass.
+        stored_size: (height, width) to which whole images are decoded first; views are of these.
+            None decodes each view from the encoded image.
+
+    Raises:
+        ConfigError: `views` or a `stored_size` without an `image_size`.
     """
 
     image_size: tuple[int, int] | None = None
     image_dtype: str = "float32"
     audio_mono: bool = False
+    portable: bool = False
+    views: Views | None = None
+    augment: Augment | None = None
+    seed: int = 0
+    stored_size: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.views or self.stored_size) and self.image_size is None:
+            raise ConfigError("views are shown at image_size; give image_size=(height, width)")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +122,7 @@ def stored_dtype(feature: Feature) -> tf.DType:
 def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
     """Fails with `message` and the lengths that do not fit, in one record or a batch."""
     wrong = tf.boolean_mask(tf.reshape(lengths, [-1]), tf.reshape(~fits, [-1]))
-    return tf.debugging.Assert(tf.reduce_all(fits), [message, wrong])
+    return check(tf.reduce_all(fits), message, wrong)
 
 
 def list_of(dtype: tf.DType) -> tf.io.RaggedFeature:

@@ -4,10 +4,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from trainer.tensors import check
+
 
 def none_of(wrong: Any, message: str) -> Any:
     """The operation that fails with `message` unless `wrong` is empty."""
-    return tf.debugging.Assert(tf.size(wrong) == 0, [f"{message} Found:", wrong])
+    return check(tf.size(wrong) == 0, f"{message} Found:", wrong)
 
 
 def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:

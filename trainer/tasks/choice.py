@@ -1,128 +1,113 @@
-"""Chooses the task: by the dataset's schema, or as the user says."""
+"""Chooses the inputs and the target: by the dataset's schema, or as the user says."""
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from trainer.augmentation import AUTO as AUGMENT_AUTO
+from trainer.augmentation import POLICIES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
 from trainer.tasks import image_models
-from trainer.tasks.input_choice import TABLE, inputs_by_schema, named_inputs
+from trainer.tasks.input_choice import inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
 from trainer.tasks.target_choice import choose_target, describe, shorten
-from trainer.tasks.targets import NumberTarget, Target
+from trainer.tasks.targets import BoxesTarget, NumberTarget, Target
 from trainer.tasks.task import Task
 
-AUTO = "auto"
-_IMAGES = "classification"
-_IMAGES_AND_NUMBERS = "image_metadata"
-_REGRESSION = "regression"
-# The leading kind of input, by task; None for any.
-_LEADERS = {
-    _IMAGES: "image",
-    _IMAGES_AND_NUMBERS: "image",
-    "audio_classification": "audio",
-    "sequence_classification": "sequence",
-    "text_classification": "text",
-    "array_classification": "array",
-    "tabular_classification": TABLE,
-    _REGRESSION: None,
+# The task's name by its leading input, where the target is classes.
+_NAMES = {
+    "image": "classification",
+    "audio": "audio_classification",
+    "sequence": "sequence_classification",
+    "text": "text_classification",
+    "array": "array_classification",
 }
-TASKS = tuple(_LEADERS)
+CLASS, NUMBER = "class", "number"
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def choose_task(
-    name: str,
     features: Mapping[str, Feature],
     target: str | None = None,
     *,
+    target_as: str | None = None,
     inputs: Sequence[str] | None = None,
     sample_weight: str | None = None,
     settings: Settings | None = None,
 ) -> tuple[Task, str]:
-    """The task `name` on `features`, and the reason for the choice, in one line.
+    """The task on `features`, and what it uses and leaves out, in one line.
 
     Args:
-        name: One of `TASKS`, or "auto" to go by the kinds of the features.
         features: The dataset's.
         target: The feature to predict; None for the class label, or the feature named label,
-            target or y.
+            target or y, or the boxes.
+        target_as: "class" or "number"; None goes by the target's kind.
         inputs: The features to learn from; None for the image, audio, sequence, text or
             array, with the vectors of numbers; else all numbers.
         sample_weight: The number that weights each record's loss in training.
         settings: Of inputs.
 
     Raises:
-        UnknownNameError: No such task or feature.
-        ConfigError: The features do not suit the task, or, by "auto", any task.
+        UnknownNameError: No such feature.
+        ConfigError: The features suit no task.
     """
-    if name not in (AUTO, *TASKS):
-        raise UnknownNameError("task", name, (AUTO, *TASKS))
     settings = settings or Settings()
-    goal = choose_target(features, target, {AUTO: None, _REGRESSION: True}.get(name, False))
+    as_numbers = None if target_as is None else target_as == NUMBER
+    goal = choose_target(features, target, as_numbers)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)
     not_inputs = (goal.name, sample_weight)
-    leader = _LEADERS.get(name)
     if inputs is not None:
         chosen = named_inputs(features, inputs, settings, not_inputs)
+    elif isinstance(goal, BoxesTarget):
+        chosen = inputs_by_schema(features, "image", settings, not_inputs)[:1]
     else:
-        chosen = inputs_by_schema(features, leader, settings, not_inputs)
-        chosen = chosen[:1] if name == _IMAGES else chosen
-    _check_suited(name, leader, chosen)
-    _check_settings(settings, chosen)
+        chosen = inputs_by_schema(features, None, settings, not_inputs)
+    _check_settings(settings, chosen, goal)
     task = Task(
-        name=_name(chosen, goal) if name == AUTO else name,
+        name=_name(chosen, goal),
         inputs=_by_model_name(chosen),
-        goal=goal,
+        goal=goal.with_inputs(chosen, settings),
         sample_weight=sample_weight,
+        augment=settings.augment,
     )
-    return task, _reason(name, task, features)
+    return task, _reason(task, features)
 
 
 def _name(inputs: Sequence[Input], goal: Target) -> str:
     """The task for these inputs and this target."""
+    if isinstance(goal, BoxesTarget):
+        return "detection"
     if isinstance(goal, NumberTarget):
-        return _REGRESSION
+        return "regression"
     groups = [each.group for each in inputs]
-    if "image" in groups:
-        return _IMAGES if len(groups) == 1 else _IMAGES_AND_NUMBERS
+    if "image" in groups and len(groups) > 1:
+        return "image_metadata"
     return next(
-        (task for task, leader in _LEADERS.items() if leader in groups), "tabular_classification"
+        (name for leader, name in _NAMES.items() if leader in groups), "tabular_classification"
     )
 
 
-def _check_suited(name: str, leader: str | None, inputs: Sequence[Input]) -> None:
-    groups = [each.group for each in inputs]
-    names = ", ".join(each.name for each in inputs)
-    if leader is not None and leader not in groups:
-        raise ConfigError(
-            f"--task {name} needs a feature of kind {leader!r}, but there is none among "
-            f"the inputs {names}; name one, or another task"
-        )
-    if name == _IMAGES and len(groups) > 1:
-        raise ConfigError(
-            f"--task {name} learns only from an image, but the inputs are {names}; use --task "
-            f"{_IMAGES_AND_NUMBERS}"
-        )
-    if name == _IMAGES_AND_NUMBERS and len(groups) == 1:
-        raise ConfigError(
-            f"--task {name} needs an image and more, but there is only {names}; name more inputs "
-            f"by --inputs, or use --task {_IMAGES}"
-        )
-
-
-def _check_settings(settings: Settings, inputs: Sequence[Input]) -> None:
+def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
     if not is_default and "image" not in [each.group for each in inputs]:
         raise ConfigError(
             f"--model {settings.image_model} (or --weights) needs an image, but there is none "
             f"among the inputs {', '.join(each.name for each in inputs)}; leave it out"
         )
+    if settings.augment not in (AUGMENT_AUTO, *POLICIES):
+        raise UnknownNameError("augmentation", settings.augment, (AUGMENT_AUTO, *POLICIES))
+    has_images = any(each.group == "image" for each in inputs)
+    if settings.augment not in (AUGMENT_AUTO, "none") and not has_images:
+        raise ConfigError(
+            f"--augment {settings.augment} needs an image, but there is none among the inputs "
+            f"{', '.join(each.name for each in inputs)}; leave it out"
+        )
     varying = [each.name for each in inputs if each.varies]
+    varying += [goal.name] if isinstance(goal, BoxesTarget) else []
     for name in settings.lengths:
         if name not in varying:
             raise UnknownNameError("input of varying length, for --pad,", name, varying)
@@ -180,16 +165,13 @@ def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
     return by_name
 
 
-def _reason(name: str, task: Task, features: Mapping[str, Feature]) -> str:
+def _reason(task: Task, features: Mapping[str, Feature]) -> str:
     inputs = [features[each.name] for each in task.inputs.values()]
     used = {*task.features, task.sample_weight}
     left_out = [each for each in features.values() if each.name not in used]
     num_classes = len(task.classes)
     classes = f" of {num_classes} class{'es' * (num_classes > 1)}" if num_classes else ""
-    parts = [
-        f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}, "
-        f"{'by the schema' if name == AUTO else 'as --task says'}"
-    ]
+    parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
     if left_out:
         parts.append(f"left out: {_list_features(left_out)}")
     parts += [

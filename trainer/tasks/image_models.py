@@ -5,6 +5,7 @@ import importlib
 import inspect
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -55,13 +56,48 @@ def convolutions(x: Any) -> Any:
     return keras.layers.GlobalAveragePooling2D()(x)
 
 
+def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
+    """The feature maps of a `keras.applications` model that are `strides` times smaller.
+
+    Of several layers with the same size the last one is taken.
+
+    Raises:
+        ConfigError: No such model, an unsuitable size, incomplete weights, or the model has no
+            feature map of such a size.
+    """
+    backbone, prepared = _backbone(name, image, weights, None)
+    _, height, width, _ = image.shape
+    maps = {
+        layer.output.shape[1:3]: layer.output
+        for layer in backbone.layers
+        if len(getattr(layer.output, "shape", ())) == 4
+    }
+    sizes = [(height // stride, width // stride) for stride in strides]
+    missing = [size for size in sizes if size not in maps]
+    if missing:
+        raise ConfigError(
+            f"--model {name} has no feature map of {missing[0][0]}x{missing[0][1]}, which the "
+            "detector needs; name another model"
+        )
+    levels: list[Any] = keras.Model(backbone.input, [maps[size] for size in sizes])(prepared)
+    return levels
+
+
 def _application(name: str, image: Any, weights: str | None) -> Any:
+    backbone, prepared = _backbone(name, image, weights, "avg")
+    return backbone(prepared)
+
+
+def _backbone(
+    name: str, image: Any, weights: str | None, pooling: str | None
+) -> tuple[keras.Model, Any]:
+    """A model without its head, and the image as it expects it."""
     constructor = _constructor(name)
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
     _, height, width, channels = image.shape
     try:
         backbone = constructor(
-            include_top=False, weights=None, input_shape=(height, width, channels), pooling="avg"
+            include_top=False, weights=None, input_shape=(height, width, channels), pooling=pooling
         )
     except ValueError as error:
         raise ConfigError(
@@ -70,7 +106,7 @@ def _application(name: str, image: Any, weights: str | None) -> Any:
     synchronize_batch_normalization(backbone)
     if weights is not None:
         _load_all(backbone, weights)
-    return backbone(preprocess(keras.layers.Rescaling(255.0)(image)))
+    return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
 
 
 def _constructor(name: str) -> Any:

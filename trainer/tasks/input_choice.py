@@ -77,21 +77,23 @@ def inputs_by_schema(
         )
     if leader == TABLE:
         return members
-    lead = _lead(members, features, TABLE in groups)
+    lead = _lead(members, features, [each.name for each in candidates if each.group == TABLE])
     return [lead, *(each for each in candidates if _joins(features[each.name]))]
 
 
-def _lead(members: Sequence[Input], features: Mapping[str, Feature], with_table: bool) -> Input:
+def _lead(
+    members: Sequence[Input], features: Mapping[str, Feature], numbers: Sequence[str]
+) -> Input:
     """The only one; or the one named like its kind, or the only one that is not of strings."""
     of_numbers = [each for each in members if features[each.name].dtype != "string"]
     for some in (members, [each for each in members if each.name == each.group], of_numbers):
         if len(some) == 1:
             return some[0]
     names = shorten([describe(features[each.name]) for each in members])
-    table = ", or learn classes only from numbers by --task tabular_classification"
+    table = f", such as all numbers: --inputs {','.join(numbers)}" if numbers else ""
     raise ConfigError(
         f"the dataset has several features of kind {members[0].group!r}: {names}; name those to "
-        f"learn from by --inputs{table if with_table else ''}"
+        f"learn from by --inputs{table}"
     )
 
 

@@ -1,7 +1,7 @@
 """Statistics of the train split that are computed before training, in one pass."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +22,9 @@ _ROUNDING = 1e-12
 
 class Statistic(Protocol):
     """A statistic that is updated batch by batch."""
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Takes what statistics.json states of the feature; False where that is not enough."""
 
     def add(self, values: Any) -> None:
         """Adds a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
@@ -62,6 +65,20 @@ class Moments:
         self._counts = np.zeros(size, np.int64)
         self._mean = np.zeros(size)
         self._squares = np.zeros(size)
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Takes `count`, `mean` and `variance` by column, if no number is missing."""
+        names = ("count", "missing", "mean", "variance", "minimum", "maximum")
+        if any(name not in facts or None in np.ravel(facts[name]) for name in names):
+            return False
+        counts, missing, means, variances, least, most = (np.ravel(facts[name]) for name in names)
+        if missing.any() or counts.shape != self._mean.shape:
+            return False  # which of them are infinite is not stated
+        if max(abs(least).max(), abs(most).max()) > _LARGEST:
+            return False
+        self._rows, self._counts = int(counts.max()), counts.astype(np.int64)
+        self._mean, self._squares = means.astype(np.float64), variances * counts
+        return True
 
     def add(self, values: Any) -> None:
         """Adds numbers of any shape that consists of rows of `size`.
@@ -146,6 +163,17 @@ class Largest:
         self._remedy = remedy
         self._least = least
 
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Takes `minimum` and `maximum`.
+
+        Raises:
+            ConfigError: As for `add`.
+        """
+        if "minimum" not in facts or "maximum" not in facts:
+            return False
+        self.add([facts["minimum"], facts["maximum"]])
+        return True
+
     def add(self, values: Any) -> None:
         """Adds integers of any shape.
 
@@ -173,6 +201,11 @@ class Distinct:
     def __init__(self, name: str) -> None:
         self._name = name
         self._values: set[bytes] = set()
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Takes the `strings`."""
+        self._values = {text.encode() for text in facts.get("strings", ())}
+        return bool(self._values)
 
     def add(self, values: Any) -> None:
         """Adds strings of any shape.

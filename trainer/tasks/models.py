@@ -22,7 +22,10 @@ ModelFn = Callable[[Task], keras.Model]
 
 
 def branch_model(task: Task, name: str) -> keras.Model:
-    """One branch per input, concatenated if there are several, and the head of the target."""
+    """The target's own model, else one branch per input, concatenated, and the target's head."""
+    own = task.goal.model([*task.inputs.values()], name)
+    if own is not None:
+        return own
     inputs = _inputs(task)
     numbers = {name: each for name, each in task.inputs.items() if isinstance(each, Numbers)}
     branches = [
@@ -40,14 +43,15 @@ def branch_model(task: Task, name: str) -> keras.Model:
 def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
     """The model that the user's function returns for the task, checked.
 
-    Batch normalisation is changed to run over the global batch. Errors of the function
+    Batch normalisation is changed to run over the global batch, and outputs of another dtype,
+    as with mixed precision, to float32, in which the loss is computed. Errors of the function
     itself are not caught.
 
     Raises:
         ConfigError: It does not return a model, or the model does not take the task's inputs,
             has another number of outputs, or cannot be saved.
     """
-    path = f"{model_fn.__module__}:{model_fn.__qualname__}"
+    path = path_of(model_fn)
     model = model_fn(task)
     if not isinstance(model, keras.Model):
         raise ConfigError(
@@ -62,10 +66,11 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
             f"the model of --model-fn {path} does not take the task's inputs, {takes}: {error}"
         ) from error
     shape = getattr(outputs, "shape", None)
-    if shape != (None, task.num_outputs):
+    if shape != (None, *task.output_shape):
+        layer = "; end it with keras.layers.Dense(task.num_outputs)"
         raise ConfigError(
             f"the model of --model-fn {path} returns {shape or outputs!r}, but the task needs "
-            f"(None, {task.num_outputs}); end it with keras.layers.Dense(task.num_outputs)"
+            f"{(None, *task.output_shape)}{layer if len(task.output_shape) == 1 else ''}"
         )
     try:
         keras.saving.serialize_keras_object(model)
@@ -75,7 +80,10 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
             "get_config method, and register them with keras.saving.register_keras_serializable()"
         ) from error
     synchronize_batch_normalization(model)
-    return model
+    if outputs.dtype == "float32":
+        return model
+    outputs = keras.layers.Activation("linear", dtype="float32", name="in_float32")(outputs)
+    return keras.Model(_single_or_dict(inputs), outputs, name=model.name)
 
 
 def load(file: str | os.PathLike[str], model_fn: str | None) -> keras.Model:
@@ -103,22 +111,26 @@ def load(file: str | os.PathLike[str], model_fn: str | None) -> keras.Model:
         ) from error
 
 
-def find_function(path: str) -> ModelFn:
+def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     """The function `package.module:function`; the module may be in the working directory.
+
+    Args:
+        path: Of the function.
+        option: Of the command, for messages.
 
     Raises:
         ConfigError: There is no such function.
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
-        raise ConfigError(f"--model-fn {path} cannot be read; give package.module:function")
+        raise ConfigError(f"{option} {path} cannot be read; give package.module:function")
     directory = os.getcwd()
     sys.path.insert(0, directory)
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ConfigError(
-            f"--model-fn {path}: {error}; run where {module_name} can be imported"
+            f"{option} {path}: {error}; run where {module_name} can be imported"
         ) from error
     finally:
         sys.path.remove(directory)
@@ -126,10 +138,17 @@ def find_function(path: str) -> ModelFn:
     if not callable(function):
         names = [each for each, value in vars(module).items() if callable(value)]
         raise ConfigError(
-            f"--model-fn {path}: {module_name} has no function {name!r}; it has "
+            f"{option} {path}: {module_name} has no function {name!r}; it has "
             f"{', '.join(sorted(names)) or 'none'}"
         )
     return function  # type: ignore[no-any-return]
+
+
+def path_of(part: Any) -> str:
+    """`package.module:function` of a function; what an object is, which no path leads to."""
+    if hasattr(part, "__qualname__"):
+        return f"{part.__module__}:{part.__qualname__}"
+    return f"an object of {type(part).__module__}.{type(part).__qualname__}"
 
 
 def _inputs(task: Task) -> dict[str, Any]:

@@ -1,21 +1,29 @@
 """Reads the data of a task: once before training for statistics, then batch after batch."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from trainer.dataset import Dataset
+from trainer.image_cache import ImageCache
+from trainer.parsing import Augment
+from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.inputs.image import Image
+from trainer.tasks.learners import Statistic
 from trainer.tasks.target_choice import shorten
 from trainer.tasks.task import Task
+from trainer.tensors import Tensor
+from trainer.tuning import Tuning
 
 _STATISTICS_BATCH_SIZE = 1024
 
 
 def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str], None]) -> Task:
-    """The task, with the statistics of its inputs and target from one pass over the train split.
+    """The task, with the statistics of its inputs and target over the train split.
+
+    They are those of the dataset's statistics.json; what it does not state takes one pass.
 
     Raises:
         ConfigError: Models cannot learn from some value in the split.
@@ -27,9 +35,21 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
     statistics = {task.inputs[name].name: each.statistic for name, each in input_learners.items()}
     if goal_learner is not None:
         statistics[task.target] = goal_learner.statistic
-    if not statistics:
-        return task
-    say(f"reading {split!r} once for statistics of {shorten([*statistics])}")
+    stated = dataset.statistics(split) if statistics else {}
+    statistics = {
+        name: statistic
+        for name, statistic in statistics.items()
+        if not statistic.take(stated.get(name, {}))
+    }
+    if statistics:
+        say(f"reading {split!r} once for statistics of {shorten([*statistics])}")
+        _read_statistics(statistics, dataset, split)
+    inputs = {name: learner.finish() for name, learner in input_learners.items()}
+    goal = task.goal if goal_learner is None else goal_learner.finish()
+    return dataclasses.replace(task, inputs={**task.inputs, **inputs}, goal=goal)
+
+
+def _read_statistics(statistics: Mapping[str, Statistic], dataset: Dataset, split: str) -> None:
     batches = dataset.batches(
         split, batch_size=_STATISTICS_BATCH_SIZE, features=list(statistics), ragged=True
     )
@@ -38,47 +58,151 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
             values = batch[name]
             is_ragged = isinstance(values, tf.RaggedTensor)
             statistic.add((values.flat_values if is_ragged else values).numpy())
-    inputs = {name: learner.finish() for name, learner in input_learners.items()}
-    goal = task.goal if goal_learner is None else goal_learner.finish()
-    return dataclasses.replace(task, inputs={**task.inputs, **inputs}, goal=goal)
 
 
 def training_batches(
-    task: Task, dataset: Dataset, split: str, *, batch_size: int, seed: int, first_record: int = 0
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    *,
+    batch_size: int,
+    seed: int,
+    window: int | None = None,
+    first_record: int = 0,
+    worker: int = 0,
+    num_workers: int = 1,
+    changes: BatchChanges | None = None,
+    augment: Augment | None = None,
+    balanced: bool = False,
+    cache: ImageCache | str = "none",
+    tuning: Tuning | None = None,
 ) -> tf.data.Dataset:
-    """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled."""
-    weights = [] if task.sample_weight is None else [task.sample_weight]
-    batches = dataset.batches(
+    """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled.
+
+    Args:
+        task: What is trained.
+        dataset: The records.
+        split: To train on.
+        batch_size: Of the global batch.
+        seed: Decides the order and what is drawn.
+        window: Records that are permuted together.
+        first_record: Records used before: whole batches.
+        worker, num_workers: As for `Dataset.batches`.
+        changes: Of the batches; None for none.
+        augment: The user's own function of an image and a seed, after the task's.
+        balanced: Whether the target's classes come equally often.
+        cache, tuning: As for `Dataset.batches`.
+    """
+    arranged = dataset.batches(
         split,
         batch_size=batch_size,
-        features=[*task.features, *weights],
-        target=task.target,
-        sample_weight=task.sample_weight,
+        features=task.training_features,
         shuffle=True,
         seed=seed,
+        shuffle_buffer=window,
+        balance=task.target if balanced else None,
         repeat=True,
         first_record=first_record,
+        worker=worker,
+        num_workers=num_workers,
         drop_remainder=True,
-        **_decoding(task),
+        views=task.augmentation.views,
+        augment=_one_after_the_other(task.augmentation.pixels, augment),
+        cache=cache,
+        tuning=tuning,
+        prepare=_arranger(task, task.sample_weight),
+        **decoding_arguments(task),
     )
-    return batches.map(task.host_step())
+    if changes is None or changes == BatchChanges():
+        return arranged
+    change = changes.function(
+        task, seed=seed, batch_size=batch_size, worker=worker, num_workers=num_workers
+    )
+    return (
+        arranged.enumerate(first_record // batch_size)  # the step
+        .map(lambda step, batch: change(step, *batch), num_parallel_calls=tf.data.AUTOTUNE)
+        .prefetch(tf.data.AUTOTUNE)
+    )
+
+
+def _one_after_the_other(*functions: Augment | None) -> Augment | None:
+    chosen = [each for each in functions if each is not None]
+    if not chosen:
+        return None
+
+    def augment(image: Tensor, seed: Tensor) -> Tensor:
+        for place, function in enumerate(chosen):
+            own = seed if not place else tf.random.experimental.stateless_fold_in(seed, place)
+            image = function(image, own)
+        return image
+
+    return augment
 
 
 def evaluation_batches(
-    task: Task, dataset: Dataset, split: str, *, batch_size: int
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    *,
+    batch_size: int,
+    cache: ImageCache | str = "none",
+    tuning: Tuning | None = None,
 ) -> tf.data.Dataset:
     """One pass of (inputs, target), without weights."""
-    batches = dataset.batches(
-        split, batch_size=batch_size, features=task.features, target=task.target, **_decoding(task)
+    return dataset.batches(
+        split,
+        batch_size=batch_size,
+        features=task.features,
+        cache=cache,
+        tuning=tuning,
+        prepare=_arranger(task, None),
+        **decoding_arguments(task),
     )
-    return batches.map(task.host_step())
 
 
-def _decoding(task: Task) -> dict[str, Any]:
+def prediction_batches(
+    task: Task, dataset: Dataset, split: str, *, batch_size: int, others: Sequence[str] = ()
+) -> tf.data.Dataset:
+    """One pass of (inputs, {name: [b, …] for the other features}), in the order of the files."""
+    names = [each.name for each in task.inputs.values()]
+    step = task.inputs_step()
+    return dataset.batches(
+        split,
+        batch_size=batch_size,
+        features=[*names, *others],
+        prepare=lambda columns: (
+            step(_select(columns, names)),
+            {name: columns[name] for name in others},
+        ),
+        **decoding_arguments(task, with_target=False),
+    )
+
+
+def _select(columns: dict[str, Tensor], names: Sequence[str]) -> Any:
+    """A single tensor, or several by name."""
+    by_name = {name: columns[name] for name in names}
+    return by_name[names[0]] if len(names) == 1 else by_name
+
+
+def _arranger(task: Task, weight: str | None) -> Callable[[dict[str, Tensor]], tuple[Any, ...]]:
+    """The function from tensors by name to what the loop takes."""
+    step = task.host_step()
+
+    def arrange(columns: dict[str, Tensor]) -> tuple[Any, ...]:
+        inputs = _select(columns, [each.name for each in task.inputs.values()])
+        weights = [] if weight is None else [tf.cast(columns[weight], tf.float32)]
+        return step(inputs, _select(columns, task.goal.outputs), *weights)
+
+    return arrange
+
+
+def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:
     """The arguments of `Dataset.batches` that depend on the inputs."""
     inputs = task.inputs.values()
     sizes = [(each.height, each.width) for each in inputs if isinstance(each, Image)]
     lengths = {each.name: each.pad_to for each in inputs if each.pad_to is not None}
+    if with_target and task.goal.pad_to is not None:
+        lengths[task.target] = task.goal.pad_to
     return {
         "image_size": sizes[0] if sizes else None,
         "image_dtype": "uint8",  # a quarter of the bytes to transfer to the device

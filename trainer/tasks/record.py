@@ -10,7 +10,7 @@ from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature, feature_to_json, features_from_json
 from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, describe
-from trainer.tasks.targets import TARGETS, NumberTarget
+from trainer.tasks.targets import TARGETS, BoxesTarget, NumberTarget
 from trainer.tasks.task import Task
 
 
@@ -21,7 +21,6 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
         task: The task.
         features: Of the training data; those that the task uses are included.
     """
-    used = [*task.features, *([] if task.sample_weight is None else [task.sample_weight])]
     return {
         "name": task.name,
         "inputs": {
@@ -30,7 +29,8 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
         },
         "target": {"kind": task.goal.kind, **dataclasses.asdict(task.goal)},  # type: ignore[call-overload]
         "sample_weight": task.sample_weight,
-        "features": [feature_to_json(features[name]) for name in used],
+        "augment": task.augment,
+        "features": [feature_to_json(features[name]) for name in task.training_features],
     }
 
 
@@ -44,6 +44,7 @@ def task_from_json(record: Mapping[str, Any]) -> Task:
         },
         goal=TARGETS[record["target"]["kind"]](**_values(record["target"])),
         sample_weight=record["sample_weight"],
+        augment=record.get("augment", "none"),
     )
 
 
@@ -78,17 +79,10 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
         features: Of another dataset, or the same.
         settings: Those of the training.
     """
-    for each in task.inputs.values():
-        if each.name not in features:
-            raise UnknownNameError("feature, which the model needs,", each.name, features)
-        feature = features[each.name]
-        if input_type(feature) is not type(each) or not each.takes(feature, settings):
-            rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
-            raise ConfigError(
-                f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "
-                f"trained on {each.in_words}; give data with the same features"
-            )
-    goal = choose_target(features, task.target, isinstance(task.goal, NumberTarget))
+    check_same_inputs(task, features, settings)
+    is_boxes = isinstance(task.goal, BoxesTarget)
+    as_numbers = None if is_boxes else isinstance(task.goal, NumberTarget)
+    goal = choose_target(features, task.target, as_numbers)
     if goal != task.goal:
         raise ConfigError(
             f"the target {describe(features[task.target])} is {goal.in_words}, but the model was "
@@ -102,3 +96,17 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
             f"number {number} is {data_class!r} in the data and {model_class!r} in the model; give "
             "data with the same classes"
         )
+
+
+def check_same_inputs(task: Task, features: Mapping[str, Feature], settings: Settings) -> None:
+    """Raises ConfigError unless `features` have the inputs that the task was trained on."""
+    for each in task.inputs.values():
+        if each.name not in features:
+            raise UnknownNameError("feature, which the model needs,", each.name, features)
+        feature = features[each.name]
+        if input_type(feature) is not type(each) or not each.takes(feature, settings):
+            rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
+            raise ConfigError(
+                f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "
+                f"trained on {each.in_words}; give data with the same features"
+            )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.features import Feature
-from trainer.tasks.targets import ManyClasses, MultiHot, NumberTarget, OneClass, Target
+from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
@@ -31,6 +31,8 @@ def choose_target(
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
     feature = features[name or _usual(features)]
+    if feature.kind == "boxes" and as_numbers is None:
+        return BoxesTarget.from_feature(feature)
     if as_numbers is None:
         as_numbers = feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
     kind = _numbers(feature) if as_numbers else _classes(feature)
@@ -39,10 +41,12 @@ def choose_target(
     if as_numbers:
         raise ConfigError(
             f"{describe(feature)} has no number to predict; name a number by --target, or "
-            "leave out --task regression"
+            "leave out --as number"
         )
+    if feature.kind == "boxes":
+        raise ConfigError(f"{describe(feature)} is predicted as boxes; leave out --as class")
     remedy = (
-        "predict a number by --task regression"
+        "predict a number by --as number"
         if _numbers(feature)
         else "declare it a class_label, with shape [null] if records may have several"
     )
@@ -85,9 +89,12 @@ def _usual(features: Mapping[str, Feature]) -> str:
     labels = [each.name for each in features.values() if each.kind == "class_label"]
     if len(labels) == 1:
         return labels[0]
+    boxes = [each.name for each in features.values() if each.kind == "boxes"]
     usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
     if usual:
         return usual[0]
+    if len(boxes) == 1 and not labels:
+        return boxes[0]
     names = shorten([*map(describe, features.values())])
     if labels:
         raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")

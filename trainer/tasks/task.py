@@ -4,9 +4,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainer.augmentation import AUTO, Augmentation, augmentation_of
+from trainer.errors import ConfigError
+from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import positive
 from trainer.tasks.inputs import Input
-from trainer.tasks.targets import PerExample, Target
+from trainer.tasks.targets import BoxesTarget, PerExample, Target
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,17 +17,24 @@ class Task:
     """The inputs, target, loss and metrics of a training.
 
     Attributes:
-        name: In `--task`.
+        name: Of the kind of the inputs and of the target, such as "audio_classification".
         inputs: By their names in the model, which takes a single one as a tensor, several as a
             dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` of each.
         goal: The target.
         sample_weight: The feature that weights each record's loss in training, or None.
+        augment: "auto", or one of `augmentation.POLICIES`.
+        loss_fn: Of the user's: takes (target, outputs), returns the loss of each example, float32
+            [b]; or None.
+        more_metrics: Of the user's, besides the target's.
     """
 
     name: str
     inputs: Mapping[str, Input]
     goal: Target
     sample_weight: str | None = None
+    augment: str = AUTO
+    loss_fn: PerExample | None = None
+    more_metrics: Mapping[str, PerExample] = dataclasses.field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -37,9 +47,14 @@ class Task:
         return self.goal.classes
 
     @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Of the model's output for one record, which is float32."""
+        return self.goal.output_shape
+
+    @property
     def num_outputs(self) -> int:
-        """Of the model, which returns float32 [b, num_outputs]."""
-        return self.goal.num_outputs
+        """The last axis of the model's output."""
+        return self.output_shape[-1]
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -47,13 +62,46 @@ class Task:
         return (*(each.name for each in self.inputs.values()), self.target)
 
     @property
+    def training_features(self) -> tuple[str, ...]:
+        """`features`, and the one that weights records, if there is one."""
+        weights = () if self.sample_weight is None else (self.sample_weight,)
+        return (*self.features, *weights)
+
+    @property
+    def unit(self) -> str:
+        """What a record is, in messages."""
+        has_images = any(each.group == "image" for each in self.inputs.values())
+        return "images" if has_images else "records"
+
+    @property
     def metrics(self) -> Mapping[str, PerExample]:
         """Metrics by name; each is a mean over examples."""
-        return self.goal.metrics
+        return {**self.goal.metrics, **self.more_metrics}
+
+    @property
+    def augmentation(self) -> Augmentation:
+        """What happens to the images of training records."""
+        return augmentation_of(self.augment, of_boxes=isinstance(self.goal, BoxesTarget))
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The loss of each example, float32 [b]."""
-        return self.goal.loss(target, outputs)
+        if self.loss_fn is None:
+            return self.goal.loss(target, outputs)
+        loss = self.loss_fn(target, outputs)
+        if loss.shape.rank != 1:
+            raise ConfigError(
+                f"the loss function returned the shape {loss.shape}; return the loss of each "
+                "example, [batch], as a keras.losses.Loss with reduction=None does"
+            )
+        return loss
+
+    def predict(self, outputs: Any) -> dict[str, Any]:
+        """What the model's outputs say, by name: tensors [b, …]."""
+        return self.goal.predict(outputs)
+
+    def accumulators(self) -> list[Accumulator]:
+        """New metrics over whole splits, besides `metrics`."""
+        return self.goal.accumulators()
 
     def host_step(self) -> Callable[..., tuple[Any, ...]]:
         """The function that prepares batches in the input pipeline, on the CPU.
@@ -61,16 +109,24 @@ class Task:
         It takes (inputs, target), or (inputs, target, weight), from `Dataset.batches`,
         and fails on a batch with unsuitable values.
         """
-        steps = {name: each.host_step() for name, each in self.inputs.items()}
+        inputs_step = self.inputs_step()
         target_step = self.goal.host_step()
 
         def step(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
             weight = [positive(self.sample_weight, each) for each in weights]
+            return inputs_step(inputs), target_step(target), *weight
+
+        return step
+
+    def inputs_step(self) -> Callable[[Any], Any]:
+        """The part of `host_step` that prepares the inputs."""
+        steps = {name: each.host_step() for name, each in self.inputs.items()}
+
+        def step(inputs: Any) -> Any:
             if len(steps) == 1:
                 (only,) = steps.values()
-                return only(inputs), target_step(target), *weight
-            prepared = {name: step(inputs[self.inputs[name].name]) for name, step in steps.items()}
-            return prepared, target_step(target), *weight
+                return only(inputs)
+            return {name: step(inputs[self.inputs[name].name]) for name, step in steps.items()}
 
         return step
 

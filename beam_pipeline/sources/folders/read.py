@@ -17,6 +17,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.folders.doubt import doubt
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
@@ -27,7 +28,7 @@ from beam_pipeline.sources.folders.profile import (
     merge_profiles,
     profile_of,
 )
-from beam_pipeline.sources.listing import ListNames, unpacked
+from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, media_kind
 
 Media = Image | Audio | Array
@@ -91,7 +92,7 @@ class ReadClassFolders(beam.PTransform):
 
 def look_into(batch: bytes, pattern: PathPattern | None) -> ProfileByKind:
     """What the files of a batch are."""
-    return profile_of(unpacked(batch), pattern)
+    return profile_of(unpack(batch), pattern)
 
 
 def checked(profiles: ProfileByKind, root: str, pattern: PathPattern | None) -> ProfileByKind:
@@ -112,7 +113,7 @@ def records_of(
     kind = main_kind(profiles)
     profile = profiles[kind]
     make = _VALUE_OF_KIND[kind]
-    for folder, names in unpacked(batch):
+    for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
         place = placed(folder, profile.class_depth)

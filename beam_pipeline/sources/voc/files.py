@@ -51,13 +51,12 @@ class VocImage(NamedTuple):
 
     Attributes:
         path: Of the image.
-        is_told: Whether it is rejected already, as missing its annotation, by the list that
-            names it.
+        already_rejected: As missing its annotation, by the list that names it.
         bad: Whether it should have an annotation: there are no lists.
     """
 
     path: str
-    is_told: bool
+    already_rejected: bool
     bad: bool
 
 
@@ -244,7 +243,7 @@ def pair_files(annotations: Collection[VocAnnotation], images: Collection[VocIma
     used = {*own.values(), *named.values()}
     return VocPaired(
         files=files,
-        bare=[image for image in images if image.path not in used and not image.is_told],
+        bare=[image for image in images if image.path not in used and not image.already_rejected],
         image_folders=frozenset(folder(path) for path in used if not _in_image_folder(path)),
     )
 

@@ -16,14 +16,13 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Rejected
+from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.listing import (
     ListNames,
     in_buckets,
     name_of,
     num_buckets,
-    packed,
     paths_in,
-    unpacked,
     values_of,
 )
 from beam_pipeline.sources.paths import below, in_batches, unused
@@ -101,7 +100,7 @@ class PairVocFiles(beam.PTransform):
 
 def look_into(batch: bytes) -> VocProfile:
     """The profile of a batch of names."""
-    return profile_of(unpacked(batch))
+    return profile_of(unpack(batch))
 
 
 def find_sets(profile: VocProfile, root: str) -> ImageSets:
@@ -111,7 +110,7 @@ def find_sets(profile: VocProfile, root: str) -> ImageSets:
 
 def files_by_name(batch: bytes, profile: VocProfile, size: int) -> Iterator[tuple[int, bytes]]:
     """The files of a batch, to the buckets of their names."""
-    items = ((name_of(path), path) for path in paths_in(unpacked(batch)))
+    items = ((name_of(path), path) for path in paths_in(unpack(batch)))
     return in_buckets(items, num_buckets(profile.number, size))
 
 
@@ -165,8 +164,8 @@ def described(
         yield name_of(image or filename), VocAnnotation(path, image, filename, split)
     for path in tree.images:
         home, name = sets.home(path), name_of(path)
-        is_told = home is not None and (home, name) in splits.missing
-        yield name, VocImage(path, is_told, bad=home is None)
+        already_rejected = home is not None and (home, name) in splits.missing
+        yield name, VocImage(path, already_rejected, bad=home is None)
     for reject in itertools.chain(rejected, splits.left_over(), map(unused, tree.unused)):
         yield reject.source, reject
 
@@ -205,4 +204,4 @@ def merge_folders(parts: Iterable[frozenset[str]]) -> frozenset[str]:
 def complete(paired: VocPaired, image_folders: frozenset[str]) -> Iterator[bytes]:
     """What the files of one bucket are, in batches, given the folders of all images."""
     files = itertools.chain(paired.files, reject_bare(paired.bare, image_folders))
-    return map(packed, in_batches(files))
+    return map(pack, in_batches(files))

@@ -8,7 +8,8 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Image, Record, Rejected
-from beam_pipeline.sources.listing import FILES_PER_BUCKET, unpacked
+from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.voc.annotation import MAX_BYTES, parse_annotation
 from beam_pipeline.sources.voc.files import VocPair
@@ -67,7 +68,7 @@ class ReadVoc(beam.PTransform):
             pipeline
             | PairVocFiles(root, self.files_per_bucket)  # bytes
             | "BalanceFiles" >> beam.Reshuffle()  # bytes
-            | "OpenBatches" >> beam.Map(unpacked)  # list[VocPair | Rejected]
+            | "OpenBatches" >> beam.Map(unpack)  # list[VocPair | Rejected]
             | "ReadAnnotations"
             >> beam.FlatMap(read_pairs, root, self.box_format or "xyxy")  # Record | Rejected
         )

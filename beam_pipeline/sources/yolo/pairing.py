@@ -12,14 +12,13 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
+from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.listing import (
     ListNames,
     in_buckets,
     name_of,
     num_buckets,
-    packed,
     paths_in,
-    unpacked,
     values_of,
 )
 from beam_pipeline.sources.paths import below, in_batches
@@ -93,7 +92,7 @@ def folders_below(origin: str, config: YoloConfig) -> list[str]:
 
 def number_of(batch: bytes) -> int:
     """How many files a batch of names has."""
-    return sum(len(names) for _, names in unpacked(batch))
+    return sum(len(names) for _, names in unpack(batch))
 
 
 def files_by_name(
@@ -103,7 +102,7 @@ def files_by_name(
     description = {config.source}.union(*(config.splits or {}).values())
     items = (
         (name_of(path), path)
-        for path in paths_in(unpacked(batch))
+        for path in paths_in(unpack(batch))
         if below(origin, path) not in description
     )
     return in_buckets(items, num_buckets(number, size))
@@ -176,5 +175,5 @@ def pair(bucket: _Bucket, profile: YoloProfile, origin: str, config: YoloConfig)
     if config.splits is not None:
         splits, missing = splits_of_images(tree.images, lines, config, origin)
         others += missing
-    found = itertools.chain(others, pair_files(tree, profile, splits))
-    return map(packed, in_batches(found))
+    pairs = itertools.chain(others, pair_files(tree, profile, splits))
+    return map(pack, in_batches(pairs))

@@ -9,8 +9,9 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.listing import FILES_PER_BUCKET, unpacked
+from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
 from beam_pipeline.sources.yolo.files import YoloPair, origin_of
@@ -68,7 +69,7 @@ class ReadYolo(beam.PTransform):
             pipeline
             | PairYoloFiles(origin, config, self.files_per_bucket)  # bytes
             | "BalanceFiles" >> beam.Reshuffle()  # bytes
-            | "OpenBatches" >> beam.Map(unpacked)  # list[YoloPair | Rejected | DeclaredClasses]
+            | "OpenBatches" >> beam.Map(unpack)  # list[YoloPair | Rejected | DeclaredClasses]
             | "ReadLabels" >> beam.FlatMap(read_pairs, origin, config)  # Element
         )
 

@@ -16,7 +16,7 @@ from beam_pipeline.assign.placement import plan_split
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import BeamTFRecordsError, DataError
+from beam_pipeline.errors import DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
 from beam_pipeline.running.pickling import unpack
 
@@ -142,21 +142,15 @@ def test_a_group_is_in_one_split():
     assert Counter(split for [split] in splits.values()).keys() == {"train", "test"}
 
 
-def test_one_key_in_two_splits_is_found_before_anything_is_written():
-    elements = [
-        image("a.jpg", "1", split="train", source="train.json: image 1"),
-        image("a.jpg", "1", split="val", source="all.json: image 9"),
-        image("b.jpg", "1", split="val"),
-    ]
-    _, _, statistics = settled(elements)
+def test_equal_keys_are_the_plans_problem():
+    _, _, statistics = settled([image("a.jpg", "1")])
+    statistics.add_equal_keys([("a.jpg", "train.json: image 1", "all.json: image 9")])
     problem = make_plan(statistics, BuildConfig(name="t")).problem
 
     assert isinstance(problem, DataError)
-    assert "'a.jpg' belongs to two records" in str(problem)
-    assert "all.json: image 9" in str(problem)
-    assert "train.json: image 1" in str(problem)
-    _, _, dropped = settled(elements, duplicates="drop")
-    assert make_plan(dropped, BuildConfig(name="t")).problem is None
+    assert "'a.jpg' belongs to two records, train.json: image 1 and all.json: image 9" in str(
+        problem
+    )
 
 
 def test_a_record_without_the_group_is_bad():
@@ -269,7 +263,7 @@ def many_rows(count):
     texts = pa.array(["train"]).take(pa.array(np.zeros(count, np.int8)))
     positions = random.integers(0, 2**64, count, np.uint64)
     sizes = np.full(count, 3_000)
-    columns_ = [cut(16), cut(8), cut(8), texts, texts, positions, sizes, texts]
+    columns_ = [cut(16), cut(8), cut(8), texts, texts, positions, texts, sizes, texts]
     arrays = [
         pa.array(values).cast(field.type)
         for values, field in zip(columns_, columns.SCHEMA, strict=True)
@@ -295,6 +289,7 @@ def test_what_waits_is_enough_for_hundreds_of_records_of_each_key(num_keys):
     assert min(sizes) > 100
 
 
+@pytest.mark.slow
 def test_with_4000_shards_a_batch_holds_hundreds_of_records():
     """Records go to groups of neighbouring shards first, then to their shards."""
     rows = many_rows(1_000_000)
@@ -351,14 +346,11 @@ def test_many_shards_get_every_record_once(run_transform):
     assert sum(each.num_rows for each in keys.values()) == 900
 
 
-def test_rows_in_order_and_keys_that_come_twice():
+def test_rows_in_order():
     rows = table(50)
     shuffled = rows.take(np.random.default_rng(0).permutation(50))
     assert columns.in_order(shuffled) == rows
 
-    twice = columns.table_of([(image("a", "1", source=f"row {n}"), "train", 3) for n in (1, 2)])
-    with pytest.raises(BeamTFRecordsError, match="key 'a' belongs to two records, row 1 and row 2"):
-        columns.in_order(twice)
     other_key = columns.table_of([(image(key, "1"), "train", 3) for key in "ba"])
     assert columns.in_order(other_key).column("key").to_pylist() == ["a", "b"]
 

@@ -315,3 +315,20 @@ def test_killed_it_leaves_no_metadata(tmp_path):
     assert not (root / "metadata.json").exists()
     adopt(str(root))
     assert json.loads((root / "metadata.json").read_text())["name"] == "many"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_a_dataset_on_a_store(directory, bucket, capsys, scheme):
+    url, store = bucket
+    for path in directory.iterdir():
+        store.put(f"{url}/zoo/{path.name}", path.read_bytes())
+    there = f"{url}/zoo".replace("s3://", f"{scheme}://")
+    assert commands.main(["adopt", there]) == 0
+    adopt(str(directory), name="zoo")
+    files = {str(path.relative_to(directory)): path for path in directory.rglob("*.*")}
+    assert {"metadata.json", "idx/train-00000-of-00002.idx"} <= files.keys()
+    for name, path in files.items():
+        assert store.objects[f"{url}/zoo/{name}".removeprefix("s3://")] == path.read_bytes()
+    assert commands.main(["verify", there]) == 0
+    assert commands.main(["show", there, "--limit", "1"]) == 0
+    assert "number" in capsys.readouterr().out

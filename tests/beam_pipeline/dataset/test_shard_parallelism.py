@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.dataset import shard_parallelism
 from beam_pipeline.running.parallel import end_processes
-from beam_pipeline.running.runner import LocalJob
+from beam_pipeline.running.runner import Job
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -20,7 +20,7 @@ def test_map_shards(tmp_path, monkeypatch, large):
     monkeypatch.setattr(shard_parallelism, "_FEW_BYTES", 12 if large else 13)
     try:
         done = shard_parallelism.map_shards(
-            lambda shard: (shard, os.getpid()), [1, 2, 3], paths, LocalJob(processes=2)
+            lambda shard: (shard, os.getpid()), [1, 2, 3], paths, Job(processes=2)
         )
     finally:
         end_processes()

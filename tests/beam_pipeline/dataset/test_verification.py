@@ -43,7 +43,9 @@ def dataset(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize("name", ["features.json", "image.class.label.labels.txt", "schema.pbtxt"])
+@pytest.mark.parametrize(
+    "name", ["features.json", "image.class.label.labels.txt", "schema.pbtxt", "statistics.json"]
+)
 def test_what_other_readers_go_by(dataset, name):
     assert verify(dataset) == []
     (dataset / name).write_text("{}")

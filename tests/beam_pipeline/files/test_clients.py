@@ -22,9 +22,9 @@ def nothing_is_set(monkeypatch, tmp_path):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(clients, "_METADATA_SERVICE", ("127.0.0.1", 9))
-    clients._is_in_a_cloud.cache_clear()
+    clients.is_in_a_cloud.cache_clear()
     yield
-    clients._is_in_a_cloud.cache_clear()
+    clients.is_in_a_cloud.cache_clear()
 
 
 @pytest.fixture

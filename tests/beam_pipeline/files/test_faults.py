@@ -51,8 +51,6 @@ def test_too_many_open_files(tmp_path, duration, expected):
 
 def test_a_fault_that_lasts_is_no_reject(monkeypatch):
     monkeypatch.setattr(faults, "_PAUSES_S", (0.01, 0.01))
-    with pytest.raises(OSError, match="Input/output error"):
-        storage.read_ranges("/proc/self/mem", [(0, 8)])
     with (
         pytest.raises(OSError, match="Input/output error"),
         storage.opened("/proc/self/mem") as file,
@@ -110,7 +108,6 @@ def test_what_is_no_file_is_rejected_at_once(tmp_path, name, reason):
     start = time.monotonic()
     for read in (
         lambda: storage.read_bytes(FileRef(path=path)),
-        lambda: storage.read_ranges(path, [(0, 1)]),
         lambda: storage.read_start(path, 9),
         lambda: storage.sha256_of(path),
         read_handle,

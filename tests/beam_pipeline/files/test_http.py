@@ -59,7 +59,8 @@ def test_a_handle(url):
         assert handle.read() == DATA[-10:]
     assert storage.exists(url)
     assert storage.size(url) == 200
-    assert storage.read_ranges(url, [(100, 5), (3, 4)]) == [DATA[100:105], DATA[3:7]]
+    files = [FileRef(path=url, offset=start, length=size) for start, size in ((100, 5), (3, 4))]
+    assert list(map(storage.Reader(files).read, files)) == [DATA[100:105], DATA[3:7]]
 
 
 def test_what_is_not_there(url):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.files import storage
+from beam_pipeline.files import remote, storage
 from beam_pipeline.records import FileRef
 
 MEGABYTE = 1 << 20
@@ -76,11 +76,42 @@ def test_near_ranges_are_fetched_at_once(folder):
     data = bytes(range(256)) * (8 * MEGABYTE // 256)
     store.put(f"{url}/x.tar", data)
     ranges = [(7 * MEGABYTE, 9), (600, 0), (1000, 200), (0, 300), (1100, 7)]
+    files = [FileRef(path=f"{url}/x.tar", offset=start, length=length) for start, length in ranges]
 
-    parts = storage.read_ranges(f"{url}/x.tar", ranges)
+    reader = storage.Reader(files)
 
-    assert parts == [data[offset : offset + length] for offset, length in ranges]
+    assert list(map(reader.read, files)) == [data[start : start + size] for start, size in ranges]
     assert (store.calls["get"], store.fetched_bytes) == (2, 1209)
+    assert reader.read(FileRef(path=f"{url}/x.tar", offset=MEGABYTE, length=3)) == data[:3]
+    assert store.calls["get"] == 3
+    with pytest.raises(RecordError, match=r"file too large: x.tar has over 2 bytes"):
+        reader.read(files[0], 2)
+
+
+def test_only_so_much_is_fetched_ahead(folder, monkeypatch):
+    url, store = folder
+    monkeypatch.setattr(remote, "_HELD_BYTES", 3000)
+    monkeypatch.setattr(remote, "_SPAN_BYTES", 1500)
+    store.put(f"{url}/x.tar", bytes(10_000))
+    files = [
+        FileRef(path=f"{url}/x.tar", offset=start, length=500) for start in range(0, 8000, 500)
+    ]
+    reader = storage.Reader([*files, FileRef(path="/local", length=5)])
+    assert (store.calls["get"], store.fetched_bytes) == (2, 3000)
+    assert {reader.read(file) for file in files} == {bytes(500)}
+    assert (store.calls["get"], store.fetched_bytes) == (12, 8000)
+
+
+def test_what_cannot_be_fetched_is_told_where_it_is_read(folder):
+    url, store = folder
+    store.put(f"{url}/x", b"0123456789")
+    good, cut = (FileRef(path=f"{url}/x", offset=start, length=4) for start in (2, 8))
+    gone = [FileRef(path=f"{url}/gone", offset=start, length=4) for start in (2, 8)]
+    reader = storage.Reader([good, cut, *gone])
+    assert reader.read(good) == b"2345"
+    for file, message in ((cut, "truncated file: x"), (gone[1], "missing file: gone")):
+        with pytest.raises(RecordError, match=message):
+            reader.read(file)
 
 
 @pytest.mark.parametrize(("offset", "length"), [(8, 5), (20, 3)])
@@ -89,8 +120,6 @@ def test_a_range_beyond_the_end_is_truncated(folder, offset, length):
     store.put(f"{url}/x", b"0123456789")
     with pytest.raises(RecordError, match=f"truncated file: x ends .* byte {offset + length}"):
         storage.read_bytes(FileRef(path=f"{url}/x", offset=offset, length=length))
-    with pytest.raises(RecordError, match="truncated file"):
-        storage.read_ranges(f"{url}/x", [(0, 2), (offset, length)])
 
 
 @pytest.mark.parametrize(
@@ -121,6 +150,7 @@ def test_a_handle_reads_blocks_and_seeks(folder):
     assert storage.sha256_of(f"{url}/x")
 
 
+@pytest.mark.slow
 def test_reading_on_fetches_more_at_once(folder):
     url, store = folder
     data = bytes(range(251)) * (40 * MEGABYTE // 251)
@@ -247,6 +277,56 @@ def test_a_listing_is_streamed(folder):
     assert len(list(itertools.islice(files, 10))) == 10
     assert store.calls["list"] < 4
     assert len(list(files)) == 4990
+
+
+@pytest.mark.slow
+def test_a_long_listing_is_never_held(bucket):
+    """Eight times the keys take no more memory; a million took one megabyte."""
+    url, store = bucket
+    counts = (4_000, 32_000)
+    for count in counts:
+        for number in range(count):
+            store.put(f"{url}/{count}/{number:06d}.jpg")
+    program = """
+import sys, tracemalloc
+from beam_pipeline.files import remote, storage
+storage.is_directory(sys.argv[1])
+tracemalloc.start()
+for folder in sys.argv[1:]:
+    tracemalloc.reset_peak()
+    count = sum(len(each.names) for each in storage.list_names(folder))
+    print(count, tracemalloc.get_traced_memory()[1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *(f"{url}/{count}" for count in counts)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    few, many = (list(map(int, line.split())) for line in done.stdout.splitlines())
+    assert (few[0], many[0]) == counts
+    assert many[1] < 1.5 * few[1]
+
+
+@pytest.mark.slow
+def test_a_folder_of_very_many_files_is_sampled(folder):
+    url, store = folder
+    names = [f"img_{number:06d}.jpg" for number in range(30_000)]
+    others = ["annotations/a.json", "metadata.csv", "test/0.jpg", "zebra.txt"]
+    for name in (*names, *others, *(f"train/{number}.jpg" for number in range(5000))):
+        store.put(f"{url}/{name}", b"1")
+
+    found = list(storage.sample_folder(url))
+
+    files = {name for name, is_folder in found if not is_folder}
+    assert {name for name, is_folder in found if is_folder} == {"annotations", "test", "train"}
+    assert {"metadata.csv", "zebra.txt", names[0]} <= files
+    if "az:" in url:  # which cannot leap
+        assert set(names) < files
+    else:
+        assert "" in files
+        assert store.calls["list"] <= 15
+    assert "" not in [name for name, _ in storage.scan_folder(url)]
 
 
 def test_match_files(folder):

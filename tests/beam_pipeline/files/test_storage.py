@@ -277,7 +277,6 @@ def test_no_file_has_a_nul_in_its_name(tmp_path):
     for read in (
         lambda: storage.read_bytes(FileRef(path=path)),
         lambda: storage.read_start(path, 1),
-        lambda: storage.read_ranges(path, [(0, 1)]),
     ):
         with pytest.raises(RecordError, match="missing file: 'a"):
             read()

@@ -62,7 +62,6 @@ def test_a_file_is_written_read_renamed_and_deleted(url, tmp_path):
     assert (tmp_path / "new/x.gz").read_bytes() == b"0123456789"
     file = FileRef(path=f"{url}/new/x.gz", offset=2, length=3)
     assert storage.read_bytes(file) == b"234"
-    assert storage.read_ranges(file.path, [(7, 3), (0, 1)]) == [b"789", b"0"]
     assert storage.sizes([file.path, f"{url}/nowhere"]) == [10, None]
     for _ in range(2):
         storage.place_all([(file.path, f"{url}/out/y")])

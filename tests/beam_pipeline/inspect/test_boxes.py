@@ -231,7 +231,6 @@ def images_with_a_box(draw: st.DrawFn) -> tuple[tuple[int, int], tuple[int, int,
         *((orientation, "raw") for orientation in range(5, 9)),
     ],
 )
-@hypothesis.settings(max_examples=25, deadline=None)
 @hypothesis.given(image=images_with_a_box())
 def test_boxes_turn_with_the_image(image, orientation, annotated):
     """A white rectangle in a black file must be where its box is in the stored image."""

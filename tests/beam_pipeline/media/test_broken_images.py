@@ -89,7 +89,6 @@ def test_what_follows_the_end_does_no_harm(encode: Encode):
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
-@hypothesis.settings(max_examples=60, deadline=None)
 @hypothesis.given(changes=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), max_size=6))
 def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
     encode: Encode, file_format, changes

@@ -5,7 +5,7 @@ import pytest
 from beam_pipeline.records import Array, DeclaredClasses, Record, Rejected
 from beam_pipeline.running import batches
 from beam_pipeline.running.pickling import Constant, pack, unpack
-from beam_pipeline.running.runner import NOT_LOCAL
+from beam_pipeline.running.runner import PLAIN_JOB
 
 ELEMENTS = [
     Record(key="a", features={"n": 1}),
@@ -19,7 +19,7 @@ def test_packed_is_unpacked():
 
 
 def batch_sizes(elements):
-    source = batches.BatchSource(NOT_LOCAL)
+    source = batches.BatchSource(PLAIN_JOB)
     source.setup()
     source.start_bundle()
     sizes = [len(unpack(batch)) for element in elements for batch in source.process(element)]

@@ -4,10 +4,11 @@ import inspect
 
 import apache_beam as beam
 import pytest
+from apache_beam.coders import VarIntCoder
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
 from apache_beam.runners.worker.statesampler import StateSampler
-from apache_beam.transforms import core
+from apache_beam.transforms import core, userstate
 
 from beam_pipeline.running.local_runner import local_runner
 
@@ -17,11 +18,20 @@ class _Numbers(beam.DoFn):
         yield element * scale
 
 
+class _Sums(beam.DoFn):
+    SUM = userstate.CombiningValueStateSpec("sum", VarIntCoder(), sum)
+
+    def process(self, element, total=beam.DoFn.StateParam(SUM)):  # noqa: B008
+        total.add(element)
+
+
 @pytest.fixture
 def beams_own(monkeypatch):
     """Beam as it is installed, and again so once the test has ended."""
     arguments = inspect.unwrap(core.get_function_args_defaults)
     monkeypatch.setattr(core, "get_function_args_defaults", arguments)
+    specs = inspect.unwrap(userstate.get_dofn_specs)
+    monkeypatch.setattr(userstate, "get_dofn_specs", specs)
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
     stream = SizeBasedBufferingClosableOutputStream.__init__
@@ -57,3 +67,13 @@ def test_arguments_are_as_beam_finds_them(beams_own, function):
     assert core.get_function_args_defaults is not inspect.unwrap(core.get_function_args_defaults)
     assert core.get_function_args_defaults(function) == expected
     assert core.get_function_args_defaults(function) == expected  # the second time from memory
+
+
+@pytest.mark.parametrize("dofn", [_Numbers(), _Sums()], ids=["neither", "state"])
+def test_states_are_as_beam_finds_them(beams_own, dofn):
+    expected = userstate.get_dofn_specs(dofn)
+    local_runner()
+    assert userstate.get_dofn_specs is not inspect.unwrap(userstate.get_dofn_specs)
+    assert userstate.get_dofn_specs(dofn) == expected
+    assert userstate.get_dofn_specs(dofn) == expected  # the second time from memory
+    assert userstate.is_stateful_dofn(dofn) == isinstance(dofn, _Sums)

@@ -17,6 +17,19 @@ def test_beats_add_up(tmp_path):
     assert progress.counts(str(tmp_path)) == {"read": 60, "inspect": 30}
 
 
+def test_beats_on_a_store_add_up(bucket):
+    """A cluster's workers leave their counts where the output is."""
+    url, _ = bucket
+    meters = [progress.Meter(f"{url}/job/progress", "write", beat_s=5) for _ in range(3)]
+    for meter in meters:
+        for _ in range(10):
+            meter.add(3)
+    assert progress.counts(f"{url}/job/progress") == {"write": 9}, "one request in five seconds"
+    for meter in meters:
+        meter.beat()
+    assert progress.counts(f"{url}/job/progress") == {"write": 90}
+
+
 def test_most_counts_cost_no_file(tmp_path, monkeypatch):
     meter = progress.Meter(str(tmp_path), "read")
     meter.add(1)

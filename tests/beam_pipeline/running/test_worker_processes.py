@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from beam_pipeline.__main__ import ONE_THREAD
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.errors import BeamTFRecordsError
@@ -36,6 +37,7 @@ def hashes(info: DatasetInfo) -> list[str]:
     return [shard.sha256 for shards in info.splits.values() for shard in shards]
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes(images, tmp_path):
     options = {"input": str(images), "num_shards": 3, "max_bad_fraction": 0.1}
     processes = parallel.start_processes(2)
@@ -102,20 +104,76 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
         next(results)
 
 
-def test_worker_processes_end_when_their_parent_is_killed():
+# As `python -m beam_pipeline build` starts them, before it has threads.
+FORKED = """
+import functools, multiprocessing, os, sys
+from beam_pipeline import __main__
+os.environ.update(__main__.ONE_THREAD)
+from beam_pipeline.running import parallel
+import deadly
+
+parallel.import_work()
+processes = parallel.start_processes(2)
+forked = set(multiprocessing.active_children())
+assert len(forked) == 2, "not forked"
+call = functools.partial(deadly.die_once, sys.argv[1])
+print(*processes.ahead().map(call, range(12)))
+assert not forked.intersection(multiprocessing.active_children()), "the copies are still there"
+parallel.end_processes()
+"""
+
+
+@pytest.mark.usefixtures("deadly")
+def test_forked_processes_are_replaced_by_new_ones(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path)], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout.split() == [str(number) for number in range(12)], done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_build_shares_its_memory_with_its_worker_processes(images, tmp_path):
+    output = str(tmp_path / "data")
+    command_line = ["-m", "beam_pipeline", "build", str(images), "--output", output]
+    with subprocess.Popen(
+        [sys.executable, *command_line, "--max-bad-fraction", "0.1"], stderr=subprocess.PIPE
+    ) as launcher:
+        seen = set()
+        while launcher.poll() is None:
+            seen.update(command(pid) for pid in children(launcher.pid))
+            time.sleep(0.01)
+        assert launcher.stderr is not None
+        assert launcher.returncode == 0, launcher.stderr.read()
+    # Its copies bear its own command line; processes that start anew have one of theirs.
+    assert {b" ".join(each.split(b"\0")[1:4]) for each in seen if each} == {
+        b"-m beam_pipeline build"
+    }
+
+
+THREAD = "import threading\nthreading.Thread(target=time.sleep, args=[60], daemon=True).start()\n"
+
+
+@pytest.mark.parametrize("before", ["", THREAD], ids=["forked", "started anew"])
+def test_worker_processes_end_when_their_parent_is_killed(before):
     code = (
         "import time\n"
         "from beam_pipeline.running.parallel import start_processes\n"
+        f"{before}"
         "print(*start_processes(1).ahead().map(time.sleep, [0]), flush=True)\n"
         "time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+    environment = {**os.environ, **ONE_THREAD}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment
+    ) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
-        (worker,) = (pid for pid in children(parent.pid) if b"LokyProcess" in command(pid))
+        mark = b"LokyProcess" if before else b"start_processes"
+        (worker,) = (pid for pid in children(parent.pid) if mark in command(pid))
         parent.kill()
     deadline = time.monotonic() + 30
-    while b"LokyProcess" in command(worker):
+    while mark in command(worker):
         assert time.monotonic() < deadline, "the worker outlives its parent"
         time.sleep(0.1)
 

@@ -4,12 +4,12 @@ import pytest
 from without_beam import group, list_names
 
 from beam_pipeline.files import storage
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.listing import (
     in_buckets,
     name_of,
     num_buckets,
     paths_in,
-    unpacked,
     values_of,
 )
 
@@ -29,7 +29,7 @@ def test_list_names(tmp_path, bucket, place, folders, expected):
         storage.make_dirs(f"{root}/{path}".rpartition("/")[0])
         storage.write_bytes(f"{root}/{path}", b"")
     batches = list_names(root, folders)
-    assert sorted(path for batch in batches for path in paths_in(unpacked(batch))) == expected
+    assert sorted(path for batch in batches for path in paths_in(unpack(batch))) == expected
 
 
 def test_equal_names_meet_in_one_bucket():

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-import pytest
+import apache_beam as beam
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.inspect.record import inspect_record, with_composed_classes
@@ -26,39 +26,56 @@ def coco(name):
     return json.dumps({"images": images, "annotations": [], "categories": []})
 
 
-@pytest.mark.parametrize(("stated", "there"), [(NFC, NFD), (NFD, NFC)], ids=["NFC", "NFD"])
-@pytest.mark.parametrize(
-    ("read", "tree", "key"),
-    [
-        pytest.param(ReadCsv, {"rows.csv": "image,label\n{s}.jpg,a\n"}, "{t}.jpg", id="csv"),
-        pytest.param(ReadCoco, {"labels.json": coco("{s}")}, "{t}.jpg", id="coco"),
-        pytest.param(ReadVoc, {"{s}.xml": XML}, "{t}.jpg", id="voc"),
-        pytest.param(
-            ReadVoc,
-            {"Annotations/{t}.xml": XML, "ImageSets/Main/train.txt": "{s}\n"},
-            "JPEGImages/{t}.jpg",
-            id="an image set of voc",
-        ),
-        pytest.param(
-            ReadYolo, {"labels/{s}.txt": "0 0.5 0.5 0.1 0.1\n"}, "images/{t}.jpg", id="yolo"
-        ),
-        pytest.param(
-            ReadYolo,
-            {"train.txt": "images/{s}.jpg\n", "labels/{s}.txt": "0 0.5 0.5 0.1 0.1\n"},
-            "images/{t}.jpg",
-            id="a list of yolo",
-        ),
-    ],
-)
-def test_an_annotation_finds_its_image(make_tree, run_transform, read, tree, key, stated, there):
-    def filled(text):
-        return text.replace("{s}", stated).replace("{t}", there)
+YOLO_BOX = "0 0.5 0.5 0.1 0.1\n"
+# {s} is the name as the annotation states it, {t} as it is there: (reader, files, key).
+ANNOTATIONS = {
+    "csv": (ReadCsv, {"rows.csv": "image,label\n{s}.jpg,a\n"}, "{t}.jpg"),
+    "coco": (ReadCoco, {"labels.json": coco("{s}")}, "{t}.jpg"),
+    "voc": (ReadVoc, {"{s}.xml": XML}, "{t}.jpg"),
+    "an image set of voc": (
+        ReadVoc,
+        {"Annotations/{t}.xml": XML, "ImageSets/Main/train.txt": "{s}\n"},
+        "JPEGImages/{t}.jpg",
+    ),
+    "yolo": (ReadYolo, {"labels/{s}.txt": YOLO_BOX}, "images/{t}.jpg"),
+    "a list of yolo": (
+        ReadYolo,
+        {"train.txt": "images/{s}.jpg\n", "labels/{s}.txt": YOLO_BOX},
+        "images/{t}.jpg",
+    ),
+}
 
-    root = make_tree({filled(key): ""} | {filled(path): filled(tree[path]) for path in tree})
-    elements = run_transform(read(root))
-    [record] = [each for each in elements if isinstance(each, Record)]
-    assert record.key == filled(key)
-    assert record.features["image"].file.path == f"{root}/{filled(key)}"
+
+class ReadAll(beam.PTransform):
+    """What each of these roots' readers yields, in one pipeline."""
+
+    def __init__(self, reads):
+        self._reads = reads
+
+    def expand(self, pbegin):
+        each = [pbegin | root >> read(root) for root, read in self._reads.items()]
+        return each | beam.Flatten()
+
+
+def test_an_annotation_finds_its_image(make_tree, run_transform):
+    reads, keys = {}, {}
+    for name, (read, files, key) in ANNOTATIONS.items():
+        for stated, there in [(NFC, NFD), (NFD, NFC)]:
+
+            def filled(text, stated=stated, there=there):
+                return text.replace("{s}", stated).replace("{t}", there)
+
+            tree = {filled(key): ""} | {filled(path): filled(files[path]) for path in files}
+            root = f"{name}, {'NFC' if stated == NFC else 'NFD'}"
+            made = make_tree({f"{root}/{path}": text for path, text in tree.items()})
+            reads[f"{made}/{root}"] = read
+            keys[f"{made}/{root}/{filled(key)}"] = filled(key)
+
+    elements = run_transform(ReadAll(reads))
+
+    records = [each for each in elements if isinstance(each, Record)]
+    assert {record.features["image"].file.path: record.key for record in records} == keys
+    assert len(records) == len(keys) == 12
 
 
 def test_classes_that_differ_by_form_are_one():

@@ -1,6 +1,7 @@
 """The commit on an object store: few requests, many at once; cut off, it goes on."""
 
 import contextlib
+import dataclasses
 import datetime
 import itertools
 import json
@@ -14,7 +15,7 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.write.commit import commit
 from beam_pipeline.write.receipts import drop_unfinished, finished_shard, receipt_path
@@ -68,7 +69,7 @@ def wait_for(store, monkeypatch):
 @pytest.fixture
 def config(bucket):
     url, _ = bucket
-    return BuildConfig(output=f"{url}/out", name="pets")
+    return BuildConfig(output=f"{url}/out", name="pets", overwrite=True)
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def check_whole(store, config, shards):
     assert final.items() <= files.items()
     assert files.keys() - final.keys() == {
         *("metadata.json", "build.json", "rejects.jsonl"),
-        *("dataset_info.json", "features.json", "schema.pbtxt", "README.md"),
+        *("dataset_info.json", "features.json", "schema.pbtxt", "statistics.json", "README.md"),
     }
     metadata = json.loads(storage.read_text(f"{config.dataset_dir}/metadata.json"))
     assert metadata["splits"]["train"]["num_records"] == NUM_SHARDS
@@ -196,6 +197,25 @@ def test_cut_off_and_run_again(store, config, shards, operation):
     for _ in range(2):
         commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
         check_whole(store, config, shards)
+
+
+def test_a_dataset_that_appeared_meanwhile_stays(store, config, shards):
+    """Another build has committed since this one began; without --overwrite it wins."""
+    config = dataclasses.replace(config, overwrite=False)
+    store.put(f"{config.dataset_dir}/metadata.json", b"another's")
+    with pytest.raises(DatasetExistsError, match="meanwhile; pass --overwrite"):
+        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    assert storage.read_text(f"{config.dataset_dir}/metadata.json") == "another's"
+    assert storage.list_dir(working_root(config)), "finished shards stay for the next build"
+
+
+def test_an_equal_dataset_that_appeared_meanwhile_is_the_result(store, config, shards):
+    config = dataclasses.replace(config, overwrite=False)
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    store.calls.clear()
+    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    assert not store.calls["copy"]
+    check_whole(store, config, shards)
 
 
 def test_a_lost_file_fails_the_commit(store, config, shards):

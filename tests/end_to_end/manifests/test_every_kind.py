@@ -80,6 +80,7 @@ def test_token_sequences(tmp_path, write_manifest, build_verified, read_by_id, k
         assert record["label"] == row["label"]
 
 
+@pytest.mark.slow
 def test_points_of_any_number_and_matrices(tmp_path, write_manifest, build_verified, read_by_id):
     rows = [
         {
@@ -118,6 +119,7 @@ def test_a_table_without_labels(tmp_path, write_manifest, build_verified, read_b
         }
 
 
+@pytest.mark.slow
 def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, read_by_id, pixels):
     rows = [
         {
@@ -167,6 +169,7 @@ def test_several_labels_a_record(tmp_path, write_manifest, build_verified, read_
     assert labels == {0: [1, 0], 1: [], 2: [2], 3: [0, 1, 2]}
 
 
+@pytest.mark.slow
 def test_a_folder_of_sounds_with_metadata(
     media, tmp_path, write_manifest, build_verified, read_by_id, kinds
 ):
@@ -194,6 +197,7 @@ def test_a_folder_of_sounds_with_metadata(
             assert record["text"].decode() == f"number {number}"
 
 
+@pytest.mark.slow
 def test_a_pattern_of_paths(media, tmp_path, build_verified, read_by_id):
     """As the Free Spoken Digit Dataset names its recordings."""
     folder = tmp_path / "recordings"

@@ -41,6 +41,7 @@ def test_two_processes_give_the_same_bytes(
     assert digests(Path(one.directory)) == digests(Path(other.directory))
 
 
+@pytest.mark.slow
 def test_splits_by_the_names_of_files(tmp_path, examples, write, build_verified, stored):
     payloads = examples("sequence")
     write(tmp_path / "in", payloads[:14], name="train-0000{}-of-00002", files=2)
@@ -123,6 +124,7 @@ def test_class_names(tmp_path, examples, write, build_verified):
         build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
 
 
+@pytest.mark.slow
 def test_images_that_others_would_convert_are_kept(
     tmp_path, example, jpeg, write, build_verified, stored
 ):
@@ -168,6 +170,7 @@ def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
     assert names["image/class/label"] == "class_label"
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
     again = build_verified(labelled.directory, tmp_path, schema=labelled.features)

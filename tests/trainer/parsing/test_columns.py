@@ -33,7 +33,13 @@ def _write(path, records):
 
 
 @pytest.mark.parametrize(
-    ("shape", "beside_an_image"), [((2, 3), False), ((5,), False), ((), False), ((2, 3), True)]
+    ("shape", "beside_an_image"),
+    [
+        ((2, 3), True),
+        pytest.param((2, 3), False, marks=pytest.mark.slow),
+        pytest.param((5,), False, marks=pytest.mark.slow),
+        ((), False),
+    ],
 )
 def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
     random = np.random.default_rng(0)
@@ -204,19 +210,15 @@ def _drawn(draw, declared):
     return _feature(dtype, values)
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.slow)])
-def test_batches_are_the_records_one_by_one(tmp_path, count):
-    @settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(file=files())
-    def check(file):
-        declared, records = file
-        _write(tmp_path / "a", records)
-        _check_batches(trainer.open(tmp_path / "a", features=declared), declared, len(records))
-
-    check()
-
-
-def _check_batches(dataset, declared, num_records):
+@settings(
+    max_examples=settings().max_examples // 6,  # TensorFlow builds a graph for each
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(file=files())
+def test_batches_are_the_records_one_by_one(tmp_path, file):
+    declared, records = file
+    _write(tmp_path / "a", records)
+    dataset = trainer.open(tmp_path / "a", features=declared)
 
     (batch,) = dataset.batches(batch_size=9)
     one_by_one = list(dataset.numpy())
@@ -224,7 +226,7 @@ def _check_batches(dataset, declared, num_records):
     for name, column in batch.items():
         values = [record[name] for record in one_by_one]
         longest = [max(sizes) for sizes in zip(*map(np.shape, values), strict=True)]
-        assert column.shape.as_list() == [num_records, *longest]
+        assert column.shape.as_list() == [len(records), *longest]
         fill = -1 if declared[name]["kind"] == "class_label" else 0
         for row, value in zip(column.numpy(), values, strict=True):
             if not longest:

@@ -1,6 +1,6 @@
 """A small dataset of each kind of learning, in which what is learned follows from the inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.features import features_from_json
+from trainer.features import Feature, features_from_json
 from trainer.tasks import Task, choose_task
 
 Features = dict[str, dict[str, Any]]
@@ -203,13 +203,22 @@ _DECLARED: Features = {
 
 
 @pytest.fixture(scope="session")
-def choose() -> Callable[..., tuple[Task, str]]:
-    """choose({feature: kind in one word}, name=, target=, …) -> what `choose_task` returns."""
+def declare() -> Callable[[dict[str, str]], Mapping[str, Feature]]:
+    """declare({feature: kind in one word}) -> the features."""
+    return lambda declared: features_from_json(
+        {feature: _DECLARED[word] for feature, word in declared.items()}
+    )
+
+
+@pytest.fixture
+def choose(
+    declare: Callable[[dict[str, str]], Mapping[str, Feature]],
+) -> Callable[..., tuple[Task, str]]:
+    """choose({feature: kind in one word}, target=, …) -> what `choose_task` returns."""
 
     def run(
-        declared: dict[str, str], name: str = "auto", target: str | None = None, **options: Any
+        declared: dict[str, str], target: str | None = None, **options: Any
     ) -> tuple[Task, str]:
-        features = {feature: _DECLARED[word] for feature, word in declared.items()}
-        return choose_task(name, features_from_json(features), target, **options)
+        return choose_task(declare(declared), target, **options)
 
     return run

@@ -1,9 +1,9 @@
-"""The task by the schema, or as asked: what leads, what joins, what is left out."""
+"""Inputs and target by the schema, or as asked: what leads, what joins, what is left out."""
 
 import pytest
 
-from trainer.config import TASK_NAMES
-from trainer.tasks import TASKS
+from trainer.tasks import Settings
+from trainer.tasks.record import check_same_records
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,20 @@ from trainer.tasks import TASKS
             ["image"],
             "class",
             id="the usual names win",
+        ),
+        pytest.param(
+            {"image": "image", "boxes": "boxes", "age": "float", "v": "vector"},
+            "detection",
+            ["image"],
+            "boxes",
+            id="boxes without a label of the image",
+        ),
+        pytest.param(
+            {"image": "image", "boxes": "boxes", "label": "label"},
+            "classification",
+            ["image"],
+            "class",
+            id="a label of the image wins over its boxes",
         ),
         pytest.param(
             {"audio": "audio", "label": "label", "speaker": "text", "index": "integer"},
@@ -108,8 +122,8 @@ def test_auto_says_why(choose):
     _, reason = choose({"image": "image", "metadata": "vector", "label": "label", "c": "text"})
 
     assert reason == (
-        "from image (image), metadata (tensor of float32) to label (class_label) of 2 classes, by "
-        "the schema; left out: c (text)"
+        "from image (image), metadata (tensor of float32) to label (class_label) of 2 classes; "
+        "left out: c (text)"
     )
 
 
@@ -139,7 +153,7 @@ def test_an_unknown_sample_rate_is_said(choose):
         ),
         pytest.param(
             {"audio": "audio", "speaker_id": "integer"},
-            {"target": "speaker_id", "name": "regression"},
+            {"target": "speaker_id", "target_as": "number"},
             "regression",
             ["audio"],
             "numbers",
@@ -147,7 +161,7 @@ def test_an_unknown_sample_rate_is_said(choose):
         ),
         pytest.param(
             {"a": "float", "rings": "unknown label"},
-            {"name": "regression"},
+            {"target_as": "number"},
             "regression",
             ["a"],
             "numbers",
@@ -171,7 +185,7 @@ def test_an_unknown_sample_rate_is_said(choose):
         ),
         pytest.param(
             {"image": "image", "v": "vector", "label": "label"},
-            {"name": "classification"},
+            {"inputs": ["image"]},
             "classification",
             ["image"],
             "class",
@@ -179,7 +193,7 @@ def test_an_unknown_sample_rate_is_said(choose):
         ),
         pytest.param(
             {"t": "text", "a": "float", "v": "vector", "label": "label"},
-            {"name": "tabular_classification"},
+            {"inputs": ["a", "v"]},
             "tabular_classification",
             ["a", "v"],
             "class",
@@ -200,6 +214,22 @@ def test_an_unknown_sample_rate_is_said(choose):
             ["image"],
             "class",
             id="another label",
+        ),
+        pytest.param(
+            {"image": "image", "label": "label", "boxes": "boxes"},
+            {"target": "boxes"},
+            "detection",
+            ["image"],
+            "boxes",
+            id="boxes beside a label",
+        ),
+        pytest.param(
+            {"a": "float", "y": "vector"},
+            {"target_as": "class"},
+            "tabular_classification",
+            ["a"],
+            "multi_hot",
+            id="fractions that are 0.0 or 1.0 for each class",
         ),
         pytest.param(
             {"a": "float", "species": "text"},
@@ -239,5 +269,29 @@ def test_names_that_keras_does_not_take_are_changed_for_the_model(choose):
     assert (name, only.name) == ("petal_length_in_cm", "petal/length in cm")
 
 
-def test_the_command_knows_the_tasks():
-    assert TASKS == TASK_NAMES
+def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
+    task, _ = choose(
+        {"image": "image", "boxes": "boxes"},
+        settings=Settings(image_size=(64, 96), lengths={"boxes": 7}),
+    )
+
+    assert (task.goal.height, task.goal.width, task.goal.pad_to) == (64, 96, 7)
+    assert task.output_shape == (96 + 24 + 6, 1 + 5)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [
+        pytest.param({"image": "image", "label": "label"}, {}, id="a class"),
+        pytest.param({"image": "image", "label": "labels"}, {}, id="several classes"),
+        pytest.param({"image": "image", "boxes": "boxes"}, {}, id="boxes"),
+        pytest.param({"a": "float", "y": "float"}, {}, id="a number"),
+        pytest.param({"a": "float", "y": "integer"}, {"target_as": "number"}, id="as a number"),
+        pytest.param({"a": "float", "y": "vector"}, {"target_as": "class"}, id="as classes"),
+    ],
+)
+def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, inputs, options):
+    settings = Settings(image_size=(64, 96))
+    task, _ = choose(inputs, settings=settings, **options)
+
+    check_same_records(task, declare(inputs), settings)

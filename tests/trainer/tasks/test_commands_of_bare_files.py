@@ -79,16 +79,21 @@ def test_a_run_knows_what_its_inputs_are(records, command, trained, tmp_path, wr
 @pytest.mark.slow
 def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path, write_records):
     before = feature_declarations(tmp_path / "run")
-    write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
 
-    weighed = ["--sample-weight", "weight"]
-    code, _, err = command("train", "train.tfrecord", *weighed, "--resume", "--epochs", "2")
+    code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "2")
 
     assert code == 0, err
     assert feature_declarations(tmp_path / "run") == before
     assert [each["name"] for each in before] == ["sequence", "label", "weight"]
 
+    write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
+    code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "3")
 
+    assert code == 2
+    assert "continue with the same data" in err
+
+
+@pytest.mark.slow
 def test_evaluation_needs_no_weight(command, trained, tmp_path, write_records):
     records = sequences([1, 8, 2, 5] * 4)
     without = [{"sequence": each["sequence"], "label": each["label"]} for each in records]
@@ -97,6 +102,7 @@ def test_evaluation_needs_no_weight(command, trained, tmp_path, write_records):
     assert command("evaluate", "test.tfrecord")[0] == 0
 
 
+@pytest.mark.slow
 def test_an_earlier_run_that_has_not_recorded_its_features(
     command, trained, tmp_path, write_records
 ):
@@ -126,6 +132,7 @@ def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
     assert json.loads(out)["num_records"] == 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "message"),
     [
@@ -180,6 +187,7 @@ def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write
     assert command("evaluate", "a.tfrecord", *declared)[0] == 0
 
 
+@pytest.mark.slow
 def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_records):
     records = sequences([1, 8, 2, 5] * 4)
     renamed = [{"ids": each["sequence"], "label": each["label"]} for each in records]

@@ -27,6 +27,7 @@ def mobilenet():
     return build("MobileNet")
 
 
+@pytest.mark.slow
 def test_an_application_is_prepared_for_replicas(mobilenet):
     normalizations = [
         layer
@@ -38,6 +39,7 @@ def test_an_application_is_prepared_for_replicas(mobilenet):
     assert all(layer.synchronized for layer in normalizations)
 
 
+@pytest.mark.slow
 def test_an_application_has_its_preprocessing_inside(mobilenet):
     pixels = np.random.default_rng(1).integers(0, 256, (2, 32, 32, 3)).astype("float32")
     backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
@@ -58,6 +60,7 @@ def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
     np.testing.assert_allclose(loaded(image), mobilenet(image), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_weights_are_loaded_below_the_head(mobilenet, tmp_path):
     backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
     backbone.save_weights(tmp_path / "notop.weights.h5")

@@ -1,16 +1,18 @@
 """The model of a task: branches that are merged, or the user's own function."""
 
+import dataclasses
 import sys
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.features import features_from_json
 from trainer.tasks import Settings, Task, choose_task, models
 from trainer.tasks.inputs.numbers import Numbers
-from trainer.tasks.targets import OneClass
+from trainer.tasks.targets import NumberTarget, OneClass
 
 IMAGE = {"kind": "image", "shape": [32, 32, 3]}
 LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
@@ -100,7 +102,7 @@ def hidden_layers(model):
 
 def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
-    task, _ = choose_task("auto", features, settings=Settings(image_size=(32, 48)))
+    task, _ = choose_task(features, settings=Settings(image_size=(32, 48)))
 
     model = models.branch_model(task, "small")
 
@@ -124,9 +126,9 @@ def test_numbers_have_hidden_layers(numbers):
     assert len(hidden_layers(model)) == 2
 
 
+@pytest.mark.slow
 def test_a_model_of_keras_applications_is_a_branch():
     task, _ = choose_task(
-        "image_metadata",
         features_from_json({"image": IMAGE, "sex": LABEL, "label": LABEL}),
         inputs=["image", "sex"],
         settings=Settings(image_size=(32, 32), image_model="MobileNet"),
@@ -156,6 +158,38 @@ def test_a_function_of_the_users_makes_the_model(own_module, numbers):
     )
 
 
+@pytest.fixture
+def bfloat16():
+    """Mixed precision, as `--precision mixed_bfloat16` sets it."""
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize(
+    ("goal", "target"),
+    [
+        pytest.param(OneClass(name="label", classes=("a", "b")), np.array([0, 1]), id="class"),
+        pytest.param(
+            NumberTarget(name="label", mean=(0.0,), variance=(1.0,)),
+            np.ones([2, 1], np.float32),
+            id="number",
+        ),
+    ],
+)
+def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, goal, target):
+    task = dataclasses.replace(numbers, goal=goal)
+    model = models.model_from_function(task, models.find_function("own:good"))
+    values = {name: np.ones([2, 1]) for name in task.inputs}
+
+    outputs = model(values)
+
+    assert outputs.dtype == task.loss(target, outputs).dtype == tf.float32
+    model.save(own_module / "model.keras")
+    loaded = models.load(own_module / "model.keras", "own:good")
+    np.testing.assert_array_equal(loaded(values), outputs)
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -179,6 +213,7 @@ def test_what_a_function_itself_raises_passes(own_module, numbers):
         models.model_from_function(numbers, models.find_function("own:failing"))
 
 
+@pytest.mark.slow
 def test_a_model_with_layers_of_the_users_is_loaded(own_module, numbers):
     model = models.model_from_function(numbers, models.find_function("own:good"))
     model.save(own_module / "model.keras")

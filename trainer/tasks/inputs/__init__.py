@@ -13,7 +13,7 @@ from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
-__all__ = ["INPUTS", "Input", "Settings", "input_type"]
+__all__ = ["INPUTS", "Image", "Input", "Settings", "input_type"]
 
 # A new kind of input needs a line here, and in `input_type`.
 INPUTS: Mapping[str, type[Input]] = MappingProxyType(

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
+from trainer.augmentation import AUTO
 from trainer.features import Feature
 from trainer.tasks.learners import Learner
 
@@ -19,12 +20,14 @@ class Settings:
         weights: A file of weights for such a model, or None.
         lengths: By feature name: the ids, numbers, words or audio samples to which records are
             padded or cut; others are padded to the longest record in the batch.
+        augment: "auto", or one of `augmentation.POLICIES`, for images in training.
     """
 
     image_size: tuple[int, int] = (128, 128)
     image_model: str = "small"
     weights: str | None = None
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    augment: str = AUTO
 
 
 class Input(abc.ABC):

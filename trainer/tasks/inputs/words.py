@@ -1,7 +1,7 @@
 """Words: of a text, or a sequence of strings."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import keras
@@ -84,9 +84,8 @@ class Words(Input):
         counts = _Frequencies(self.name, self.layer())
         return Learner(counts, lambda: dataclasses.replace(self, vocabulary=counts.in_order))
 
-    def host_step(self) -> Callable[[Any], Any]:
-        layer = self.layer(list(self.vocabulary) or None)
-        return lambda strings: layer(strings)
+    def host_step(self) -> keras.Layer:
+        return self.layer(list(self.vocabulary) or None)
 
     def layer(self, vocabulary: list[str] | None = None) -> keras.Layer:
         """From strings, [b] for a text or [b, n] for a sequence, to numbers, [b, length]."""
@@ -111,6 +110,11 @@ class _Frequencies:
     def __init__(self, name: str, layer: keras.Layer) -> None:
         self._name = name
         self._layer = layer
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Nothing: words are what Keras's layers take a text apart into."""
+        del facts
+        return False
 
     def add(self, values: Any) -> None:
         """Adds strings."""

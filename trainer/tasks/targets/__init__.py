@@ -3,12 +3,22 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.numbers import NumberTarget
 from trainer.tasks.targets.target import PerExample, Target
 
-__all__ = ["TARGETS", "ManyClasses", "MultiHot", "NumberTarget", "OneClass", "PerExample", "Target"]
+__all__ = [
+    "TARGETS",
+    "BoxesTarget",
+    "ManyClasses",
+    "MultiHot",
+    "NumberTarget",
+    "OneClass",
+    "PerExample",
+    "Target",
+]
 
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
-    {each.kind: each for each in (ManyClasses, MultiHot, NumberTarget, OneClass)}
+    {each.kind: each for each in (BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass)}
 )

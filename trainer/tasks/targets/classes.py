@@ -9,14 +9,21 @@ import keras
 import tensorflow as tf
 
 from trainer.features import Feature
+from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
+from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.targets.target import PerExample, Target, logits
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
-    """1.0 where the largest logit is the target's, else 0.0: [b]."""
+    """1.0 where the largest logit is the target's, else 0.0: [b].
+
+    The target of a mixture is the class with the largest share.
+    """
+    if len(target.shape) == 2:
+        target = tf.argmax(target, axis=-1)
     return keras.metrics.sparse_categorical_accuracy(target, outputs)
 
 
@@ -26,7 +33,7 @@ def f1(target: Any, outputs: Any) -> Any:
     A class is predicted if its logit is above 0. The result is 1 if a record has no class and
     none is predicted.
     """
-    predicted = tf.cast(outputs > 0, tf.float32)
+    predicted, target = tf.cast(outputs > 0, tf.float32), tf.cast(target > 0.5, tf.float32)
     both = tf.reduce_sum(target * predicted, axis=-1)
     all_of_them = tf.reduce_sum(target + predicted, axis=-1)
     return tf.where(all_of_them > 0, 2 * both / tf.maximum(all_of_them, 1.0), 1.0)
@@ -34,7 +41,7 @@ def f1(target: Any, outputs: Any) -> Any:
 
 def is_exact(target: Any, outputs: Any) -> Any:
     """1.0 where the classes with logits above 0 are exactly the record's, else 0.0: [b]."""
-    return tf.cast(tf.reduce_all(tf.equal(target > 0, outputs > 0), axis=-1), tf.float32)
+    return tf.cast(tf.reduce_all(tf.equal(target > 0.5, outputs > 0), axis=-1), tf.float32)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +73,8 @@ class OneClass(Target):
         return f"one class per record, by {'name' if self.is_text else 'number'}"
 
     @property
-    def num_outputs(self) -> int:
-        return len(self.classes)
+    def output_shape(self) -> tuple[int, ...]:
+        return (len(self.classes),)
 
     def learner(self) -> Learner[Self] | None:
         if self.classes:
@@ -75,9 +82,7 @@ class OneClass(Target):
         if self.is_text:
             names = Distinct(self.name)
             return Learner(names, lambda: dataclasses.replace(self, classes=names.in_order))
-        largest = Largest(
-            self.name, limit=MAX_CLASSES, remedy="predict a number by --task regression"
-        )
+        largest = Largest(self.name, limit=MAX_CLASSES, remedy="predict a number by --as number")
         return Learner(largest, lambda: dataclasses.replace(self, classes=_numbered(largest.value)))
 
     def host_step(self) -> Callable[[Any], Any]:
@@ -103,12 +108,30 @@ class OneClass(Target):
         table = tf.lookup.StaticHashTable(pairs, default_value=-1)
         return lambda values: table.lookup(values)
 
+    def shares(self, target: Any) -> Any:
+        return tf.one_hot(target, len(self.classes))
+
+    def smoothed(self, shares: Any, amount: float) -> Any:
+        return (1.0 - amount) * shares + amount / len(self.classes)
+
+    @property
+    def takes_shares(self) -> bool:
+        return True
+
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Cross entropy, from class numbers [b] and logits [b, classes]."""
+        """Cross entropy, from class numbers [b] or shares [b, classes], and logits [b, classes]."""
+        if len(target.shape) == 2:
+            return keras.losses.categorical_crossentropy(target, outputs, from_logits=True)
         return keras.losses.sparse_categorical_crossentropy(target, outputs, from_logits=True)
 
     def head(self, x: Any) -> Any:
-        return logits(x, self.num_outputs)
+        return logits(x, len(self.classes))
+
+    def predict(self, outputs: Any) -> dict[str, Any]:
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def accumulators(self) -> list[Accumulator]:
+        return [AreaUnderCurve(len(self.classes))]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +158,8 @@ class ManyClasses(Target):
         return "any number of classes per record"
 
     @property
-    def num_outputs(self) -> int:
-        return len(self.classes)
+    def output_shape(self) -> tuple[int, ...]:
+        return (len(self.classes),)
 
     def learner(self) -> Learner[Self] | None:
         if self.classes:
@@ -160,12 +183,28 @@ class ManyClasses(Target):
 
         return many_hot
 
+    def shares(self, target: Any) -> Any:
+        return target
+
+    def smoothed(self, shares: Any, amount: float) -> Any:
+        return (1.0 - amount) * shares + amount / 2
+
+    @property
+    def takes_shares(self) -> bool:
+        return True
+
     def loss(self, target: Any, outputs: Any) -> Any:
         """Binary cross entropy, the mean over the classes."""
         return keras.losses.binary_crossentropy(target, outputs, from_logits=True)
 
     def head(self, x: Any) -> Any:
-        return logits(x, self.num_outputs)
+        return logits(x, len(self.classes))
+
+    def predict(self, outputs: Any) -> dict[str, Any]:
+        return {"probabilities": tf.sigmoid(outputs)}
+
+    def accumulators(self) -> list[Accumulator]:
+        return [AreaUnderCurve(len(self.classes))]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +227,7 @@ class MultiHot(ManyClasses):
         """To float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
-            "predict numbers by --task regression, or name another target by --target."
+            "predict numbers by --as number, or name another target by --target."
         )
 
         def check(values: Any) -> Any:

@@ -62,8 +62,8 @@ class NumberTarget(Target):
         return ()
 
     @property
-    def num_outputs(self) -> int:
-        return self.size
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.size,)
 
     def learner(self) -> Learner[Self]:
         moments = Moments(self.name, self.size, remedy="name another target")
@@ -91,3 +91,6 @@ class NumberTarget(Target):
         """A linear layer for mean 0 and variance 1, scaled to the target's unit."""
         x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
         return restore_unit(x, self.mean, self.variance)
+
+    def predict(self, outputs: Any) -> dict[str, Any]:
+        return {"values": outputs}

@@ -39,16 +39,13 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.just("a"), inner)),
     max_leaves=4,
 )
-OFTEN = hypothesis.settings(max_examples=500, deadline=None)
 
 
-@OFTEN
 @hypothesis.given(st.one_of(st.lists(TEXTS, max_size=8), st.lists(NUMBERS, max_size=8)))
 def test_texts(texts):
     assert kind_of_texts(texts) == functools.reduce(wider, map(kind_of_text, texts), None)
 
 
-@OFTEN
 @hypothesis.given(st.lists(JSON, max_size=6))
 def test_values(values):
     values = json.loads(json.dumps(values))

@@ -42,8 +42,6 @@ PIECES = [
 ]
 MARK = "\ufeff".encode()
 EASY = hypothesis.settings(
-    max_examples=300,
-    deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 

@@ -192,6 +192,7 @@ def test_sounds_of_hugging_face(tmp_path, read_manifest, write, records_by_key):
     }
 
 
+@pytest.mark.slow
 def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by_key):
     path = write(
         tmp_path / "v.csv",

@@ -1,0 +1,66 @@
+"""statistics.json: what the values of each split are, exactly; training needs some of it first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.describe import metadata
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.split_values import Moments, SplitValues
+
+FILE = "statistics.json"
+
+
+def statistics_text(
+    schema: Sequence[Feature],
+    values: Mapping[str, Mapping[str, SplitValues]],
+    num_records: Mapping[str, int],
+) -> str:
+    """The text of the file.
+
+    Args:
+        schema: The dataset's features.
+        values: By split and name of a feature.
+        num_records: By split.
+    """
+    splits = {
+        split: {
+            "num_records": number,
+            "features": {
+                feature.name: _facts(feature, values[split].get(feature.name, SplitValues()))
+                for feature in schema
+            },
+        }
+        for split, number in num_records.items()
+    }
+    return metadata.to_text({"splits": splits})
+
+
+def stated_records(text: str) -> dict[str, int]:
+    """The records of each split, as the file states them."""
+    return {name: split["num_records"] for name, split in json.loads(text)["splits"].items()}
+
+
+def _facts(feature: Feature, values: SplitValues) -> dict[str, Any]:
+    facts: dict[str, Any] = {"num_values": values.num_values}
+    for name, (least, most, total) in sorted(values.lengths.items()):
+        facts[name] = {"minimum": least, "maximum": most, "total": total}
+    if values.minimum is not None:
+        facts |= {"minimum": values.minimum, "maximum": values.maximum}
+    if values.columns and feature.kind != "class_label":
+        facts |= _moments(values.columns, is_list=feature.kind != "scalar")
+    if feature.kind in ("class_label", "boxes"):
+        facts["classes"] = _by_count(values.classes)
+    if values.strings:
+        facts["strings"] = _by_count(values.strings)
+    return facts
+
+
+def _moments(columns: Sequence[Moments], *, is_list: bool) -> dict[str, Any]:
+    facts = [column.facts() for column in columns]
+    return {name: [each[name] for each in facts] for name in facts[0]} if is_list else facts[0]
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """The most frequent first, equally frequent ones by name."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -1,0 +1,60 @@
+"""Starts a worker process of Beam's where a runner asks for one: `--environment_type=PROCESS`.
+
+A runner calls one program with the addresses of its services. Beam's own program for that is
+part of its container images and does not work outside of them; this one is the console script
+`beam-tfrecords-worker`, and takes the environment that it is installed in as it is.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+import grpc
+from apache_beam.portability.api import (
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+    endpoints_pb2,
+)
+from apache_beam.runners.worker import sdk_worker_main
+from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
+from google.protobuf import json_format, text_format
+
+_ADDRESSES = ("logging", "artifact", "provision", "control")
+
+
+def main() -> None:
+    """Runs a worker until its runner is done with it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--id", required=True)
+    for name in _ADDRESSES:
+        parser.add_argument(f"--{name}_endpoint")
+    arguments, _ = parser.parse_known_args()
+    worker_id = arguments.id.strip("'")  # Prism quotes it
+    information = _provision(arguments.provision_endpoint, worker_id)
+    control = arguments.control_endpoint or information.control_endpoint.url
+    logging = arguments.logging_endpoint or information.logging_endpoint.url
+    os.environ |= {
+        "WORKER_ID": worker_id,
+        "PIPELINE_OPTIONS": json_format.MessageToJson(information.pipeline_options),
+        "SEMI_PERSISTENT_DIRECTORY": tempfile.gettempdir(),
+        "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(control),
+        "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(logging),
+    }
+    sdk_worker_main.main(sys.argv)
+
+
+def _provision(address: str, worker_id: str) -> beam_provision_api_pb2.ProvisionInfo:
+    """What the runner tells a worker: the pipeline's options, and addresses."""
+    channel = grpc.intercept_channel(grpc.insecure_channel(address), WorkerIdInterceptor(worker_id))
+    service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
+    request = beam_provision_api_pb2.GetProvisionInfoRequest()
+    return service.GetProvisionInfo(request).info
+
+
+def _descriptor(url: str) -> str:
+    return str(text_format.MessageToString(endpoints_pb2.ApiServiceDescriptor(url=url)))
+
+
+if __name__ == "__main__":
+    main()

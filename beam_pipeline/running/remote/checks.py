@@ -1,0 +1,133 @@
+"""What is found before a remote job starts: what is missing, and the remedy.
+
+Each check takes seconds. Without them a dead endpoint is silent for five minutes, and a cluster
+that cannot see the output fails at the end.
+"""
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from apache_beam.options.pipeline_options import (
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+    WorkerOptions,
+)
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+
+_CONNECT_S = 5.0
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "ceph", "gluster", "lustre", "gpfs", "fuse", "9p")
+
+
+def check_job_endpoint(options: PipelineOptions) -> None:
+    """Raises ConfigError where --job_endpoint names a job service that does not answer."""
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if endpoint and endpoint != "embed":
+        check_reachable(
+            endpoint, f"--job_endpoint={endpoint}", "start the job server, or correct the address"
+        )
+
+
+def check_reachable(address: str, option: str, remedy: str) -> None:
+    """Raises ConfigError where nothing accepts connections at "host:port" or a URL."""
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        host = parts.hostname or ""
+    except (KeyError, ValueError) as error:
+        raise ConfigError(f"{option} is no address such as localhost:8081; correct it") from error
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_S).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"nothing answers at {option} ({reason}); {remedy}") from error
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host's name or address is one that this machine can listen at."""
+    try:
+        addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, _, _, address in addresses:
+        with contextlib.suppress(OSError), socket.socket(family, kind) as listener:
+            listener.bind(address)
+            return True
+    return False
+
+
+def check_seen(path: str, seen: bool, option: str, runner: str) -> None:
+    """Raises ConfigError where workers could not open `path`, as far as this machine knows.
+
+    A local folder may be shared storage, mounted alike on every machine; one of the disk that
+    this machine starts from is not.
+
+    Args:
+        path: The directory that datasets go to, or an input.
+        seen: Whether the workers see this machine's disks.
+        option: What gives the path, for the message.
+        runner: What runs the job, for the message.
+    """
+    if path and not storage.is_remote(path) and not seen and is_own_disk(path):
+        raise ConfigError(
+            f"{option} {path} is a disk of this machine, which the workers of {runner} do not "
+            "see; give a bucket (gs://, s3://), or a folder of storage that all machines share"
+        )
+
+
+def check_store(path: str, option: str) -> None:
+    """Raises ConfigError where the bucket of a remote path is not there, or not open to us."""
+    if not storage.is_remote(path):
+        return
+    try:
+        storage.make_dirs(path)  # on a store it looks, and makes nothing
+    except OSError as error:
+        raise ConfigError(
+            f"{option} {path} cannot be used: {error}; create the bucket, or correct its name "
+            "and the credentials"
+        ) from error
+
+
+def check_environment(options: PipelineOptions) -> None:
+    """Raises ConfigError where workers would run in an image without this package."""
+    portable = options.view_as(PortableOptions)
+    kind = (portable.environment_type or "DOCKER").upper()
+    given = portable.environment_config or portable.environment_options
+    setup = options.view_as(SetupOptions)
+    image = options.view_as(WorkerOptions).sdk_container_image
+    if kind == "DOCKER" and not (given or setup.setup_file or image):
+        raise ConfigError(
+            "Beam's own image for workers does not hold this package; pass "
+            "--environment_type=PROCESS where it is installed on the workers' machines, or "
+            "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
+        )
+
+
+def is_own_disk(path: str, mounts: Callable[[], str] | None = None) -> bool:
+    """Whether a local folder lies on the disk that holds "/", and that is no network's.
+
+    Args:
+        path: The folder, which need not be there yet.
+        mounts: Gives the text of Linux's /proc/mounts.
+    """
+    path = os.path.abspath(path)
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    if os.stat(path).st_dev != os.stat("/").st_dev:
+        return False
+    try:
+        lines = (mounts or _mounts)().splitlines()
+    except OSError:  # not Linux
+        return True
+    kinds = [line.split()[2] for line in lines if line.split()[1:2] == ["/"]]
+    return not (kinds and kinds[-1].startswith(_NETWORK_FILE_SYSTEMS))
+
+
+def _mounts() -> str:
+    with open("/proc/mounts") as handle:
+        return handle.read()

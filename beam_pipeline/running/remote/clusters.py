@@ -1,0 +1,57 @@
+"""What a launcher knows of the runner that it gives a job to."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_pipeline.running.remote.states import JobState
+from beam_pipeline.running.runner import runner_name
+
+
+class Cluster(Protocol):
+    """A kind of runner, asked from outside of a job.
+
+    A job is found by its name, which the launcher gives it: a launcher that is run again knows
+    no more of it.
+    """
+
+    def prepare(self, output: str, inputs: Sequence[str]) -> None:
+        """Fills in options that the user may leave out, and checks what can be checked.
+
+        Args:
+            output: The directory that datasets go to.
+            inputs: Files and folders that workers read.
+
+        Raises:
+            ConfigError: The job would fail; the message has the remedy. After ten seconds at most.
+        """
+
+    def page(self, job_name: str) -> str:
+        """The URL of the job's page; "" for none."""
+
+    def state(self, job_name: str) -> JobState:
+        """How far the job of this name is."""
+
+    def failure(self, job_name: str) -> str:
+        """The text of what failed in the job since it began, "" for nothing that is known."""
+
+    def cancel(self, job_name: str) -> bool:
+        """Ends the job; whether it will end. False where this cannot be asked for."""
+
+
+def cluster_of(options: PipelineOptions) -> Cluster:
+    """What is known of the runner that `options` name; it is not the local one."""
+    # A build on this machine loads none of these.
+    match runner_name(options):
+        case "flink":
+            from beam_pipeline.running.remote.flink import FlinkCluster
+
+            return FlinkCluster(options)
+        case "dataflow":
+            from beam_pipeline.running.remote.dataflow import DataflowCluster
+
+            return DataflowCluster(options)
+    from beam_pipeline.running.remote.portable import PortableCluster
+
+    return PortableCluster(options)

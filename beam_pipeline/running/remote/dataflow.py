@@ -1,0 +1,261 @@
+"""Google Cloud Dataflow: what a job needs there, and a job seen through its REST interface."""
+
+import importlib.util
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    TestOptions,
+    WorkerOptions,
+)
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import clients, storage
+from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.staging import stage_package
+from beam_pipeline.running.remote.states import JobState
+
+_REST_S = 10.0
+# The service counts requests.
+_LOOK_AGAIN_S = 10.0
+_STATES = {
+    "JOB_STATE_DONE": JobState.FINISHED,
+    "JOB_STATE_FAILED": JobState.FAILED,
+    # Its machines go within minutes, but nobody may wait for what they do.
+    "JOB_STATE_CANCELLING": JobState.CANCELLED,
+    "JOB_STATE_CANCELLED": JobState.CANCELLED,
+}
+_CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
+
+
+class DataflowCluster:
+    """A project's Dataflow in one region."""
+
+    def __init__(self, options: PipelineOptions):
+        self._options = options
+        self._google = options.view_as(GoogleCloudOptions)
+        self._failure = ("", 0.0)
+
+    def prepare(self, output: str, inputs: Sequence[str]) -> None:
+        """Checks settings, credentials, buckets and the service; says how workers get the package.
+
+        Where --dry_run sends nothing, the settings alone are checked.
+        """
+        _check_installed()
+        self._check_settings()
+        for option, path in (("--output", output), *(("the input", path) for path in inputs)):
+            _check_remote(option, path)
+        stage_package(self._options)
+        if self._options.view_as(TestOptions).dry_run:
+            return
+        checks.check_store(self._google.temp_location, "--temp_location")
+        checks.check_store(output, "--output")
+        if not self._google.no_auth:
+            _check_credentials()
+        self._check_service()
+
+    def state(self, job_name: str) -> JobState:
+        """What Dataflow says of the job."""
+        try:
+            job = self._job(job_name)
+        except OSError:
+            return JobState.UNKNOWN
+        return _STATES.get(job["currentState"], JobState.RUNNING) if job else JobState.UNKNOWN
+
+    def failure(self, job_name: str) -> str:
+        """The errors in the job's messages."""
+        text, seen = self._failure
+        if time.monotonic() - seen > _LOOK_AGAIN_S:
+            text = self._errors(job_name)
+            self._failure = (text, time.monotonic())
+        return text
+
+    def page(self, job_name: str) -> str:
+        """The job's page in Google's console."""
+        try:
+            job = self._job(job_name)
+        except OSError:
+            job = None
+        place = f"{self._google.region}/{job['id']}" if job else ""
+        return f"{_CONSOLE}/{place}?project={self._google.project}"
+
+    def cancel(self, job_name: str) -> bool:
+        """Asks for the job's end, which takes Dataflow some minutes."""
+        try:
+            if not (job := self._job(job_name)):
+                return False
+            self._call("PUT", f"/{job['id']}", json={"requestedState": "JOB_STATE_CANCELLED"})
+        except OSError:
+            return False
+        return True
+
+    def _errors(self, job_name: str) -> str:
+        try:
+            if not (job := self._job(job_name)):
+                return ""
+            least = {"minimumImportance": "JOB_MESSAGE_ERROR"}
+            messages = self._call("GET", f"/{job['id']}/messages", params=least)
+        except OSError:
+            return ""
+        return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
+
+    def _job(self, job_name: str) -> dict[str, Any] | None:
+        """The newest job of this name."""
+        jobs = self._call("GET", "", params={"name": job_name}).get("jobs", [])
+        named = [job for job in jobs if job["name"] == job_name]
+        return max(named, key=lambda job: job["createTime"], default=None)
+
+    def _call(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        """Dataflow's answer to a request about jobs.
+
+        Raises:
+            OSError: There is none, or it is an error.
+        """
+        endpoint = self._google.dataflow_endpoint.rstrip("/")
+        place = f"projects/{self._google.project}/locations/{self._google.region}"
+        response = self._session().request(
+            method, f"{endpoint}/v1b3/{place}/jobs{path}", timeout=_REST_S, **arguments
+        )
+        response.raise_for_status()
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def _session(self) -> Any:
+        import requests
+        from apache_beam.internal.gcp import auth
+        from google.auth.transport.requests import AuthorizedSession
+
+        credentials = None
+        if not self._google.no_auth:
+            credentials = auth.get_service_credentials(self._options)
+        if credentials is None:
+            return requests.Session()
+        return AuthorizedSession(credentials.get_google_auth_credentials())
+
+    def _check_settings(self) -> None:
+        from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
+
+        google = self._google
+        validator = PipelineOptionsValidator(self._options, None)
+        _check_project(google.project)
+        google.region = google.region or DataflowRunner().get_default_gcp_region()
+        if not google.region:
+            raise ConfigError(
+                "--region is missing: say where the workers run, next to the data, such as "
+                "--region=us-central1"
+            )
+        if not re.fullmatch(r"[a-z]+-[a-z]+\d+", google.region):
+            raise ConfigError(f"--region={google.region} is no region such as us-central1")
+        google.temp_location = google.temp_location or google.staging_location
+        if not google.temp_location:
+            raise ConfigError(
+                "--temp_location is missing: name a folder in a bucket for the package and for "
+                "temporary files, such as --temp_location=gs://BUCKET/temporary"
+            )
+        for name in ("temp_location", "staging_location"):
+            value = getattr(google, name)
+            if value and (problems := validator.validate_gcs_path(google, name)):
+                raise ConfigError(
+                    f"--{name}={value} is no folder in a bucket ({problems[0]}); write "
+                    f"--{name}=gs://BUCKET/FOLDER"
+                )
+        name = google.job_name
+        if name and not validator.is_full_string_match(validator.JOB_PATTERN, name):
+            raise ConfigError(
+                f"--job_name={name} cannot be used: start with a letter, then letters, digits and "
+                "hyphens, all lower case"
+            )
+        workers = self._options.view_as(WorkerOptions)
+        problems = [
+            *validator.validate_num_workers(workers),
+            *validator.validate_worker_region_zone(workers),
+            *validator.validate_sdk_container_image_options(workers),
+        ]
+        if problems:
+            raise ConfigError(f"options of the workers do not fit: {'; '.join(problems)}")
+
+    def _check_service(self) -> None:
+        """Asks the service for one job: it knows whether project, region and credentials fit."""
+        google = self._google
+        try:
+            self._call("GET", "", params={"pageSize": 1})
+        except OSError as error:
+            response = getattr(error, "response", None)
+            if response is None:
+                raise ConfigError(
+                    f"nothing answers at --dataflow_endpoint={google.dataflow_endpoint} ({error}); "
+                    "check the network, or leave the option out"
+                ) from error
+            try:
+                reason = response.json()["error"]["message"]
+            except (ValueError, KeyError, TypeError):
+                reason = response.reason
+            raise ConfigError(
+                f"Dataflow does not take jobs for --project={google.project} --region="
+                f"{google.region}: {response.status_code} {reason}; correct these, enable the "
+                "Dataflow API, or give these credentials the role Dataflow Developer"
+            ) from error
+
+
+def _check_installed() -> None:
+    """Raises ConfigError where the libraries are missing that Beam submits jobs with."""
+    try:
+        found = importlib.util.find_spec("google.cloud.storage")
+        found = found and importlib.util.find_spec("google.auth")
+    except ImportError:  # of a package above it
+        found = None
+    if not found:
+        raise ConfigError(
+            "--runner=DataflowRunner needs Google's libraries, which are not installed; run "
+            "pip install 'beam-tfrecords[gcp]', or in a clone pip install -e '.[gcp]'"
+        )
+
+
+def _check_project(project: str | None) -> None:
+    if not project:
+        raise ConfigError("--project is missing: give the id of a project of Google Cloud")
+    if not re.fullmatch(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
+        raise ConfigError(
+            f"--project={project} is no project's id: those have 6 to 30 lower-case letters, "
+            "digits and hyphens and start with a letter (it is neither the name nor the number; "
+            "`gcloud projects list` shows them)"
+        )
+
+
+def _check_remote(option: str, path: str) -> None:
+    if path and not storage.is_remote(path):
+        raise ConfigError(
+            f"{option} {path} is on this machine, which Dataflow's workers do not see; copy it to "
+            "a bucket and give its gs:// URL"
+        )
+
+
+def _check_credentials() -> None:
+    """Raises ConfigError where Beam would look for credentials in vain, for half a minute."""
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+
+    remedy = (
+        "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the "
+        "key file of a service account"
+    )
+    gcloud = os.environ.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud"
+    if not (
+        os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        or Path(gcloud, "application_default_credentials.json").exists()
+        or clients.is_in_a_cloud()
+    ):
+        raise ConfigError(f"there are no credentials for Google Cloud; {remedy}")
+    try:
+        google.auth.default()
+    except GoogleAuthError as error:
+        raise ConfigError(
+            f"the credentials for Google Cloud cannot be used: {error}; {remedy}"
+        ) from error

@@ -1,0 +1,246 @@
+"""Flink: options that the user may leave out, and a job seen through Flink's REST interface."""
+
+import json
+import os
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+)
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.jars import cached_version, find_jar
+from beam_pipeline.running.remote.states import JobState
+
+_REST_S = 5.0
+_REST_ATTEMPTS = 3
+_CACHE_MS = 60_000
+# A job server does little, and for as long as the job takes to start: no second compiler.
+_SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
+# The console script of `boot`.
+WORKER_COMMAND = "beam-tfrecords-worker"
+_STATES = {
+    "FINISHED": JobState.FINISHED,
+    "FAILED": JobState.FAILED,
+    "CANCELED": JobState.CANCELLED,
+}
+
+
+class FlinkCluster:
+    """The cluster of `--flink_master`, or, without one, Flink inside Beam's job server.
+
+    Attributes:
+        rest: The URL of Flink's REST interface; "" where there is none to ask.
+    """
+
+    def __init__(self, options: PipelineOptions):
+        self._options = options
+        self._flink = options.view_as(FlinkRunnerOptions)
+        self._portable = options.view_as(PortableOptions)
+        master = self._flink.flink_master.strip()
+        self.rest = ""
+        if not master.startswith("["):
+            self.rest = (master if "://" in master else f"http://{master}").rstrip("/")
+
+    def prepare(self, output: str, inputs: Sequence[str]) -> None:
+        """Checks the cluster, the jar, output and inputs; fills in what these say."""
+        checks.check_job_endpoint(self._options)
+        if self.rest:
+            checks.check_reachable(
+                self.rest,
+                f"--flink_master={self._flink.flink_master}",
+                "start the cluster, or give the address of its REST interface, such as "
+                "localhost:8081",
+            )
+            self._choose_version()
+            self._choose_parallelism()
+            self._choose_environment()
+        if not self._portable.job_endpoint:
+            self._choose_job_server()
+        if not self._portable.environment_cache_millis:
+            self._portable.environment_cache_millis = _CACHE_MS
+        loopback = self._portable.environment_type == "LOOPBACK"
+        seen = not self.rest or self._is_here() or loopback
+        checks.check_store(output, "--output")
+        for option, path in (("--output", output), *(("the input", path) for path in inputs)):
+            checks.check_seen(path, seen, option, f"Flink at {self.rest}")
+
+    def state(self, job_name: str) -> JobState:
+        """What Flink says of the job."""
+        try:
+            job = self._job(job_name)
+        except OSError:
+            return JobState.UNKNOWN
+        return _STATES.get(job["state"], JobState.RUNNING) if job else JobState.UNKNOWN
+
+    def page(self, job_name: str) -> str:
+        """The job's page in Flink's web interface."""
+        try:
+            job = self._job(job_name)
+        except OSError:
+            return ""
+        return f"{self.rest}/#/job/running/{job['jid']}/overview" if job else ""
+
+    def failure(self, job_name: str) -> str:
+        """The stack traces of what failed in the job."""
+        try:
+            if not (job := self._job(job_name)):
+                return ""
+            history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
+        except OSError:
+            return ""
+        return "\n".join(entry["stacktrace"] for entry in history["entries"])
+
+    def cancel(self, job_name: str) -> bool:
+        """Cancels the job over REST: Beam's own way only reaches the job server."""
+        try:
+            if not (job := self._job(job_name)):
+                return False
+            request = urllib.request.Request(f"{self.rest}/jobs/{job['jid']}", method="PATCH")
+            urllib.request.urlopen(request, timeout=_REST_S).close()
+        except urllib.error.HTTPError as error:
+            return error.code in (404, 409)  # it has ended
+        except OSError:
+            return False
+        return True
+
+    def _job(self, job_name: str) -> dict[str, Any] | None:
+        """The newest job of this name."""
+        if not self.rest:
+            return None
+        jobs = [each for each in self._get("/jobs/overview")["jobs"] if each["name"] == job_name]
+        return max(jobs, key=lambda job: job["start-time"], default=None)
+
+    def _get(self, path: str) -> Any:
+        for attempt in range(_REST_ATTEMPTS):
+            try:
+                with urllib.request.urlopen(f"{self.rest}{path}", timeout=_REST_S) as response:
+                    return json.load(response)
+            except urllib.error.HTTPError:
+                raise
+            except OSError:  # a busy JobManager
+                if attempt == _REST_ATTEMPTS - 1:
+                    raise
+                time.sleep(1)
+        raise AssertionError
+
+    def _is_here(self) -> bool:
+        return checks.is_this_machine(urlsplit(self.rest).hostname or "")
+
+    def _choose_version(self) -> None:
+        try:
+            found = self._get("/config")["flink-version"]
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(
+                f"--flink_master={self._flink.flink_master} is no REST interface of Flink "
+                f"({error}); its port is 8081 by default"
+            ) from error
+        version = ".".join(found.split(".")[:2])
+        asked = self._options.get_all_options(drop_default=True).get("flink_version", version)
+        if asked != version:
+            raise ConfigError(
+                f"--flink_version={asked} does not fit the cluster, which is Flink {found}; leave "
+                "it out"
+            )
+        self._flink.flink_version = version
+
+    def _choose_parallelism(self) -> None:
+        slots = self._get("/overview")["slots-total"]
+        settings = {each["key"] for each in self._get("/jobmanager/config")}
+        starts_workers = any(key.startswith(("kubernetes.", "yarn.")) for key in settings)
+        if slots < max(1, self._flink.parallelism) and not starts_workers:
+            raise ConfigError(
+                f"Flink at {self.rest} has {slots} slots, where --parallelism="
+                f"{max(1, self._flink.parallelism)} needs as many; start more TaskManagers, or "
+                "ask for less"
+            )
+        if self._flink.parallelism < 1 and slots:
+            self._flink.parallelism = slots
+
+    def _choose_environment(self) -> None:
+        """Where Python's workers come from.
+
+        Raises:
+            ConfigError: Those that are asked for would not work.
+        """
+        portable = self._portable
+        here = all(map(checks.is_this_machine, self._hosts()))
+        if portable.environment_type is None and here:
+            portable.environment_type = "PROCESS"
+        kind = portable.environment_type = (portable.environment_type or "DOCKER").upper()
+        given = portable.environment_config or portable.environment_options
+        if kind == "PROCESS" and not given:
+            command = _worker_command() if here else WORKER_COMMAND
+            portable.environment_config = json.dumps({"command": command})
+        if kind in ("LOOPBACK", "EXTERNAL"):
+            self._check_one_pool(kind)
+        checks.check_environment(self._options)
+
+    def _hosts(self) -> list[str]:
+        """The machine of each TaskManager."""
+        managers = self._get("/taskmanagers")["taskmanagers"]
+        return [urlsplit(each["path"]).hostname or "" for each in managers]
+
+    def _check_one_pool(self, kind: str) -> None:
+        """A pool numbers its workers by TaskManager: the second one's stop the first one's."""
+        hosts = self._hosts()
+        if kind == "LOOPBACK" and len(hosts) > 1:
+            raise ConfigError(
+                f"--environment_type=LOOPBACK serves one TaskManager, and there are {len(hosts)}; "
+                "use PROCESS, or one pool of workers beside each of them"
+            )
+        address = self._portable.environment_config or ""
+        pool = urlsplit(f"//{address.partition('//')[2] or address}").hostname or ""
+        if kind == "EXTERNAL" and checks.is_this_machine(pool) and len(set(hosts)) < len(hosts):
+            raise ConfigError(
+                f"--environment_config={address} is one pool for {len(hosts)} TaskManagers of one "
+                "machine, which stop each other's workers; give that machine one TaskManager with "
+                "more slots, or pass --environment_type=PROCESS"
+            )
+
+    def _choose_job_server(self) -> None:
+        """The jar of the job server, which ends with this process, however that ends."""
+        server = self._options.view_as(JobServerOptions)
+        java = server.job_server_java_launcher
+        if not shutil.which(java):
+            raise ConfigError(
+                f"Beam's job server for Flink needs Java, and there is no {java!r}; install Java "
+                "17, or pass --job_server_java_launcher"
+            )
+        if not self.rest and "flink_version" not in self._options.get_all_options(
+            drop_default=True
+        ):  # any will do: it is inside the jar
+            self._flink.flink_version = cached_version() or self._flink.flink_version
+        self._flink.flink_job_server_jar = find_jar(
+            self._flink.flink_job_server_jar, self._flink.flink_version
+        )
+        if all(map(shutil.which, ("setsid", "setpriv"))):
+            server.job_server_java_launcher = "setsid"  # Ctrl-C in a terminal is not for it
+            server.job_server_jvm_properties = [
+                *("setpriv", "--pdeathsig", "TERM", java, *_SHORT_JVM),
+                *server.job_server_jvm_properties,
+            ]
+
+
+def _worker_command() -> str:
+    """The program of `boot` on this machine: beside Python's own."""
+    beside = os.path.join(os.path.dirname(sys.executable), WORKER_COMMAND)
+    found = beside if os.path.exists(beside) else shutil.which(WORKER_COMMAND)
+    if not found:
+        raise ConfigError(
+            f"TaskManagers start Python's workers with {WORKER_COMMAND}, and there is none beside "
+            f"{sys.executable}: install this package there with pip, or pass "
+            '--environment_config=\'{"command": "PATH"}\''
+        )
+    return found

@@ -1,0 +1,136 @@
+"""Beam's other runners: a job service that runs already, Prism and Spark.
+
+All are asked through Beam's job service, where its address is known. The service that Beam starts
+for one job, and stops with it, knows of no earlier job.
+"""
+
+import shutil
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import grpc
+from apache_beam.options.pipeline_options import (
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    SparkRunnerOptions,
+)
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.jars import find_prism, find_spark_jar
+from beam_pipeline.running.remote.states import JobState
+from beam_pipeline.running.runner import runner_name
+
+_ANSWER_S = 5.0
+_EMBEDDED = "embed"
+_JOB_NAME = "beam:option:job_name:v1"
+_STATES = {
+    beam_job_api_pb2.JobState.DONE: JobState.FINISHED,
+    beam_job_api_pb2.JobState.FAILED: JobState.FAILED,
+    beam_job_api_pb2.JobState.CANCELLED: JobState.CANCELLED,
+    beam_job_api_pb2.JobState.CANCELLING: JobState.CANCELLED,
+}
+
+
+class PortableCluster:
+    """The job service of --job_endpoint, or one that Beam starts."""
+
+    def __init__(self, options: PipelineOptions):
+        self._options = options
+        self._portable = options.view_as(PortableOptions)
+        self._endpoint = self._portable.job_endpoint or ""
+
+    def prepare(self, output: str, inputs: Sequence[str]) -> None:
+        """Checks the job service, or what Beam starts one from; chooses where workers run."""
+        if self._endpoint == _EMBEDDED:
+            worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # see local_runner
+        elif self._endpoint:
+            checks.check_job_endpoint(self._options)
+        else:
+            self._choose_job_server()
+        here = self._is_here()
+        if here and self._portable.environment_type is None:
+            self._portable.environment_type = "LOOPBACK"
+        checks.check_environment(self._options)
+        seen = here or self._portable.environment_type == "LOOPBACK"
+        checks.check_store(output, "--output")
+        for option, path in (("--output", output), *(("the input", path) for path in inputs)):
+            checks.check_seen(path, seen, option, f"the job service at {self._endpoint}")
+
+    def state(self, job_name: str) -> JobState:
+        """What the job service says of the job."""
+        job = self._job(job_name)
+        return _STATES.get(job.state, JobState.RUNNING) if job else JobState.UNKNOWN
+
+    def page(self, job_name: str) -> str:
+        """None is known."""
+        return ""
+
+    def failure(self, job_name: str) -> str:
+        """Beam gives it to who waits for the job."""
+        return ""
+
+    def cancel(self, job_name: str) -> bool:
+        """Cancels the job."""
+        if not (job := self._job(job_name)):
+            return False
+        try:
+            self._ask("Cancel", beam_job_api_pb2.CancelJobRequest(job_id=job.job_id))
+        except grpc.RpcError:
+            return False
+        return True
+
+    def _job(self, job_name: str) -> Any:
+        """The job of this name, or None."""
+        try:
+            answer = self._ask("GetJobs", beam_job_api_pb2.GetJobsRequest())
+        except grpc.RpcError:
+            return None
+        for job in answer.job_info:
+            if job_name in (job.job_name, _option(job, _JOB_NAME)):
+                return job
+        return None
+
+    def _ask(self, method: str, request: Any) -> Any:
+        if self._endpoint in ("", _EMBEDDED):
+            raise grpc.RpcError("there is no job service that could be asked")
+        with grpc.insecure_channel(self._endpoint) as channel:
+            stub = beam_job_api_pb2_grpc.JobServiceStub(channel)
+            return getattr(stub, method)(request, timeout=_ANSWER_S)
+
+    def _is_here(self) -> bool:
+        """Whether the job runs on this machine, as far as its addresses tell."""
+        if self._endpoint in ("", _EMBEDDED):
+            master = self._options.view_as(SparkRunnerOptions).spark_master_url
+            return runner_name(self._options) != "spark" or master.startswith("local")
+        return checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
+
+    def _choose_job_server(self) -> None:
+        match runner_name(self._options):
+            case "prism":
+                prism = self._options.view_as(PrismRunnerOptions)
+                prism.prism_location = find_prism(prism.prism_location)
+            case "spark":
+                java = self._options.view_as(JobServerOptions).job_server_java_launcher
+                if not shutil.which(java):
+                    raise ConfigError(
+                        f"Beam's job server for Spark needs Java, and there is no {java!r}; "
+                        "install Java 17, or pass --job_server_java_launcher"
+                    )
+                spark = self._options.view_as(SparkRunnerOptions)
+                spark.spark_job_server_jar = find_spark_jar(spark.spark_job_server_jar)
+            case "portable":
+                raise ConfigError(
+                    "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a "
+                    "running job service"
+                )
+
+
+def _option(job: Any, name: str) -> str:
+    options = job.pipeline_options.fields
+    return str(options[name].string_value) if name in options else ""

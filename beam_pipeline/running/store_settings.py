@@ -1,0 +1,169 @@
+"""Endpoints, regions and credentials of stores, here and on the workers of a job elsewhere.
+
+They are environment variables (docs/object-stores.md), which such workers do not have. So a job's
+functions carry them: where one of them is unpickled, they are set. Of what a worker has itself
+nothing is changed. Credentials go along only if a user says so, for whoever may look at a job can
+read them.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import AzureOptions, PipelineOptions, S3Options
+from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files.clients import aws_profile
+
+_SETTINGS = """
+    AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_REGION AWS_DEFAULT_REGION AWS_SKIP_SIGNATURE
+    AWS_VIRTUAL_HOSTED_STYLE_REQUEST AWS_REQUEST_PAYER AWS_ALLOW_HTTP AWS_TIMEOUT
+    AWS_ALLOW_INVALID_CERTIFICATES
+    STORAGE_EMULATOR_HOST GOOGLE_SKIP_SIGNATURE GOOGLE_TIMEOUT
+    AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_ENDPOINT AZURE_STORAGE_USE_EMULATOR
+    AZURE_SKIP_SIGNATURE AZURE_ALLOW_HTTP AZURE_TIMEOUT AZURE_ALLOW_INVALID_CERTIFICATES
+"""
+
+# By cloud; the variables of one belong together.
+_CREDENTIALS = {
+    "AWS": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
+    "GOOGLE": ("GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_BEARER_TOKEN"),
+    "AZURE": (
+        *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+        *("AZURE_STORAGE_CLIENT_ID", "AZURE_STORAGE_CLIENT_SECRET", "AZURE_STORAGE_TENANT_ID"),
+    ),
+}
+_GOOGLE_KEY_FILES = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT_PATH")
+
+# What Beam's options for its own S3 and Azure clients mean.
+_S3_OPTIONS = {
+    "s3_endpoint_url": "AWS_ENDPOINT_URL",
+    "s3_region_name": "AWS_REGION",
+    "s3_access_key_id": "AWS_ACCESS_KEY_ID",
+    "s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "s3_session_token": "AWS_SESSION_TOKEN",
+}
+_CONNECTION_STRING = {
+    "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
+    "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
+    "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
+    "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
+}
+
+
+class StoreOptions(PipelineOptions):
+    """How workers of a job elsewhere reach stores."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: Any) -> None:
+        parser.add_argument(
+            "--send_store_credentials",
+            action="store_true",
+            help="send this machine's credentials for stores to the job's workers; whoever may "
+            "look at the job can read them",
+        )
+
+
+def use_options(options: PipelineOptions) -> None:
+    """Sets what Beam's options say of S3 and Azure in this process and those that it starts."""
+    os.environ.update(_stated(options))
+
+
+def _stated(options: PipelineOptions) -> dict[str, str]:
+    s3, azure = options.view_as(S3Options), options.view_as(AzureOptions)
+    stated = {name: getattr(s3, option) for option, name in _S3_OPTIONS.items()}
+    parts = (part.partition("=") for part in (azure.azure_connection_string or "").split(";"))
+    stated |= {
+        _CONNECTION_STRING[name]: value for name, _, value in parts if name in _CONNECTION_STRING
+    }
+    if azure.blob_service_endpoint:
+        stated["AZURE_STORAGE_ENDPOINT"] = azure.blob_service_endpoint
+    for cloud, endpoint in (("AWS", "AWS_ENDPOINT_URL"), ("AZURE", "AZURE_STORAGE_ENDPOINT")):
+        if (stated.get(endpoint) or "").startswith("http://"):
+            stated[f"{cloud}_ALLOW_HTTP"] = "true"
+    if str(s3.s3_verify).lower() == "false":
+        stated["AWS_ALLOW_INVALID_CERTIFICATES"] = "true"
+    return {name: value for name, value in stated.items() if value}
+
+
+def send_settings(pipeline: beam.Pipeline, options: PipelineOptions) -> None:
+    """Lets the functions of a pipeline carry this machine's settings to its workers.
+
+    Raises:
+        ConfigError: Credentials are to be sent that nobody else can use.
+    """
+    stated = _stated(options)
+    defaults = {name: os.environ[name] for name in _SETTINGS.split() if name in os.environ}
+    if options.view_as(StoreOptions).send_store_credentials:
+        defaults |= _credentials(os.environ)
+    pipeline.visit(_Attach(_Carried(stated, defaults)))
+
+
+def _credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    names = (name for each in _CREDENTIALS.values() for name in each)
+    found = {name: environment[name] for name in names if name in environment}
+    if "AWS_ACCESS_KEY_ID" not in found:
+        found |= {f"AWS_{name.upper()}": value for name, value in aws_profile().items()}
+    for name in _GOOGLE_KEY_FILES:
+        if name in environment:
+            found["GOOGLE_SERVICE_ACCOUNT_KEY"] = _google_key(Path(environment[name]))
+    return found
+
+
+def _google_key(file: Path) -> str:
+    try:
+        text = file.read_text()
+        kind = json.loads(text)["type"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"--send_store_credentials: {file} is not a key file: {error}") from error
+    if kind != "service_account":
+        raise ConfigError(
+            f"--send_store_credentials: {file} is a key of kind {kind!r}, which workers cannot "
+            "use; give a service account's, or let the workers have an account of their own"
+        )
+    return text
+
+
+class _Carried:
+    """Settings that are set wherever this is unpickled."""
+
+    def __init__(self, stated: Mapping[str, str], defaults: Mapping[str, str]):
+        self.stated = dict(stated)
+        self.defaults = dict(defaults)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _install, (self.stated, self.defaults)
+
+
+def _install(stated: Mapping[str, str], defaults: Mapping[str, str]) -> _Carried:
+    os.environ.update(stated)
+    os.environ.update(_missing(defaults, os.environ))
+    return _Carried(stated, defaults)
+
+
+def _missing(defaults: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """What of `defaults` is not set; of a cloud's credentials all or nothing."""
+    own = {
+        name
+        for names in _CREDENTIALS.values()
+        if not environment.keys().isdisjoint(names)
+        for name in names
+    }
+    return {
+        name: value
+        for name, value in defaults.items()
+        if name not in environment and name not in own
+    }
+
+
+class _Attach(PipelineVisitor):
+    def __init__(self, carried: _Carried):
+        self._carried = carried
+
+    def visit_transform(self, transform_node: AppliedPTransform) -> None:
+        if isinstance(transform_node.transform, beam.ParDo):
+            transform_node.transform.fn._store_settings = self._carried

@@ -1,0 +1,118 @@
+"""The Flex Template of Dataflow: its parameters are the options of build, and are validated."""
+
+import argparse
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.cli.beam_arguments import Parser
+from beam_pipeline.cli.options import add_build_options
+
+TEMPLATE = Path(__file__).parents[3] / "docker" / "dataflow"
+METADATA = json.loads((TEMPLATE / "metadata.json").read_text())
+PARAMETERS = {parameter["name"]: parameter for parameter in METADATA["parameters"]}
+
+# Values that build takes, and values that it refuses or Dataflow's workers cannot use.
+EXAMPLES = {
+    "input": (["gs://bucket/pets", "s3://b/a b/*.csv"], ["pets", "/data/pets", ""]),
+    "output": (["gs://bucket/data"], ["data", "gs://bucket/*", "https://host/data"]),
+    "layout": (["auto", "tfrecord"], ["parquet", "Auto"]),
+    "image_root": (["gs://bucket/images"], ["images"]),
+    "image_column": (["image path"], ["a,b", ""]),
+    "audio_column": (["wav"], ["a,b"]),
+    "label_column": (["color", "color,shape"], ["", ",color"]),
+    "split_column": (["split"], ["a,b"]),
+    "column_names": (["id,x,y"], [",id"]),
+    "ignore_columns": (["id", "id,x"], ["id,"]),
+    "missing_numbers": (["reject", "nan"], ["drop", "NaN"]),
+    "missing_values": (["NA", "NA,?"], [""]),
+    "image_template": (["train/{id}.png"], ["train.png", "{}"]),
+    "box_format": (["xyxy", "rel_center_xywh"], ["", "yolo"]),
+    "schema": (["gs://bucket/schema.yaml", "gs://b/s.json"], ["schema.json", "gs://b/s.txt"]),
+    "classes": (["cat,dog", "cat"], ["cat,,dog", ""]),
+    "path_pattern": (["{label}_{speaker}"], ["label"]),
+    "max_bad_fraction": (["0", "1", "0.01", ".5", "1.0", "0.0"], ["2", "1.5", "-0.1", "1%"]),
+    "duplicates": (["keep", "drop", "error"], ["remove"]),
+    "box_policy": (["clip", "drop", "error"], ["keep"]),
+    "max_image_pixels": (["1000000"], ["0", "1e6", "-1"]),
+    "image_max_side": (["640"], ["0", "640x480"]),
+    "image_size": (["224", "640x480"], ["x480", "0x0", "640X480"]),
+    "image_format": (["keep", "jpeg", "png"], ["jpg"]),
+    "jpeg_quality": (["1", "95", "100"], ["0", "101", "best"]),
+    "audio_sample_rate": (["16000"], ["16k", "0"]),
+    "audio_mono": (["true", "false"], ["yes", ""]),
+    "tokenizer": (["gs://bucket/spm.model", "gs://b/t.json"], ["spm.model"]),
+    "split": (["train=1", "train=0.8,test=0.2"], ["0.8,0.2", "train:1"]),
+    "group_by": (["patient", "1"], [""]),
+    "seed": (["0", "-7"], ["x", "1.5"]),
+    "num_shards": (["8", "train=8,test=1"], ["0", "train=0", "123456"]),
+    "target_shard_bytes": (["128MiB", "1.5GB", "4096", "1 GiB"], ["big", "1 PB", "-1"]),
+    "compression": (["none", "gzip"], ["zstd"]),
+    "name": (["pets_2"], ["Pets", "2pets"]),
+    "version": (["1.0.0"], ["1.0", "v1.0.0"]),
+    "overwrite": (["true", "false"], ["True"]),
+    "threads": (["0", "8"], ["-1"]),
+}
+
+
+@pytest.fixture(scope="module")
+def launch():
+    spec = importlib.util.spec_from_file_location("launch", TEMPLATE / "launch.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def parser():
+    parser = Parser(add_help=False)
+    add_build_options(parser)
+    parser.add_argument("--output")
+    return parser
+
+
+def test_parameters_are_the_options_of_build(parser):
+    assert sorted(PARAMETERS) == sorted(action.dest for action in parser._actions)
+    needed = {name for name, each in PARAMETERS.items() if not each.get("isOptional")}
+    assert needed == {"input", "output"}
+    for action in parser._actions:
+        if choices := [choice for choice in action.choices or () if choice]:
+            assert PARAMETERS[action.dest]["regexes"] == [f"^({'|'.join(choices)})$"]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_is_described_and_validated(name, parser, launch, monkeypatch):
+    parameter = PARAMETERS[name]
+    accepted, refused = EXAMPLES[name]
+
+    assert set(parameter) - {"isOptional"} == {"name", "label", "helpText", "regexes"}
+    assert re.fullmatch(r"[A-Z].*\.", parameter["helpText"])
+    for value in accepted:
+        assert all(re.search(regex, value) for regex in parameter["regexes"]), value
+        given = {"input": "gs://bucket/in", "output": "gs://bucket/out", name: value}
+        arguments = launch.build_arguments([f"--{key}={value}" for key, value in given.items()], "")
+        assert arguments[0] == "build"
+        assert isinstance(parser.parse_args(arguments[1:]), argparse.Namespace)
+    for value in refused:
+        assert not all(re.search(regex, value) for regex in parameter["regexes"]), value
+
+
+def test_the_launchers_arguments_become_those_of_build(launch):
+    beams = [
+        *("--runner=DataflowRunner", "--project=my-project", "--region=us-central1"),
+        *("--temp_location=gs://b/temp", "--template_location=gs://b/job_object"),
+    ]
+    own = [
+        *("--input=gs://b/pets", "--output=gs://b/data", "--max_bad_fraction=0.1"),
+        *("--overwrite=true", "--audio_mono=false", "--schema="),
+    ]
+
+    assert launch.build_arguments([*beams, *own], "registry/image:1") == [
+        *("build", "gs://b/pets", *beams, "--output=gs://b/data"),
+        *("--max-bad-fraction=0.1", "--overwrite", "--sdk_container_image=registry/image:1"),
+    ]
+    with pytest.raises(SystemExit, match="overwrite=1 cannot be used: give true or false"):
+        launch.build_arguments(["--overwrite=1"], "")

@@ -1,0 +1,33 @@
+"""What a launcher leaves out of Beam's talk, and what it does not."""
+
+import logging
+import threading
+
+import pytest
+
+from beam_pipeline.running.remote.attempt import quiet
+
+
+@pytest.mark.parametrize(
+    ("message", "told"), [("Multiplexer hanging up", False), ("Connection reset", True)]
+)
+def test_a_job_server_that_hangs_up_is_no_fault(message, told, caplog, monkeypatch):
+    """Beam logs a worker's broken connection, and raises it in a thread."""
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
+    logger = logging.getLogger("apache_beam.runners.worker.data_plane")
+
+    def read():
+        try:
+            raise RuntimeError(message)
+        except RuntimeError:
+            logger.exception("Failed to read inputs in the data plane.")
+            raise
+
+    with quiet():
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+
+    assert bool(raised) == told
+    assert ("Failed to read inputs" in caplog.text) == told

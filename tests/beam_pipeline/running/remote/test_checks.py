@@ -1,0 +1,114 @@
+"""What is found before a remote job starts, without a cluster."""
+
+import socket
+import time
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.options import JobOptions
+from beam_pipeline.running.remote import checks, jars
+from beam_pipeline.running.remote.clusters import cluster_of
+
+
+@pytest.fixture
+def nobody():
+    """An address of this machine at which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        port = listener.getsockname()[1]
+    return f"localhost:{port}"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--runner=FlinkRunner", "--flink_master={}"],
+        ["--runner=FlinkRunner", "--job_endpoint={}"],
+        ["--runner=PortableRunner", "--job_endpoint={}"],
+    ],
+)
+def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
+    started = time.monotonic()
+    with pytest.raises(ConfigError, match=f"nothing answers at {options[1].format(nobody)} "):
+        cluster_of(JobOptions([each.format(nobody) for each in options])).prepare(str(tmp_path), [])
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:http", "flink://"])
+def test_no_address(address):
+    with pytest.raises(ConfigError, match="is no address such as localhost:8081; correct it"):
+        checks.check_reachable(address, f"--flink_master={address}", "start it")
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        (socket.gethostname(), True),
+        ("192.0.2.7", False),  # of documentation
+        ("no-such-host.invalid", False),
+    ],
+)
+def test_this_machine(host, here):
+    assert checks.is_this_machine(host) == here
+
+
+@pytest.mark.parametrize(
+    ("mounts", "own"),
+    [
+        pytest.param("/dev/sda1 / ext4 rw 0 0", True, id="a disk"),
+        pytest.param("overlay / overlay rw 0 0", True, id="a container's"),
+        pytest.param("server:/root / nfs4 rw 0 0", False, id="a network's"),
+        pytest.param("none / ramfs rw 0 0\nserver:/ / ceph rw 0 0", False, id="mounted over"),
+    ],
+)
+def test_the_disk_that_holds_the_root(mounts, own):
+    assert checks.is_own_disk("/not there/yet", mounts=lambda: mounts) == own
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_output_that_no_worker_sees(seen):
+    mistake = None
+    try:
+        checks.check_seen("/not there/yet", seen, "--output", "Flink at http://cluster:8081")
+    except ConfigError as error:
+        mistake = str(error)
+    if seen:
+        assert mistake is None
+    else:
+        assert mistake == (
+            "--output /not there/yet is a disk of this machine, which the workers of Flink at "
+            "http://cluster:8081 do not see; give a bucket (gs://, s3://), or a folder of storage "
+            "that all machines share"
+        )
+
+
+def test_a_bucket_that_is_not_there(bucket):
+    url, _ = bucket
+    checks.check_store(f"{url}/out", "--output")
+    with pytest.raises(ConfigError, match="no-such-bucket"):
+        checks.check_store("s3://no-such-bucket/out", "--output")
+
+
+@pytest.mark.parametrize("given", [None, "/nowhere/server.jar"])
+def test_a_missing_jar_is_named_with_its_remedy(tmp_path, monkeypatch, given):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(jars, "_is_there", lambda url: False)
+    with pytest.raises(ConfigError, match=r"`make flink-jar FLINK=1\.19`"):
+        jars.find_jar(given, "1.19")
+    jar = jars.cached_jar("1.19")
+    jar.parent.mkdir()
+    jar.touch()
+    assert jars.find_jar(None, "1.19") == str(jar)
+
+
+def test_the_newest_jar_serves_flink_inside_of_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jars.cached_version() == ""
+    for version in ("1.9", "1.19"):
+        path = jars.cached_jar(version)
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert jars.cached_version() == "1.19"

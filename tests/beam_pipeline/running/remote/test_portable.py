@@ -1,0 +1,93 @@
+"""Runners of Beam's that need a job service: what is missing is told, with the remedy."""
+
+import time
+
+import pytest
+from apache_beam.options.pipeline_options import PortableOptions
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.options import JobOptions, is_staged_only
+from beam_pipeline.running.remote import jars
+from beam_pipeline.running.remote.clusters import cluster_of
+from beam_pipeline.running.remote.states import JobState
+
+
+def prepared(*options, output="/data", inputs=()):
+    beams = JobOptions(list(options))
+    start = time.monotonic()
+    try:
+        cluster_of(beams).prepare(output, inputs)
+    finally:
+        assert time.monotonic() - start < 10
+    return beams
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
+        (
+            ["--runner=PortableRunner", "--job_endpoint=localhost:1"],
+            "nothing answers at --job_endpoint=localhost:1 .*start the job server",
+        ),
+        (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is no address"),
+        (
+            ["--runner=SparkRunner", "--spark_job_server_jar=/no.jar"],
+            "--spark_job_server_jar=/no.jar does not exist; leave it out and run `make spark-jar`",
+        ),
+        (
+            ["--runner=SparkRunner", "--job_server_java_launcher=/no/java"],
+            "needs Java, and there is no '/no/java'",
+        ),
+        (["--runner=PrismRunner", "--prism_location=/no"], "does not exist.*run `make prism`"),
+        (
+            ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=DOCKER"],
+            "Beam's own image for workers does not hold this package",
+        ),
+        (
+            ["--runner=DataflowRunner", "--project=my-project"],
+            r"DataflowRunner needs Google's libraries.*pip install 'beam-tfrecords\[gcp\]'",
+        ),
+    ],
+)
+def test_what_is_missing(options, message):
+    with pytest.raises(ConfigError, match=message):
+        prepared(*options)
+
+
+@pytest.mark.parametrize(
+    ("runner", "message"),
+    [
+        ("PrismRunner", "there is no Prism: neither /.* nor https://.*; run `make prism`"),
+        (
+            "SparkRunner",
+            "there is no job server: neither /.* nor https?://.*; run `make spark-jar`",
+        ),
+    ],
+)
+def test_neither_made_nor_to_be_had(monkeypatch, tmp_path, runner, message):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(jars.PrismJobServer, "BIN_CACHE", str(tmp_path))
+    monkeypatch.setattr(jars.JavaJarServer, "JAR_CACHE", str(tmp_path))
+    monkeypatch.setattr(jars.JavaJarServer, "MAVEN_CENTRAL_REPOSITORY", "http://localhost:1")
+    monkeypatch.setattr(jars, "_is_there", lambda url: False)  # the network's answer
+    beams = ["--job_server_java_launcher=true", f"--runner={runner}"]
+
+    with pytest.raises(ConfigError, match=message):
+        prepared(*beams)
+
+
+def test_workers_are_here_where_the_job_is():
+    beams = prepared("--runner=PortableRunner", "--job_endpoint=embed")
+
+    assert beams.view_as(PortableOptions).environment_type == "LOOPBACK"
+    cluster = cluster_of(beams)
+    assert (cluster.state("a"), cluster.cancel("a")) == (JobState.UNKNOWN, False)
+
+
+@pytest.mark.parametrize("option", ["--template_location=gs://b/t", "--dry_run=yes"])
+@pytest.mark.parametrize("runner", [[], ["--runner=FlinkRunner"]])
+def test_only_dataflow_can_start_nothing(option, runner):
+    assert is_staged_only(JobOptions(["--runner=DataflowRunner", option]))
+    with pytest.raises(ConfigError, match=r"is for --runner=DataflowRunner; .* would run the job"):
+        is_staged_only(JobOptions([option, *runner]))

@@ -1,0 +1,80 @@
+"""An error of a stage on a cluster reaches the launcher as it would be raised here."""
+
+import dataclasses
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline import errors, pipeline
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.running.remote import problems
+from beam_pipeline.running.runner import PLAIN_JOB, Job
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "exit_code"),
+    [
+        pytest.param(errors.DataError("3 of 4 are bad"), errors.DataError, 3, id="bad data"),
+        pytest.param(errors.ConfigError("no such file"), errors.ConfigError, 2, id="wrong usage"),
+        pytest.param(
+            errors.RecordError("truncated", "a.jpg"), errors.BeamTFRecordsError, 1, id="a record"
+        ),
+    ],
+)
+def test_what_is_left_is_raised_alike(tmp_path, error, kind, exit_code):
+    job = Job(problem_file=str(tmp_path / "job/problem.json"))
+    assert problems.left(job.problem_file) is None
+    with problems.handed_over(job):
+        raise error
+    left = problems.left(job.problem_file)
+    assert (type(left), str(left), left.exit_code) == (kind, str(error), exit_code)
+
+
+def test_the_first_one_stays(tmp_path):
+    job = Job(problem_file=str(tmp_path / "problem.json"))
+    for message in ("the cause", "what followed"):
+        with problems.handed_over(job):
+            raise errors.BeamTFRecordsError(message)
+    assert str(problems.left(job.problem_file)) == "the cause"
+
+
+def test_other_errors_are_raised_for_the_cluster_to_try_again(tmp_path):
+    job = Job(problem_file=str(tmp_path / "problem.json"))
+    with pytest.raises(OSError, match="full"), problems.handed_over(job):
+        raise OSError("disk full")
+    assert problems.left(job.problem_file) is None
+
+
+def test_without_a_launcher_that_looks_it_is_raised():
+    with pytest.raises(errors.DataError), problems.handed_over(PLAIN_JOB):
+        raise errors.DataError("bad")
+
+
+def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders, monkeypatch):
+    """As on a cluster: no stage raises, nothing is retried, nothing is committed."""
+    root = class_folders(tmp_path / "data", each=3)
+    (root / "cat" / "broken.jpg").write_bytes(b"no image")
+    problem = tmp_path / "problem.json"
+    write = pipeline.WriteDataset
+
+    def write_elsewhere(config, job):
+        return write(config, dataclasses.replace(job, problem_file=str(problem)))
+
+    monkeypatch.setattr(pipeline, "WriteDataset", write_elsewhere)
+    config = BuildConfig(input=str(root), output=str(tmp_path / "out"), name="pets")
+    with pytest.raises(errors.ConfigError, match="is not a finished dataset"):
+        beam_pipeline.build(config)
+    left = problems.left(str(problem))
+    assert isinstance(left, errors.DataError)
+    assert "1 of 7 records are bad" in str(left)
+    assert (tmp_path / "out/pets/1.0.0/rejects.jsonl").exists()
+
+
+def test_a_worker_that_does_not_see_the_output_says_so(tmp_path):
+    job = Job(problem_file=str(tmp_path / "job/problem.json"))
+    with pytest.raises(errors.ConfigError, match=r"does not see .*/job, which the launching"):
+        problems.check_folder(job)
+    (tmp_path / "job").mkdir()
+    problems.check_folder(job)
+    problems.check_folder(PLAIN_JOB)
+    problems.check_folder(Job(problem_file="s3://bucket/job/problem.json"))

@@ -1,0 +1,146 @@
+"""Settings of stores: from Beam's options, and on workers that have none of their own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import apache_beam as beam
+import pytest
+from apache_beam.portability.api import beam_runner_api_pb2
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.options import JobOptions
+from beam_pipeline.running.store_settings import send_settings, use_options
+
+KEYS = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two"}
+HERE = {"AWS_ENDPOINT_URL": "http://here:9000", "AWS_ALLOW_HTTP": "true", **KEYS}
+
+# What a worker does with each function of a job, and then its settings.
+WORKER = """
+import json, os, sys
+from apache_beam.internal import pickler
+for text in json.load(sys.stdin):
+    pickler.loads(bytes.fromhex(text))
+print(json.dumps({name: value for name, value in os.environ.items() if name[:4] in sys.argv[1]}))
+"""
+
+
+@pytest.fixture(autouse=True)
+def only_here(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **HERE})
+
+
+@pytest.fixture
+def on_a_worker(tmp_path):
+    """The variables of a cloud on a worker that has some itself, after it loaded a job."""
+
+    def load(*flags, own=None, cloud="AWS_"):
+        options = JobOptions(list(flags))
+        use_options(options)
+        pipeline = beam.Pipeline(options=options)
+        pipeline | beam.Create([1]) | beam.Map(print)
+        send_settings(pipeline, options)
+        payloads = [
+            beam_runner_api_pb2.ParDoPayload.FromString(each.spec.payload).do_fn.payload.hex()
+            for each in pipeline.to_runner_api().components.transforms.values()
+            if each.spec.urn == "beam:transform:pardo:v1"
+        ]
+        path = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", WORKER, cloud],
+            input=json.dumps(payloads),
+            env={**path, **(own or {})},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("flags", "own", "expected"),
+    [
+        pytest.param(
+            (),
+            {},
+            {"AWS_ENDPOINT_URL": "http://here:9000", "AWS_ALLOW_HTTP": "true"},
+            id="no credentials",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(("--send_store_credentials",), {}, HERE, id="credentials where allowed"),
+        pytest.param(
+            ("--send_store_credentials",),
+            {"AWS_SESSION_TOKEN": "theirs", "AWS_REGION": "x"},
+            {
+                **{name: HERE[name] for name in ("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP")},
+                **{"AWS_SESSION_TOKEN": "theirs", "AWS_REGION": "x"},
+            },
+            id="credentials are not mixed",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            (),
+            {"AWS_ENDPOINT_URL": "http://minio"},
+            {"AWS_ENDPOINT_URL": "http://minio", "AWS_ALLOW_HTTP": "true"},
+            id="the worker's own stay",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ("--s3_endpoint_url=http://there", "--s3_access_key_id=a", "--s3_region_name=eu"),
+            {"AWS_ENDPOINT_URL": "http://minio"},
+            {
+                "AWS_ENDPOINT_URL": "http://there",
+                "AWS_ALLOW_HTTP": "true",
+                "AWS_ACCESS_KEY_ID": "a",
+                "AWS_REGION": "eu",
+            },
+            id="options count everywhere",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_a_worker_has(on_a_worker, flags, own, expected):
+    assert on_a_worker(*flags, own=own) == expected
+
+
+@pytest.mark.slow
+def test_a_profile_and_a_key_file_are_sent(on_a_worker, tmp_path, monkeypatch):
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("[default]\naws_access_key_id = three\n")
+    key = tmp_path / "key.json"
+    key.write_text('{"type": "service_account"}')
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(key))
+    flag = "--send_store_credentials"
+    assert on_a_worker(flag)["AWS_ACCESS_KEY_ID"] == "three"
+    expected = {"GOOGLE_SERVICE_ACCOUNT_KEY": key.read_text()}
+    assert on_a_worker(flag, cloud="GOOGLE") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"type": "authorized_user"}', "is a key of kind 'authorized_user', which workers cannot"),
+        ("{", "key.json is not a key file"),
+    ],
+)
+def test_a_key_that_workers_cannot_use(tmp_path, monkeypatch, text, message):
+    (tmp_path / "key.json").write_text(text)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+    with pytest.raises(ConfigError, match=message):
+        send_settings(beam.Pipeline(), JobOptions(["--send_store_credentials"]))
+
+
+def test_beams_options_for_azure_are_used_here():
+    flags = "AccountName=me;AccountKey=a2V5==;BlobEndpoint=http://127.0.0.1:10000/me"
+    use_options(JobOptions([f"--azure_connection_string={flags}"]))
+    assert {name: value for name, value in os.environ.items() if name.startswith("AZURE")} == {
+        "AZURE_STORAGE_ACCOUNT_NAME": "me",
+        "AZURE_STORAGE_ACCOUNT_KEY": "a2V5==",
+        "AZURE_STORAGE_ENDPOINT": "http://127.0.0.1:10000/me",
+        "AZURE_ALLOW_HTTP": "true",
+    }

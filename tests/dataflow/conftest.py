@@ -1,0 +1,171 @@
+"""A Dataflow and a Cloud Storage on this machine; workers have nothing but what was staged."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from environments import make_environment
+from fake_dataflow import FakeDataflow, Job
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+
+ROOT = Path(__file__).parents[2]
+
+
+class Workers:
+    """Runs staged pipelines in an environment that holds the staged package and what it needs."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._pythons: dict[str, Path] = {}
+        self._lock = threading.Lock()
+        self.service: FakeDataflow
+
+    def run(self, job: Job) -> str:
+        """Does a job's work; returns what it failed with, or ""."""
+        try:
+            python = self._python(self._staged(job.workers["packages"], "workflow.tar.gz"))
+        except subprocess.CalledProcessError as error:
+            return str(error)
+        pipeline = self._folder / f"{job.id}.pb"
+        pipeline.write_bytes(self.service.objects[job.options["pipelineUrl"].removeprefix("gs://")])
+        environment = {**os.environ, **self.service.environment()}
+        environment.pop("PYTHONPATH", None)
+        done = subprocess.run(
+            [python, Path(__file__).with_name("run_staged.py"), pipeline],
+            cwd=self._folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        return "" if done.returncode == 0 else done.stderr
+
+    def _python(self, package: bytes) -> Path:
+        """The Python of an environment with a staged package; one an edition of it."""
+        with self._lock:
+            archive = self._folder / "workflow.tar.gz"
+            archive.write_bytes(package)
+            key = _contents(archive)
+            if key not in self._pythons:
+                folder = self._folder / f"environment-{len(self._pythons)}"
+                self._pythons[key] = make_environment(folder, archive)
+            return self._pythons[key]
+
+    def _staged(self, packages: list[dict[str, str]], name: str) -> bytes:
+        (location,) = (each["location"] for each in packages if each["name"] == name)
+        return self.service.objects[location.removeprefix("storage.googleapis.com/")]
+
+
+def _contents(archive: Path) -> str:
+    """A digest of the files in an archive, whose dates differ from one packing to the next."""
+    digest = hashlib.sha256()
+    with tarfile.open(archive) as tar:
+        for member in sorted(tar.getmembers(), key=lambda member: member.name):
+            if member.isfile() and ".egg-info" not in member.name:
+                digest.update(f"{member.name} {member.size} ".encode())
+                digest.update(tar.extractfile(member).read())
+    return digest.hexdigest()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDataflow]:
+    """A Dataflow service, and the store that its jobs read and write."""
+    workers = Workers(tmp_path_factory.mktemp("workers"))
+    workers.service = FakeDataflow(workers.run)
+    yield workers.service
+    workers.service.close()
+
+
+@pytest.fixture
+def cloud(service: FakeDataflow, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The gs:// URL of an empty bucket of the service; no credentials are near."""
+    for name, value in service.environment().items():
+        monkeypatch.setenv(name, value)
+    return f"gs://{service.new_bucket()}"
+
+
+@pytest.fixture
+def upload(service: FakeDataflow) -> Callable[[Path, str], str]:
+    """upload(folder, url) -> url, with the folder's files below it."""
+
+    def copy(folder: Path, url: str) -> str:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                service.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
+        return url
+
+    return copy
+
+
+@pytest.fixture
+def command(service: FakeDataflow, cloud: str) -> Callable[..., list[str]]:
+    """command(input, *options) -> a build on the service, with all that it needs."""
+
+    def line(source: object, *options: object) -> list[str]:
+        return [
+            *(sys.executable, "-m", "beam_pipeline", "build", str(source)),
+            *("--output", f"{cloud}/data", "--runner=DataflowRunner"),
+            *("--project=test-project", "--region=us-central1"),
+            *(f"--temp_location={cloud}/temporary", "--no_auth"),
+            f"--dataflow_endpoint={service.endpoint}",
+            *map(str, options),
+        ]
+
+    return line
+
+
+@pytest.fixture
+def build(command: Callable[..., list[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """build(input, *options) -> that command, run to its end."""
+
+    def run(source: object, *options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(source, *options), cwd=ROOT, capture_output=True, text=True, timeout=300
+        )
+
+    return run
+
+
+@pytest.fixture
+def local_digests(
+    tmp_path: Path, digests: Callable[[Path], dict[str, str]]
+) -> Callable[..., dict[str, str]]:
+    """local_digests(input, *options) -> those of what a build on this machine makes."""
+
+    def of(source: object, *options: object) -> dict[str, str]:
+        line = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
+        line += ["--output", str(tmp_path / "data"), *map(str, options)]
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return digests(Path(done.stdout.splitlines()[-1]))
+
+    return of
+
+
+@pytest.fixture
+def remote_digests(
+    tmp_path: Path, digests: Callable[[Path], dict[str, str]]
+) -> Callable[[str], dict[str, str]]:
+    """remote_digests(url) -> those of a dataset on the store, and all that lies beside it."""
+
+    def of(directory: str) -> dict[str, str]:
+        for file in storage.list_files(directory):
+            data = storage.read_bytes(FileRef(path=file.path))
+            storage.write_bytes(str(tmp_path / "copied" / file.relative), data)
+        return digests(tmp_path / "copied")
+
+    return of
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that lies here needs Google's libraries."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.dataflow)

@@ -1,0 +1,79 @@
+"""A launcher that is interrupted or killed, and its job."""
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_START_S = 120
+
+
+@pytest.fixture
+def held(service):
+    """Jobs are taken, and do not begin before held() is called."""
+    service.gate.clear()
+    yield service.gate.set
+    service.gate.set()
+
+
+@pytest.fixture
+def launch(command, service):
+    """launch(input, *options) -> a launcher whose job runs."""
+
+    def start(source, *options):
+        before = len(service.jobs)
+        process = subprocess.Popen(
+            command(source, *options), cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        deadline = time.monotonic() + _START_S
+        while len(service.jobs) == before or service.jobs[-1].state != "JOB_STATE_RUNNING":
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < deadline, "no job was submitted"
+            time.sleep(0.2)
+        return process
+
+    started = []
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def pets(upload, class_folders, cloud, tmp_path):
+    folder = class_folders(tmp_path / "pets", each=2)
+    return upload(folder, f"{cloud}/pets")
+
+
+def test_ctrl_c_cancels_the_job(held, launch, pets, service, cloud):
+    launcher = launch(pets)
+    time.sleep(3)  # the launcher has heard of its job
+
+    launcher.send_signal(signal.SIGINT)
+    _, stderr = launcher.communicate(timeout=90)
+
+    assert launcher.returncode == 130, stderr
+    job = service.jobs[-1]
+    assert job.state == "JOB_STATE_CANCELLING"
+    assert f"the job {job.name} is cancelled" in stderr
+    assert "Traceback" not in stderr
+    assert service.keys(f"{cloud}/data") == []
+
+
+def test_the_command_goes_on_with_the_job_of_a_killed_launcher(
+    held, launch, build, pets, service, cloud
+):
+    launch(pets).kill()
+    jobs = len(service.jobs)
+    held()
+
+    done = build(pets)
+
+    assert (done.returncode, done.stdout) == (0, f"{cloud}/data/pets/1.0.0\n"), done.stderr
+    assert f"the job {service.jobs[-1].name}, started earlier" in done.stderr
+    assert len(service.jobs) == jobs
+    assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]

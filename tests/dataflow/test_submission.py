@@ -1,0 +1,97 @@
+"""Builds by `--runner=DataflowRunner`: what arrives at the service, and what its workers make."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOOD = ROOT / "examples/data/blood"
+IMAGE = "europe-docker.pkg.dev/project/images/pipeline:1"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of 20 rows, and one without a number."""
+    path = tmp_path / "words" / "words.csv"
+    path.parent.mkdir()
+    rows = "".join(f"{number},word{number}\n" for number in range(20))
+    path.write_text(f"x,word\n{rows},word20\n")
+    return path
+
+
+def staged(job):
+    return {package["name"] for package in job.workers["packages"]}
+
+
+def test_images_with_boxes(build, upload, service, cloud, local_digests, remote_digests):
+    """The job asks for what the options say, and its workers make the local build's bytes."""
+    url = upload(BLOOD, f"{cloud}/blood")
+
+    done = build(
+        url,
+        *("--num-shards=3", "--setup_file=./setup.py", f"--sdk_container_image={IMAGE}"),
+        *("--machine_type=n2-standard-8", "--num_workers=4", "--max_num_workers=40"),
+        "--autoscaling_algorithm=THROUGHPUT_BASED",
+    )
+
+    assert done.returncode == 0, done.stderr
+    directory = f"{cloud}/data/blood/1.0.0"
+    assert done.stdout == f"{directory}\n"
+    job = service.jobs[-1]
+    assert f"https://console.cloud.google.com/dataflow/jobs/us-central1/{job.id}" in done.stderr
+    assert (job.project, job.location, job.name[:6]) == ("test-project", "us-central1", "blood-")
+    assert "workflow.tar.gz" in staged(job)
+    (image,) = job.workers["sdkHarnessContainerImages"]
+    assert image["containerImage"] == IMAGE
+    assert (job.workers["machineType"], job.workers["numWorkers"]) == ("n2-standard-8", 4)
+    # 2: by throughput. The client writes the enumeration's number or its name.
+    scaling = job.workers["autoscalingSettings"]
+    assert scaling["algorithm"] in (2, "AUTOSCALING_ALGORITHM_BASIC")
+    assert scaling["maxNumWorkers"] == 40
+    assert remote_digests(directory) == local_digests(BLOOD, "--num-shards=3")
+    assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]
+
+
+def test_a_table_with_a_reject(build, upload, service, cloud, table, local_digests, remote_digests):
+    """The package is found without --setup_file; one bad row is too many, or is left out."""
+    url = f"{upload(table.parent, f'{cloud}/words')}/words.csv"
+
+    refused = build(url)
+    built = build(url, "--max-bad-fraction=0.1")
+
+    assert refused.returncode == 3, refused.stderr
+    assert "1 of 21 records are bad, where --max-bad-fraction allows 0" in refused.stderr
+    rejects = f"{cloud}/data/words/1.0.0/rejects.jsonl"
+    assert f"the rejects are listed in {rejects}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "workflow.tar.gz" in staged(service.jobs[-1])
+    assert (built.returncode, built.stdout) == (0, f"{cloud}/data/words/1.0.0\n"), built.stderr
+    expected = local_digests(table, "--max-bad-fraction=0.1")
+    assert remote_digests(f"{cloud}/data/words/1.0.0") == expected
+
+
+def test_a_template_and_a_dry_run_start_nothing(
+    build, upload, service, cloud, class_folders, tmp_path, local_digests, remote_digests
+):
+    """The template's job, which nobody waits for, makes the dataset once it is started."""
+    folder = class_folders(tmp_path / "pets", each=2)
+    url = upload(folder, f"{cloud}/pets")
+    before = len(service.jobs)
+
+    template = build(url, f"--template_location={cloud}/templates/pets")
+    dry = build(url, "--dry_run")
+
+    assert template.returncode == 0, template.stderr
+    assert template.stdout == f"{cloud}/templates/pets\n"
+    assert "no job was started" in template.stderr
+    assert (dry.returncode, dry.stdout) == (0, ""), dry.stderr
+    assert "nothing was started" in dry.stderr
+    assert len(service.jobs) == before
+    assert service.keys(f"{cloud}/data") == []
+
+    written = json.loads(service.objects[f"{cloud}/templates/pets".removeprefix("gs://")])
+    job = service.submit("test-project", "us-central1", written)
+    service.wait(job)
+    assert job.error == ""
+    assert remote_digests(f"{cloud}/data/pets/1.0.0") == local_digests(folder)

@@ -1,0 +1,133 @@
+"""What would fail on Dataflow after minutes is told in seconds, with the remedy."""
+
+import json
+import time
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import clients
+from beam_pipeline.running.options import JobOptions
+from beam_pipeline.running.remote.clusters import cluster_of
+
+IN_TIME_S = 10
+
+
+@pytest.fixture
+def prepare(service, cloud):
+    """prepare(options={}, output=…, inputs=…) checks a job whose settings are else right."""
+
+    def check(changed=None, output=f"{cloud}/data", inputs=(f"{cloud}/pets",)):
+        options = {
+            "--runner": "DataflowRunner",
+            "--project": "my-project",
+            "--region": "us-central1",
+            "--temp_location": f"{cloud}/temporary",
+            "--dataflow_endpoint": service.endpoint,
+            "--no_auth": "",
+            **(changed or {}),
+        }
+        given = [f"{name}={value}" if value else name for name, value in options.items()]
+        absent = [name for name, value in (changed or {}).items() if value is None]
+        beams = JobOptions([each for each in given if each not in absent])
+        start = time.monotonic()
+        try:
+            cluster_of(beams).prepare(output, inputs)
+        finally:
+            assert time.monotonic() - start < IN_TIME_S
+        return beams
+
+    return check
+
+
+def test_right_settings(prepare):
+    assert prepare().get_all_options()["setup_file"].endswith("/setup.py")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"--project": None}, "--project is missing: give the id of a project"),
+        ({"--project": "p"}, "--project=p is no project's id: .* 6 to 30 lower-case letters"),
+        ({"--project": "My Project"}, "--project=My Project is no project's id"),
+        ({"--project": "123456789012"}, "is no project's id: .* nor the number"),
+        ({"--region": None}, "--region is missing: .*--region=us-central1"),
+        ({"--region": "us-central1-a"}, "--region=us-central1-a is no region such as us-central1"),
+        ({"--temp_location": None}, "--temp_location is missing: .*gs://BUCKET/temporary"),
+        ({"--temp_location": "/tmp/x"}, "--temp_location=/tmp/x is no folder in a bucket"),
+        ({"--temp_location": "gs:/bucket/x"}, "=gs:/bucket/x is no folder in a bucket"),
+        ({"--temp_location": "gs://Bucket_/x"}, r"Invalid GCS bucket.*write --temp_location=gs://"),
+        ({"--temp_location": "gs://no-such-bucket/x"}, "there is no bucket gs://no-such-bucket"),
+        ({"--staging_location": "s3://bucket/x"}, "--staging_location=s3://bucket/x is no folder"),
+        ({"--job_name": "My_Job"}, "--job_name=My_Job cannot be used: start with a letter"),
+        ({"--num_workers": "4", "--max_num_workers": "2"}, r"num_workers \(4\) cannot exceed"),
+        ({"--dataflow_endpoint": "http://localhost:1"}, "nothing answers at --dataflow_endpoint="),
+    ],
+)
+def test_a_wrong_setting(prepare, monkeypatch, changed, message):
+    monkeypatch.delenv("CLOUDSDK_COMPUTE_REGION", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")  # no gcloud that knows a region
+
+    with pytest.raises(ConfigError, match=message):
+        prepare(changed)
+
+
+def test_a_region_of_the_environment(prepare, monkeypatch):
+    monkeypatch.setenv("CLOUDSDK_COMPUTE_REGION", "europe-west4")
+    assert prepare({"--region": None}).get_all_options()["region"] == "europe-west4"
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ({"output": "/data"}, "--output /data is on this machine, which Dataflow's workers do not"),
+        ({"inputs": ["/pets"]}, "the input /pets is on this machine"),
+        ({"output": "gs://no-such-bucket/data"}, "there is no bucket gs://no-such-bucket"),
+    ],
+)
+def test_a_place_that_workers_do_not_see(prepare, places, message):
+    with pytest.raises(ConfigError, match=message):
+        prepare(**places)
+
+
+@pytest.mark.parametrize("key", [None, "", "{}", "missing"])
+def test_no_credentials(prepare, monkeypatch, tmp_path, key):
+    """None at all, or a key file that is none."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLOUDSDK_CONFIG", raising=False)
+    clients.is_in_a_cloud.cache_clear()
+    message = "credentials for Google Cloud.* run gcloud auth application-default login"
+    if key is not None:
+        path = tmp_path / "key.json"
+        if key != "missing":
+            path.write_text(key)
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+        message = f"the credentials for Google Cloud cannot be used: .*{path}"
+
+    with pytest.raises(ConfigError, match=message):
+        prepare({"--no_auth": None})
+
+
+def test_a_service_that_refuses(prepare, service, monkeypatch):
+    monkeypatch.setattr(service, "refusal", "Dataflow API has not been used in project my-project")
+
+    with pytest.raises(
+        ConfigError, match=r"403 Dataflow API has not been used.*enable the Dataflow"
+    ):
+        prepare()
+
+
+def test_a_dry_run_asks_nobody(prepare):
+    changed = {"--dry_run": "yes", "--temp_location": "gs://no-such-bucket/x", "--no_auth": None}
+    prepare({**changed, "--dataflow_endpoint": "http://localhost:1"})
+
+
+def test_the_command_ends_with_2_before_anything_is_started(build, service, cloud, tmp_path):
+    before = dict(service.objects), len(service.jobs)
+    (tmp_path / "words.jsonl").write_text(json.dumps({"word": "a"}))
+
+    done = build(tmp_path / "words.jsonl", "--project=p")
+
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "error: --project=p is no project's id" in done.stderr
+    assert (dict(service.objects), len(service.jobs)) == before

@@ -1,0 +1,157 @@
+"""Dockerfiles, compose.yaml and the Kubernetes manifests: linted, valid, and of one mind."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from beam_pipeline.cli import commands as pipeline_commands
+from beam_pipeline.cli.beam_arguments import beam_options
+from trainer import __main__ as trainer_main
+
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "docker"
+DOCKERFILES = sorted(DOCKER.rglob("*Dockerfile"))
+MANIFESTS = sorted((DOCKER / "k8s").glob("*.yaml"))
+KUBERNETES = ("1.30", "1.37")
+COMPOSE_GO = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
+
+
+def resources():
+    """(file's name, resource) of all manifests."""
+    for path in MANIFESTS:
+        for resource in yaml.safe_load_all(path.read_text()):
+            yield path.name, resource
+
+
+def containers():
+    """All containers of the manifests and of compose.yaml."""
+    for name, resource in resources():
+        if pod := resource.get("spec", {}).get("template", {}).get("spec"):
+            for container in pod["containers"] + pod.get("initContainers", []):
+                yield name, container
+    yield from services().items()
+
+
+def services():
+    return yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: str(path.relative_to(DOCKER)))
+def test_hadolint_finds_nothing(path):
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, path], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+def test_manifests_are_valid(path, version):
+    import kubernetes_validate
+
+    for resource in yaml.safe_load_all(path.read_text()):
+        kubernetes_validate.validate(resource, version, strict=True)
+
+
+@pytest.mark.docker
+def test_compose_file_is_valid(image_cache):
+    """As `docker compose config` checks it, by the library that it uses."""
+    program = image_cache / "cmd"
+    if not program.exists():
+        environment = {**os.environ, "GOBIN": str(image_cache), "GOFLAGS": "-mod=mod"}
+        subprocess.run(["go", "install", COMPOSE_GO], check=True, env=environment, timeout=600)
+
+    done = subprocess.run(
+        [program, "compose.yaml"], cwd=DOCKER, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert yaml.safe_load(done.stdout)["services"].keys() >= services().keys()
+
+
+def test_commands_parse():
+    parsed = 0
+    for _, container in containers():
+        start = container.get("entrypoint", container.get("command", []))
+        rest = container.get("command" if "entrypoint" in container else "args", [])
+        if start[:3] == ["python", "-m", "beam_pipeline"]:
+            words = [*start[3:], *rest]
+            arguments, unknown = pipeline_commands._parser().parse_known_args(words)
+            beam_options(unknown, arguments.parser)
+            parsed += 1
+        elif "trainer" in container["image"]:
+            trainer_main._parse(rest)
+            parsed += 1
+    assert parsed == 3
+
+
+def test_every_image_of_beams_has_the_pinned_version(beam_version):
+    files = (path for path in DOCKER.rglob("*") if path.suffix != ".pyc")
+    texts = {path: path.read_text() for path in files if path.is_file()}
+    tags = [
+        tag
+        for text in texts.values()
+        for tag in re.findall(r"apache/beam_\w+(?:\.\w+)*:([\w.]+)", text)
+    ]
+
+    assert len(tags) >= 3
+    assert set(tags) == {beam_version}
+
+
+def test_job_server_and_cluster_have_one_version_of_flink():
+    images = [container["image"] for _, container in containers() if "image" in container]
+    text = " ".join(images) + (DOCKER / "compose.yaml").read_text()
+    versions = re.findall(r"flink:(\d+\.\d+)|beam_flink(\d+\.\d+)_job_server", text)
+
+    assert len({cluster or server for cluster, server in versions}) == 1
+
+
+def test_every_taskmanager_has_a_worker_pool_of_its_own():
+    found = services()
+    networks = [
+        service["network_mode"] for name, service in found.items() if name.startswith("worker-pool")
+    ]
+    assert sorted(networks) == [
+        f"service:{name}" for name in sorted(found) if name.startswith("taskmanager")
+    ]
+
+    (pod,) = (
+        resource["spec"]["template"]["spec"]
+        for _, resource in resources()
+        if resource["metadata"]["name"] == "flink-taskmanager"
+    )
+    assert [container["name"] for container in pod["containers"]] == ["taskmanager", "worker-pool"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param([], ["apache-beam>=2.70", "numpy[a]>=1"], id="dependencies"),
+        pytest.param(
+            ["--extra", "trainer"], ["apache-beam>=2.70", "numpy[a]>=1", "keras"], id="extra"
+        ),
+        pytest.param(["--without", "apache-beam", "--without", "numpy"], [], id="without some"),
+    ],
+)
+def test_requirements_of_an_image(options, expected, tmp_path, monkeypatch, capsys):
+    pyproject = tmp_path / "pyproject.toml"
+    pyproject.write_text(
+        '[project]\ndependencies = ["apache-beam>=2.70", "numpy[a]>=1"]\n'
+        '[project.optional-dependencies]\ntrainer = ["keras"]\n'
+    )
+    spec = importlib.util.spec_from_file_location("requirements", DOCKER / "requirements.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", ["requirements.py", str(pyproject), *options])
+
+    module.main()
+
+    assert capsys.readouterr().out.split() == expected

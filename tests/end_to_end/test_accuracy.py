@@ -1,0 +1,47 @@
+"""What the defaults reach, as docs/accuracy.md states it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+_CELLS = Path(__file__).parents[2] / "examples/data/cells"
+
+
+def _handwritten_digits(folder):
+    """scikit-learn's 1,797 digits of 8 x 8 pixels, as arrays."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    digits = datasets.load_digits()
+    np.savez(folder / "digits.npz", x=digits.images.astype(np.float32), label=digits.target)
+    return folder / "digits.npz"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make_input", "task", "num_records", "least"),
+    [
+        pytest.param(_handwritten_digits, "array_classification", 342, 0.96, id="digits"),
+        pytest.param(lambda folder: _CELLS, "classification", 126, 0.95, id="blood cells"),
+    ],
+)
+def test_the_defaults_reach_what_the_page_states(
+    make_input, task, num_records, least, command, tmp_path
+):
+    split = ["--split", "train=0.8,test=0.2"]
+    built = command(
+        *("beam_pipeline", "build", make_input(tmp_path), *split, "--output", "data"), cwd=tmp_path
+    )
+    assert built.returncode == 0, built.stderr
+    data = built.stdout.split()[-1]
+
+    trained = command(
+        "trainer", "train", "--data", data, "--output", "run", "--seed", "0", cwd=tmp_path
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert f"task {task}" in trained.stderr
+
+    evaluated = command("trainer", "evaluate", "--data", data, "--run", "run", cwd=tmp_path)
+    result = json.loads(evaluated.stdout)
+    assert result["num_records"] == num_records
+    assert result["accuracy"] >= least

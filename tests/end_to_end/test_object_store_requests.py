@@ -1,0 +1,108 @@
+"""How often a build asks a store: few requests a record, many at once, by one client."""
+
+import gzip
+import io
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline.files import clients
+from beam_pipeline.tfrecord.example import bytes_feature, int64_feature, serialize
+from beam_pipeline.tfrecord.frames import framed
+
+RECORDS = 120
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def images(tmp_path, write_image):
+    """Small JPEGs, each another one."""
+    paths = (write_image(tmp_path / f"{number}.jpg", seed=number) for number in range(RECORDS))
+    return [path.read_bytes() for path in paths]
+
+
+def class_folders(images):
+    return {f"{number % 2}/{number}.jpg": data for number, data in enumerate(images)}
+
+
+def tar(images):
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for number, data in enumerate(images):
+            for suffix, part in (("jpg", data), ("cls", str(number % 2).encode())):
+                member = tarfile.TarInfo(f"{number:04d}.{suffix}")
+                member.size = len(part)
+                archive.addfile(member, io.BytesIO(part))
+    return {"a.tar": content.getvalue()}
+
+
+def records(images):
+    return b"".join(
+        framed(
+            serialize({"image/encoded": bytes_feature(data), "label": int64_feature(number % 2)})
+        )
+        for number, data in enumerate(images)
+    )
+
+
+@pytest.mark.parametrize(
+    ("layout", "a_record"),
+    [
+        # Each is read to inspect it, and again to write it.
+        pytest.param(class_folders, 2, id="folders"),
+        # Inspected by ranges of many records; written in an order that is random.
+        pytest.param(tar, 1, id="tar"),
+        pytest.param(lambda images: {"a.tfrecord": records(images)}, 1, id="TFRecords"),
+        # Unpacked once, then as the others.
+        pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 1, id="gz"),
+    ],
+)
+def test_requests_a_record(bucket, images, layout, a_record):
+    url, store = bucket
+    for name, data in layout(images).items():
+        store.put(f"{url}/in/{name}", data)
+    store.latency_s = 0.005
+    before = clients._made.cache_info().misses
+
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=f"{url}/in", output=f"{url}/out", name="x", num_shards=2)
+    )
+
+    assert sum(map(info.num_records, info.splits)) == RECORDS
+    assert store.calls["get"] <= a_record * RECORDS + 12
+    fixed = sum(store.calls.values()) - store.calls["get"]
+    assert fixed <= 70  # listings, receipts, descriptions and the commit, whatever the records
+    assert clients._made.cache_info().misses - before == 1
+
+
+def test_the_waits_of_reads_overlap(bucket, images):
+    """Seven and more are under way on average, so that they wait together."""
+    url, store = bucket
+    for name, data in class_folders(images).items():
+        store.put(f"{url}/in/{name}", data)
+    store.latency_s = 0.05
+    busy = []
+    count = store.counted
+
+    def counted(operation):
+        if operation == "get":
+            busy.append(store._at_once)
+        return count(operation)
+
+    store.counted = counted
+    beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=f"{url}/in", output=f"{url}/out", name="x", num_shards=2, threads=16
+        )
+    )
+    assert sum(busy) / len(busy) >= 7
+
+
+def test_threads_share_a_client(bucket):
+    url, _ = bucket
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: id(clients.client_of(url)), range(8)))
+    assert len(found) == 1

@@ -1,0 +1,188 @@
+"""Predictions of trained models for files, folders and datasets, as a user types the command."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beam_pipeline.cli import commands
+
+DATA = Path(__file__).parents[2] / "examples/data"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A function (input, options of train) to (dataset, run), each trained once for one epoch."""
+    from trainer.__main__ import main
+
+    folder = tmp_path_factory.mktemp("trained")
+    known = {}
+
+    def get(source, *options):
+        if source not in known:
+            arguments = ["build", str(source), "--output", str(folder / source.name)]
+            splits = [] if source.name == "blood" else ["--split", "train=0.7,test=0.3"]
+            assert commands.main([*arguments, *splits]) == 0
+            (metadata,) = (folder / source.name).glob("*/1.0.0/metadata.json")
+            run = folder / f"{source.name}-run"
+            where = ["--data", str(metadata.parent), "--output", str(run), "--quiet"]
+            assert main(["train", *where, "--epochs", "1", "--seed", "0", *options]) == 0
+            known[source] = (metadata.parent, run)
+        return known[source]
+
+    return get
+
+
+def predicted(command, run, *arguments):
+    done = command("trainer", "predict", *arguments, "--run", run, "--quiet")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def cells(trained):
+    return trained(DATA / "cells", "--image-size", "32")
+
+
+def test_a_folder_of_images(cells, command, tmp_path):
+    """Also one that is turned by Exif, and one in a format that TensorFlow does not read."""
+    _, run = cells
+    shutil.copytree(DATA / "cells/WBC", tmp_path / "new")
+    first = sorted((tmp_path / "new").iterdir())[0]
+    Image.open(first).convert("RGB").save(tmp_path / "new/a.webp", lossless=True)
+    (tmp_path / "new/notes.md").write_text("not an image")
+
+    rows = [json.loads(line) for line in predicted(command, run, tmp_path / "new").splitlines()]
+
+    assert [row["source"] for row in rows] == sorted(
+        str(file) for file in (tmp_path / "new").iterdir() if file.suffix != ".md"
+    )
+    for row in rows:
+        assert row["probability"] == row["probabilities"][row["prediction"]]
+        assert sum(row["probabilities"].values()) == pytest.approx(1)
+    by_source = {row["source"]: row["probabilities"] for row in rows}
+    webp = by_source[str(tmp_path / "new/a.webp")]
+    # The JPEG is shrunk by its decoder, the other by resizing.
+    assert webp == pytest.approx(by_source[str(first)], abs=0.05)
+
+
+def test_a_dataset_gives_what_evaluation_counts(cells, command):
+    data, run = cells
+    lines = list(csv.DictReader(io.StringIO(predicted(command, run, data, "--format", "csv"))))
+    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+
+    accuracy = json.loads(done.stdout)["accuracy"]
+    # A class folder is the first part of a file's name.
+    right = [line["source"].split("/")[0] == line["prediction"] for line in lines]
+    assert np.mean(right) == pytest.approx(accuracy)
+
+
+def test_boxes_are_drawn(trained, command, tmp_path):
+    _, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
+    images = sorted((DATA / "blood/JPEGImages").iterdir())[:2]
+
+    out = predicted(command, run, *images, "--images", tmp_path, "--min-score", "0")
+
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [(row["width"], row["height"]) for row in rows] == [(640, 480)] * 2
+    drawn = sorted(tmp_path.iterdir())
+    assert [file.name for file in drawn] == [
+        f"{number:06d}-{image.stem}.png" for number, image in enumerate(images, start=1)
+    ]
+    for file, image, row in zip(drawn, images, rows, strict=True):
+        changed = np.asarray(Image.open(file)) != np.asarray(Image.open(image).convert("RGB"))
+        assert changed.any()
+        assert row["detections"][0]["score"] == max(each["score"] for each in row["detections"])
+
+
+def test_cocos_results_evaluate_to_what_evaluate_says(trained, command, tmp_path):
+    """By hand: the dataset's boxes as COCO's JSON, and pycocotools on the predictions."""
+    import contextlib
+
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    import trainer
+
+    data, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
+    file = tmp_path / "found.json"
+    predicted(command, run, data, "--format", "coco", "--output", file)
+    annotations = []
+    records = list(trainer.open(data).numpy("test", features=["image", "boxes"]))
+    for image_id, record in enumerate(records, start=1):
+        height, width = record["image"].shape[:2]
+        for box, label in zip(record["boxes"], record["box_labels"], strict=True):
+            xmin, ymin, xmax, ymax = (box * [width, height, width, height]).tolist()
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": image_id,
+                    "category_id": int(label) + 1,
+                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+                    "area": (xmax - xmin) * (ymax - ymin),
+                    "iscrowd": 0,
+                }
+            )
+    truth = COCO()
+    truth.dataset = {
+        "info": {},
+        "images": [{"id": number + 1} for number in range(len(records))],
+        "annotations": annotations,
+        "categories": [{"id": number} for number in (1, 2, 3)],
+    }
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth.createIndex()
+        by_hand = COCOeval(truth, truth.loadRes(str(file)), "bbox")
+        by_hand.evaluate()
+        by_hand.accumulate()
+        by_hand.summarize()
+    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+
+    result = json.loads(done.stdout)
+    for name, value in zip(("mAP", "mAP50", "mAP75"), by_hand.stats, strict=False):
+        assert result[name] == pytest.approx(value, abs=1e-6)
+
+
+def test_a_page_tells_of_each_class_and_shows_mistakes(cells, command, tmp_path):
+    data, run = cells
+    page = tmp_path / "report.html"
+
+    predicted(command, run, data, "--report", page, "--output", tmp_path / "all.jsonl")
+
+    text = page.read_text()
+    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+    assert f"accuracy {json.loads(done.stdout)['accuracy']:.4f}" in text
+    rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    wrong = [row["source"] for row in rows if row["source"].split("/")[0] != row["prediction"]]
+    assert text.count("<figure>") == text.count("data:image/png;base64,") == min(24, len(wrong))
+    assert all(name in text for name in ("Platelets", "RBC", "WBC"))
+
+
+def test_rows_of_a_table(trained, command, tmp_path):
+    """Numbers from a CSV, named as the columns of the training data are."""
+    rng = np.random.default_rng(0)
+    lines = ["width,height,label"]
+    for _ in range(60):
+        width, height = rng.normal(5, 2, 2).round(2)
+        lines.append(f"{width},{height},{'wide' if width > height else 'high'}")
+    (tmp_path / "boxes.csv").write_text("\n".join(lines) + "\n")
+    _, run = trained(tmp_path / "boxes.csv", "--batch-size", "8")
+    (tmp_path / "new.csv").write_text("height,width\n1.5,9\n9,1.5\n")
+
+    out = predicted(command, run, tmp_path / "new.csv", "--format", "csv")
+
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["source"] for row in rows] == [f"{tmp_path}/new.csv:{number}" for number in (1, 2)]
+    assert {row["prediction"] for row in rows} <= {"wide", "high"}
+    assert rows[0]["probability"] != rows[1]["probability"]
+
+    (tmp_path / "short.csv").write_text("height\n1.5\n")
+    done = command("trainer", "predict", tmp_path / "short.csv", "--run", run)
+    assert done.returncode == 2
+    assert "which the model needs, 'width'" in done.stderr

@@ -1,0 +1,91 @@
+"""What a build states of its values is what the trainer would find by reading all of them."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import beam_pipeline
+import trainer
+from trainer.errors import DatasetDamagedError
+from trainer.tasks import Settings, choose_task
+from trainer.tasks.reading import with_statistics
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """Records with numbers of every kind, words and a number to predict, in two splits."""
+    folder = tmp_path_factory.mktemp("statistics")
+    random = np.random.default_rng(0)
+    rows = [
+        {
+            "split": "train" if number % 5 else "test",
+            "year": 2000 + number % 30,
+            "weight": round(random.normal(70, 10), 3),
+            "position": random.normal(size=3).round(4).tolist(),
+            "ids": random.integers(0, 50, number % 7).tolist(),
+            "species": f"kind {number % 3}",
+            "price": float(number),
+        }
+        for number in range(200)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "rows.jsonl").write_text(text)
+    config = beam_pipeline.BuildConfig(
+        input=str(folder / "rows.jsonl"), output=str(folder / "data"), name="rows"
+    )
+    return trainer.open(beam_pipeline.build(config).directory)
+
+
+def learned(dataset, target, inputs=None):
+    """The task with its statistics, and what was said of a pass over the data."""
+    task, _ = choose_task(dataset.features, target, inputs=inputs, settings=Settings())
+    said = []
+    return with_statistics(task, dataset, "train", said.append), said
+
+
+def values_of(task):
+    """All numbers and names that a task has learned, by input."""
+    parts = [*task.inputs.values(), task.goal]
+    return {part.name: dataclasses.asdict(part) for part in parts}
+
+
+@pytest.mark.parametrize(
+    ("target", "inputs"),
+    [
+        pytest.param("price", ["year", "weight", "position"], id="numbers"),
+        pytest.param("species", ["year", "position"], id="names as classes"),
+        pytest.param("price", ["ids"], id="ids"),
+    ],
+)
+def test_no_pass_over_the_data_is_needed(dataset, target, inputs):
+    without = dataclasses.replace(dataset, read_statistics=dict)
+    task, said = learned(dataset, target, inputs)
+    expected, lines = learned(without, target, inputs)
+
+    assert said == []
+    assert [line[:13] for line in lines] == ["reading 'trai"]
+    found, read = values_of(task), values_of(expected)
+    assert found.keys() == read.keys()
+    for name, facts in found.items():
+        for fact, value in facts.items():
+            if fact in ("mean", "variance"):
+                np.testing.assert_allclose(value, read[name][fact], rtol=1e-6)
+            else:
+                assert value == read[name][fact], (name, fact)
+
+
+def test_statistics_that_are_damaged_are_named(dataset, tmp_path):
+    damaged = tmp_path / "1.0.0"
+    damaged.mkdir()
+    for name in ("metadata.json", "rows-train.tfrecord-00000-of-00001"):
+        shutil.copy(f"{dataset.path}/{name}", damaged)
+    metadata = json.loads((damaged / "metadata.json").read_text())
+    del metadata["splits"]["test"]
+    (damaged / "metadata.json").write_text(json.dumps(metadata))
+    assert trainer.open(damaged).statistics("train") == {}
+    (damaged / "statistics.json").write_text("{")
+    with pytest.raises(DatasetDamagedError, match=r"statistics\.json is not .*; delete it"):
+        trainer.open(damaged).statistics("train")

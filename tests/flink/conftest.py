@@ -1,0 +1,138 @@
+"""A cluster, launchers of builds on it, and inputs that several stories share."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flink_cluster import ROOT, TEST_S, Cluster, Launcher, wait_until
+from PIL import Image
+
+import beam_pipeline
+from beam_pipeline import BuildConfig
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Flink session cluster: two TaskManagers of two slots each."""
+    cluster = Cluster(tmp_path_factory.mktemp("flink"))
+    try:
+        cluster.start(2)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def launch(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., Launcher]]:
+    """Starts a build on the cluster; whatever still runs at the test's end is ended."""
+    started: list[Launcher] = []
+
+    def start(source: Path, output: Path, *options: str) -> Launcher:
+        mark = f"beam-tfrecords-test-{uuid.uuid4().hex}"
+        stderr = tmp_path / f"stderr-{len(started)}"
+        command = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
+        command += ["--output", str(output), "--runner=FlinkRunner"]
+        command += [f"--flink_master={cluster.address}", *options]
+        with stderr.open("w") as handle:
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "BEAM_TFRECORDS_TEST": mark},
+                stdout=subprocess.PIPE,
+                stderr=handle,
+                text=True,
+                start_new_session=True,
+            )
+        started.append(Launcher(process, mark, stderr))
+        return started[-1]
+
+    yield start
+    for launcher in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(launcher.process.pid, signal.SIGKILL)
+        launcher.process.wait()
+        launcher.process.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """A table of 5,000 rows."""
+    path = tmp_path / "people.jsonl"
+    rows = [{"age": n % 70, "name": f"person {n}", "weight": n / 7} for n in range(5000)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+@dataclasses.dataclass
+class Heavy:
+    """An input that a cluster takes some seconds for, and what this machine makes of it."""
+
+    source: Path
+    options: tuple[str, ...]
+    digests: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def heavy(
+    tmp_path_factory: pytest.TempPathFactory, digests: Callable[[Path], dict[str, str]]
+) -> Heavy:
+    """1,500 photographs in six batches; each has a comment of its own, and so other bytes."""
+    root = tmp_path_factory.mktemp("heavy")
+    pixels = np.random.default_rng(0).integers(0, 256, (400, 450, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(root / "photograph.jpg", quality=85)
+    data = (root / "photograph.jpg").read_bytes()
+    for number in range(1500):
+        comment = f"{number:06d}".encode()
+        path = root / f"photographs/{number % 3}/{number:04d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data[:2] + b"\xff\xfe\x00\x08" + comment + data[2:])
+    source = root / "photographs"
+    config = BuildConfig(input=str(source), output=str(root / "here"), name="data", num_shards=24)
+    here = beam_pipeline.build(config)
+    return Heavy(source, ("--name=data", "--num-shards=24"), digests(Path(here.directory)))
+
+
+class Stages:
+    """How far a build is, by what it leaves where it writes."""
+
+    def wait_for(self, output: Path, stage: str) -> None:
+        """Returns once the stage has begun and not yet ended."""
+        patterns = {
+            "inspect": "data/.job-1.0.0/progress/inspect-*",
+            "write": "data/.building-1.0.0/*/receipts/*.json",
+        }
+        wait_until(lambda: list(output.glob(patterns[stage])), TEST_S, f"nobody is at {stage}")
+
+
+@pytest.fixture
+def stages() -> Stages:
+    return Stages()
+
+
+@pytest.fixture(autouse=True)
+def deadline() -> Iterator[None]:
+    """A job that hangs fails its own test, and no other."""
+
+    def fail(*_: object) -> None:
+        pytest.fail(f"the test took over {TEST_S} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(TEST_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that lies here needs a cluster."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.flink)

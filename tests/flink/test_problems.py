@@ -1,0 +1,56 @@
+"""Bad data and other builds, as a user on a cluster sees them: once, and in a sentence."""
+
+import time
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline.errors import DataError
+
+
+def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
+    """One attempt, exit 3, and the message that this machine gives."""
+    source = class_folders(tmp_path / "pets", each=100)
+    for number in range(3):
+        (source / f"cat/broken-{number}.jpg").write_bytes(b"no image")
+
+    started = time.monotonic()
+    code, text = launch(source, tmp_path / "good", "--max-bad-fraction=0.1").finish()
+    good_s = time.monotonic() - started
+    assert code == 0, text
+    assert "rejected: not an image 3" in text
+
+    started = time.monotonic()
+    code, text = launch(source, tmp_path / "bad").finish()
+    bad_s = time.monotonic() - started
+    with pytest.raises(DataError) as here:
+        beam_pipeline.build(
+            beam_pipeline.BuildConfig(input=str(source), output=str(tmp_path / "here"))
+        )
+    message = str(here.value).partition(" [while running")[0]
+    rejects = tmp_path / "bad/pets/1.0.0/rejects.jsonl"
+    assert code == 3, text
+    assert text.endswith(f"the rejects are listed in {rejects}\nerror: {message}\n")
+    assert "Traceback" not in text
+    assert cluster.failures(cluster.jobs()[0]) == []
+    assert bad_s < 1.5 * good_s
+    left = sorted(path.name for path in (tmp_path / "bad/pets").rglob("*"))
+    assert left == ["1.0.0", "rejects.jsonl"]
+
+
+def test_a_dataset_that_appeared_meanwhile_stays(cluster, launch, people, tmp_path, digests):
+    other = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(people), output=str(tmp_path / "other"), name="data", seed=7
+        )
+    )
+    launcher = launch(people, tmp_path / "out", "--name=data")
+    launcher.wait_for(" runs: http://")
+    (tmp_path / "other/data/1.0.0").rename(tmp_path / "out/data/1.0.0")
+    code, text = launcher.finish()
+    assert code == 2, text
+    assert "another build has made" in text
+    assert "meanwhile; pass --overwrite to replace it" in text
+    assert "Traceback" not in text
+    kept = beam_pipeline.open_dataset(str(tmp_path / "out/data/1.0.0"))
+    assert kept.metadata["fingerprint"] == other.metadata["fingerprint"]

@@ -1,0 +1,165 @@
+"""A Flink cluster on this machine, of real processes: `make test-flink` has fetched its parts."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
+FLINK = "1.19.3"
+ROOT = Path(__file__).parents[1]
+TEST_S = 600
+START_S = 120
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
+    """What `condition` gives once it is true."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if found := condition():
+                return found
+        time.sleep(0.1)
+    pytest.fail(f"after {timeout_s:.0f} s: {what}")
+
+
+class Cluster:
+    """One JobManager and its TaskManagers, each a process group that `stop` ends."""
+
+    def __init__(self, folder: Path):
+        home = CACHE / f"flink-{FLINK}"
+        if not home.exists():
+            pytest.fail(f"{home} is missing; run `make test-flink`, which makes it")
+        self.folder = folder
+        self.address = f"localhost:{free_port()}"
+        self._processes: list[subprocess.Popen[bytes]] = []
+        for name in ("conf", "log", "tmp", "blob"):
+            (folder / name).mkdir()
+        shutil.copytree(home / "conf", folder / "conf", dirs_exist_ok=True)
+        settings = (ROOT / "docker/flink/config.yaml").read_text()
+        for setting, value in {
+            "rest.port: 8081": f"rest.port: {self.address.partition(':')[2]}",
+            "jobmanager.rpc.port: 6123": f"jobmanager.rpc.port: {free_port()}",
+        }.items():
+            assert setting in settings
+            settings = settings.replace(setting, value)
+        settings += f"blob.storage.directory: {folder}/blob\nio.tmp.dirs: {folder}/tmp\n"
+        (folder / "conf/config.yaml").write_text(settings)
+        self._home = home
+        self._environment = {
+            **os.environ,
+            "FLINK_CONF_DIR": str(folder / "conf"),
+            "FLINK_LOG_DIR": str(folder / "log"),
+            "FLINK_PID_DIR": str(folder),
+            "PYTHONPATH": str(ROOT),  # of the workers that a TaskManager starts
+        }
+
+    def start(self, task_managers: int) -> None:
+        self._start("jobmanager")
+        wait_until(lambda: self.get("/overview"), START_S, "the JobManager does not answer")
+        for _ in range(task_managers):
+            self.start_task_manager()
+        self.wait_for_task_managers(task_managers)
+
+    def start_task_manager(self) -> None:
+        self._start("taskmanager")
+
+    def _start(self, name: str) -> None:
+        with open(self.folder / f"log/{name}-{len(self._processes)}.out", "wb") as output:
+            self._processes.append(
+                subprocess.Popen(
+                    ["bash", str(self._home / f"bin/{name}.sh"), "start-foreground"],
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+
+    def wait_for_task_managers(self, count: int) -> None:
+        wait_until(
+            lambda: len(self.get("/taskmanagers")["taskmanagers"]) == count,
+            START_S,
+            f"there are not {count} TaskManagers; see {self.folder}/log",
+        )
+
+    def kill_task_manager(self) -> None:
+        """Kills the newest one with -9, and the workers that it has started."""
+        process = self._processes.pop()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def stop(self) -> None:
+        for process in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as response:
+            return json.load(response)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """All jobs, the newest first."""
+        jobs: list[dict[str, Any]] = self.get("/jobs/overview")["jobs"]
+        return sorted(jobs, key=lambda job: -job["start-time"])
+
+    def failures(self, job: dict[str, Any]) -> list[Any]:
+        """What failed in a job so that it was tried again."""
+        entries = self.get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]["entries"]
+        return list(entries)
+
+    def records_by_slot(self, job: dict[str, Any], stage: str) -> list[int]:
+        """How many records each slot has taken in the stage of that name."""
+        vertices = self.get(f"/jobs/{job['jid']}")["vertices"]
+        [vertex] = [each["id"] for each in vertices if stage in each["name"]]
+        subtasks = self.get(f"/jobs/{job['jid']}/vertices/{vertex}")["subtasks"]
+        return [each["metrics"]["read-records"] for each in subtasks]
+
+
+@dataclasses.dataclass
+class Launcher:
+    """A build's command, as its user starts it."""
+
+    process: subprocess.Popen[str]
+    mark: str
+    output: Path
+
+    def finish(self) -> tuple[int, str]:
+        """(exit code, stderr) once it has ended; no process of its own may be left."""
+        code = self.process.wait(TEST_S)
+        wait_until(lambda: not self.processes(), 20, "processes of the launcher are left")
+        return code, self.text()
+
+    def text(self) -> str:
+        return self.output.read_text()
+
+    def processes(self) -> list[str]:
+        """The command lines of all that it has started, the job server above all."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+    def wait_for(self, text: str) -> None:
+        wait_until(lambda: text in self.text(), TEST_S, f"no {text!r} in {self.text()}")

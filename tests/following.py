@@ -1,0 +1,35 @@
+"""What follows a training loop in tests."""
+
+import numpy as np
+
+from trainer.training import metric_names
+
+
+class Follower:
+    """Notes the metrics of each epoch."""
+
+    is_asked_to_end = False
+
+    def __init__(self, plan, epochs):
+        self.step = epochs.start * plan.steps_per_epoch
+        self.history = []
+        self._plan = plan
+        self._last_step = epochs.stop * plan.steps_per_epoch
+        self._sums = np.zeros(len(metric_names(plan.task)))
+
+    @property
+    def is_done(self):
+        return self.step >= self._last_step
+
+    def steps_to_event(self):
+        return self._plan.steps_per_epoch - self.step % self._plan.steps_per_epoch
+
+    def advance(self, steps, sums, ends, waiting_s=None):
+        self.step += steps
+        self._sums += sums
+        if self.step % self._plan.steps_per_epoch == 0:
+            count = self._plan.steps_per_epoch * self._plan.batch_size
+            names = metric_names(self._plan.task)
+            row = dict(zip(names, (self._sums / count).tolist(), strict=True))
+            self.history.append((self.step // self._plan.steps_per_epoch - 1, row))
+            self._sums[:] = 0

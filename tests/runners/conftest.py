@@ -1,0 +1,84 @@
+"""Job services that tests share, and inputs."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.running.remote.jars import find_spark_jar
+
+_START_S = 90.0
+
+
+@pytest.fixture(scope="session")
+def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """job_service("python" or "spark") -> the address of a job service; started once."""
+    started: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
+
+    def start(kind: str) -> str:
+        if kind not in started:
+            ports = [_free_port() for _ in range(3)]
+            log = tmp_path_factory.mktemp(kind) / "log"
+            with log.open("w") as handle:
+                process = subprocess.Popen(_command(kind, ports), stdout=handle, stderr=handle)
+            address = f"localhost:{ports[0]}"
+            started[kind] = (address, process)
+            _wait_for(ports[0], process, log)
+        return started[kind][0]
+
+    yield start
+    for _, process in started.values():
+        process.terminate()
+        process.wait()
+
+
+def _command(kind: str, ports: list[int]) -> list[str]:
+    job, artifact, expansion = map(str, ports)
+    if kind == "python":
+        module = "apache_beam.runners.portability.local_job_service_main"
+        return [sys.executable, "-m", module, "--port", job]
+    opens = [f"java.base/{name}=ALL-UNNAMED" for name in ("sun.nio.ch", "java.nio", "java.util")]
+    return [
+        *("java", "-Xmx1g", *(f"--add-opens={each}" for each in opens)),
+        *("--add-opens=java.base/java.lang.invoke=ALL-UNNAMED", "-jar", find_spark_jar(None)),
+        *("--spark-master-url", "local[2]", "--job-port", job),
+        *("--artifact-port", artifact, "--expansion-port", expansion),
+    ]
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("localhost", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"the job service does not answer: {log.read_text()[-2000:]}")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of 2,000 rows, and one without a number."""
+    path = tmp_path / "words.csv"
+    rows = "".join(f"{number},word{number}\n" for number in range(2000))
+    path.write_text(f"x,word\n{rows},word2000\n")
+    return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that lies here needs Prism, Java and the job server's jar."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.runners)

@@ -1,0 +1,68 @@
+"""What Beam's other runners build is, byte for byte, what the local one builds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOOD = ROOT / "examples/data/blood"
+BAD = "1 of 2001 records are bad, where --max-bad-fraction allows 0"
+
+
+@pytest.fixture
+def build(tmp_path):
+    """build(input, output, *options) -> the command, run to its end."""
+
+    def run(source, output, *options):
+        line = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
+        line += ["--output", str(tmp_path / output), *options]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300)
+
+    return run
+
+
+@pytest.fixture
+def options(request, job_service):
+    """Beam's options for the runner that the test is run with."""
+    match request.param:
+        case "prism":
+            return ("--runner=PrismRunner",)
+        case "spark":
+            return ("--runner=SparkRunner",)
+        case "embedded":
+            return ("--runner=PortableRunner", "--job_endpoint=embed")
+        case kind:
+            address = job_service(kind.removesuffix(" job service"))
+            return ("--runner=PortableRunner", f"--job_endpoint={address}")
+
+
+SERVICES = ("python job service", "spark job service")
+
+
+@pytest.mark.parametrize("options", ["prism", "embedded", "spark", *SERVICES], indirect=True)
+def test_images_with_boxes(options, build, tmp_path, digests):
+    there = build(BLOOD, "there", "--num-shards=3", *options)
+    here = build(BLOOD, "here", "--num-shards=3")
+
+    assert there.returncode == 0, there.stderr
+    assert there.stdout == f"{tmp_path}/there/blood/1.0.0\n"
+    assert digests(tmp_path / "there") == digests(tmp_path / "here"), here.stderr
+
+
+@pytest.mark.parametrize("options", ["prism", "embedded", *SERVICES], indirect=True)
+def test_a_table_with_a_reject(options, build, table, tmp_path, digests):
+    """One bad row is too many, and its message is the local one; or it is left out."""
+    refused = build(table, "there", *options)
+    assert refused.returncode == 3, refused.stderr
+    assert BAD in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+    accept = ("--max-bad-fraction=0.1", "--num-shards=8")
+    there = build(table, "there", *accept, *options)
+    here = build(table, "here", *accept)
+    assert there.returncode == 0, there.stderr
+    assert digests(tmp_path / "there") == digests(tmp_path / "here"), here.stderr

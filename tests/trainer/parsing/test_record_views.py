@@ -1,0 +1,122 @@
+"""A record seen through one view: its image, mask, boxes, labels and keypoints."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer import parsing
+from trainer.features import features_from_json
+from trainer.views import Views
+
+FEATURES = [
+    *features_from_json(
+        [
+            {"name": "boxes", "kind": "boxes", "key": "b", "classes": ["a", "b"], "keypoints": 1},
+            {"name": "image", "kind": "image", "key": "image"},
+            {"name": "mask", "kind": "image", "key": "mask", "shape": [None, None, 1]},
+            {"name": "age", "kind": "scalar", "dtype": "int64"},
+        ]
+    ).values()
+]
+BOXES = np.array([[0.1, 0.1, 0.4, 0.5], [0.6, 0.5, 0.9, 0.9]])
+
+
+@pytest.fixture(scope="module")
+def record():
+    """A JPEG of 96 x 128, and a mask of half that size; both are white in the first box."""
+    mask = np.zeros((48, 64, 1), np.uint8)
+    mask[5:24, 6:26] = 255
+    image = np.full((96, 128, 3), 90, np.uint8)
+    image[10:48, 13:51] = 250
+
+    def floats(values):
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+    def ints(values):
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    def encoded(value):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.numpy()]))
+
+    sides = dict(zip(("xmin", "ymin", "xmax", "ymax"), BOXES.T, strict=True))
+    features = {
+        "image": encoded(tf.io.encode_jpeg(image, quality=95)),
+        "mask": encoded(tf.io.encode_png(mask)),
+        "age": ints([7]),
+        "b/class/label": ints([1, 2]),
+        "b/keypoint/x": floats([0.25]),
+        "b/keypoint/y": floats([0.3]),
+        "b/keypoint/visibility": ints([2]),
+        "b/keypoint/num": ints([1, 0]),
+        **{f"b/bbox/{side}": floats(values) for side, values in sides.items()},
+    }
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    return tf.constant(example.SerializeToString())
+
+
+DECODING = parsing.Decoding(
+    image_size=(48, 64),
+    image_dtype="uint8",
+    views=Views(area=(0.3, 0.6), mirror=True, least_box_area=0.5),
+    seed=5,
+)
+
+
+@pytest.fixture(scope="module")
+def parse(record):
+    """The record by (pass, number), as the input pipeline parses it."""
+    one = tf.function(parsing.parser(FEATURES, DECODING, "one that does not fit"))
+    return lambda *key: {
+        name: value.numpy() for name, value in one(record, tf.constant(key, tf.int64)).items()
+    }
+
+
+@pytest.mark.slow
+def test_all_of_a_record_moves_together(parse):
+    seen_boxes = set()
+    for number in range(12):
+        seen = parse(0, number)
+        count = len(seen["boxes"])
+        seen_boxes.add(tuple(seen["box_labels"].tolist()))
+
+        assert seen["image"].shape == (48, 64, 3)
+        assert seen["mask"].shape == (48, 64, 1)
+        assert seen["age"] == 7
+        assert 1 <= count == len(seen["box_labels"]) == len(seen["box_keypoints"])
+        if 0 in seen["box_labels"]:
+            xmin, ymin, xmax, ymax = np.round(seen["boxes"][0] * [64, 48, 64, 48]).astype(int)
+            inside = (slice(ymin + 3, ymax - 3), slice(xmin + 3, xmax - 3))
+            assert (seen["image"][inside] > 200).mean() > 0.9
+            assert (seen["mask"][inside] > 200).mean() > 0.9
+            assert (seen["image"] > 200).mean() == pytest.approx(
+                (seen["mask"] > 200).mean(), abs=0.06
+            )
+    assert {(0,), (1,)} <= seen_boxes  # each has been left out in some view
+
+
+@pytest.mark.slow
+def test_a_view_depends_on_the_record_and_the_pass_alone(parse):
+    first, again, next_pass, other = parse(0, 3), parse(0, 3), parse(1, 3), parse(0, 4)
+
+    assert (first["image"] == again["image"]).all()
+    assert (first["image"] != next_pass["image"]).any()
+    assert (first["image"] != other["image"]).any()
+
+
+@pytest.mark.slow
+def test_augmentation_gets_the_viewed_image_and_a_seed_of_the_record(record):
+    def noise(image, seed):
+        assert image.dtype == tf.uint8
+        return tf.cast(tf.random.stateless_uniform(image.shape, seed, 0, 256, tf.int32), tf.uint8)
+
+    decoding = dataclasses.replace(DECODING, augment=noise, image_dtype="float32")
+    parse = parsing.parser(FEATURES, decoding, "one that does not fit")
+
+    images = [parse(record, tf.constant([0, number]))["image"].numpy() for number in (3, 3, 4)]
+
+    assert images[0].dtype == np.float32
+    assert 0 <= images[0].min() < 0.05 < 0.95 < images[0].max() <= 1
+    assert (images[0] == images[1]).all()
+    assert (images[0] != images[2]).any()

@@ -1,0 +1,251 @@
+"""Exported models say what `predict` says, in a process that has TensorFlow alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.errors import ConfigError
+from trainer.exporting import export
+from trainer.predict_options import PredictConfig
+from trainer.predicting import predict
+from trainer.run_directory import RunDirectory
+from trainer.tasks import Settings, choose_task, models
+from trainer.tasks.reading import decoding_arguments, with_statistics
+from trainer.tasks.record import task_to_json
+
+KINDS = (
+    *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
+    *("regression", "two numbers", "several labels"),
+)
+# The process that serves: it asks every signature for the test records of every kind.
+SERVER = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+answers = {}
+for name, folder in json.loads(sys.argv[1]).items():
+    model = tf.saved_model.load(f"{folder}/1")
+    asked = dict(np.load(f"{folder}/asked.npz", allow_pickle=True))
+    examples = tf.constant(asked.pop("examples").tolist())
+    found = {"examples": model.signatures["examples"](examples=examples)}
+    serve = model.signatures["serving_default"]
+    names = serve.structured_input_signature[1]
+    found["inputs"] = serve(
+        **{key: tf.constant(asked[spec.name].tolist(), spec.dtype) for key, spec in names.items()}
+    )
+    answers[name] = {
+        signature: {key: value.numpy().tolist() for key, value in outputs.items()}
+        for signature, outputs in found.items()
+    }
+assert not any(module.split(".")[0] == "trainer" for module in sys.modules)
+print(json.dumps(answers, default=bytes.decode))
+"""
+
+
+def make_run(path, dataset, settings, **pad):
+    """A run of a model that is not trained: its weights are as random as at the start."""
+    target = "price" if "price" in dataset.features else None
+    task, _ = choose_task(dataset.features, target, settings=settings)
+    task = with_statistics(task, dataset, "train", lambda line: None)
+    keras.utils.set_random_seed(1)
+    options = {"image_size": settings.image_size, "model": "small", "weights": None, "pad": pad}
+    run = RunDirectory(str(path))
+    run.write_config(
+        {"options": {**options, "model_fn": None}}, task_to_json(task, dataset.features)
+    )
+    run.save_model(models.branch_model(task, "small"), run.model)
+    return task
+
+
+def write_questions(folder, directory, dataset, task):
+    """The records of the test split, as each signature takes them."""
+    shards = sorted(map(str, directory.glob("*-test.tfrecord-*")))
+    examples = [record.numpy() for record in tf.data.TFRecordDataset(shards)]
+    asked = {"examples": np.array(examples, object)}
+    arguments = decoding_arguments(task, with_target=False)
+    for name, each in task.inputs.items():
+        feature = dataset.features[each.name]
+        if feature.kind in ("image", "audio"):
+            lists = [tf.train.Example.FromString(example).features.feature for example in examples]
+            values = [each[feature.key].bytes_list.value[0] for each in lists]
+            asked[name] = np.array(values, object)
+        else:
+            padding = {
+                key: value for key, value in arguments["padding_value"].items() if key == each.name
+            }
+            batches = dataset.batches(
+                "test", batch_size=len(examples), features=[each.name], padding_value=padding
+            )
+            (batch,) = batches
+            asked[name] = batch[each.name].numpy()
+    np.savez(folder / "asked.npz", **asked)
+
+
+def answers_of(folders):
+    """What a fresh process with plain TensorFlow says, by kind and signature."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", SERVER, json.dumps({key: str(at) for key, at in folders.items()})],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def exported(directory_of, tmp_path_factory):
+    """(rows of `predict`, answers of the exported model) by kind."""
+    folders, rows = {}, {}
+    for kind in KINDS:
+        folders[kind] = folder = tmp_path_factory.mktemp("exported")
+        # Padding and cutting are in the graph, too.
+        pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
+        dataset = trainer.open(directory_of(kind))
+        task = make_run(folder / "run", dataset, Settings(image_size=(12, 12), lengths=pad), **pad)
+        export(str(folder / "run"), str(folder / "1"))
+        write_questions(folder, directory_of(kind), dataset, task)
+        output = folder / "rows.jsonl"
+        predict(
+            PredictConfig(
+                inputs=(str(directory_of(kind)),),
+                run_path=str(folder / "run"),
+                output=str(output),
+                quiet=True,
+            )
+        )
+        rows[kind] = [json.loads(line) for line in output.read_text().splitlines()]
+    answers = answers_of(folders)
+    return {kind: (rows[kind], answers[kind]) for kind in KINDS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signature", ["examples", "inputs"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature):
+    rows, answers = exported[kind]
+    answer = answers[signature]
+
+    assert len({json.dumps({**row, "source": ""}) for row in rows}) > 1
+    assert len(rows) == len(next(iter(answer.values()))) == 13
+    for number, row in enumerate(rows):
+        if "probabilities" not in row:
+            assert answer["prediction"][number] == pytest.approx(row["prediction"], rel=1e-5)
+            continue
+        named = dict(zip(answer["classes"][number], answer["probabilities"][number], strict=True))
+        assert named == pytest.approx(row["probabilities"], abs=1e-5)
+        if "probability" in row:
+            assert answer["prediction"][number] == row["prediction"]
+            assert answer["probability"][number] == pytest.approx(row["probability"], abs=1e-5)
+
+
+@pytest.mark.slow
+def test_boxes_are_served_as_predicted(tmp_path, write_dataset, png):
+    """Images of several sizes; a row has a box in pixels of its image."""
+    image = {"name": "image", "kind": "image", "key": "image/encoded"}
+    boxes = {"name": "boxes", "kind": "boxes", "key": "image/object", "classes": ["cat", "dog"]}
+    sides = [f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")]
+    rng = np.random.default_rng(0)
+    records = [
+        {
+            "image/encoded": png(rng.integers(0, 256, (40 + number, 60, 3), dtype=np.uint8)),
+            **{key: [0.2] for key in sides},
+            "image/object/class/label": [1],
+        }
+        for number in range(13)
+    ]
+    directory = write_dataset(
+        tmp_path / "boxed" / "1.0.0", [image, boxes], {"train": records, "test": records}
+    )
+    dataset = trainer.open(directory)
+    task = make_run(tmp_path / "run", dataset, Settings(image_size=(64, 64)))
+    export(str(tmp_path / "run"), str(tmp_path / "1"))
+    write_questions(tmp_path, directory, dataset, task)
+    inputs, output = (str(directory),), tmp_path / "rows.jsonl"
+    predict(
+        PredictConfig(
+            inputs=inputs,
+            run_path=str(tmp_path / "run"),
+            output=str(output),
+            min_score=0.0,
+            quiet=True,
+        )
+    )
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+    answers = answers_of({"boxes": tmp_path})["boxes"]
+
+    for answer in answers.values():
+        assert sum(len(row["detections"]) for row in rows) > 20
+        for number, row in enumerate(rows):
+            size = np.array([row["width"], row["height"]] * 2)
+            found = row["detections"]
+            count = len(found)
+            assert answer["classes"][number][:count] == [each["class"] for each in found]
+            assert set(answer["classes"][number][count:]) <= {""}
+            np.testing.assert_allclose(
+                answer["scores"][number][:count], [each["score"] for each in found], atol=1e-5
+            )
+            np.testing.assert_allclose(
+                np.array(answer["boxes"][number][:count]).reshape(-1, 4) * size,
+                np.array([each["box"] for each in found]).reshape(-1, 4),
+                atol=1e-5 * 60,
+            )
+
+
+@pytest.mark.slow
+def test_audio_of_another_rate_is_refused(directory_of, tmp_path):
+    make_run(tmp_path / "run", trainer.open(directory_of("audio")), Settings())
+    export(str(tmp_path / "run"), str(tmp_path / "1"))
+    serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
+    wav = tf.audio.encode_wav(tf.zeros([4000, 1]), 16000)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have 8000 samples per second"):
+        serve(audio=wav[None])
+
+
+@pytest.fixture
+def stub_run(tmp_path):
+    """A run with a file in the place of its model, and no best one."""
+    run = RunDirectory(str(tmp_path / "run"))
+    run.write_config({"options": {}}, {})
+    run.model.write_bytes(b"a model")
+    return str(run.path)
+
+
+def test_the_keras_model_is_copied(stub_run, tmp_path):
+    output = tmp_path / "served/cells.keras"
+
+    assert export(stub_run, str(output)) == str(output)
+    assert output.read_bytes() == b"a model"
+    with pytest.raises(ConfigError, match="exists; name another --output, or replace it by --over"):
+        export(stub_run, str(output))
+    output.write_bytes(b"an older one")
+    export(stub_run, str(output), overwrite=True)
+    assert output.read_bytes() == b"a model"
+    assert [file.name for file in output.parent.iterdir()] == ["cells.keras"]
+
+
+def test_an_output_elsewhere(stub_run):
+    with pytest.raises(
+        ConfigError, match=r"--output s3://bucket/1 is not on this machine; copy it"
+    ):
+        export(stub_run, "s3://bucket/1")
+
+
+def test_a_model_that_is_not_there(stub_run, tmp_path):
+    with pytest.raises(ConfigError, match=r"has no best.keras: its training did not finish"):
+        export(stub_run, str(tmp_path / "1"), which="best")
+    with pytest.raises(ConfigError, match=r"no model of .*run 'newest'.*; there are: final, best"):
+        export(stub_run, str(tmp_path / "1"), which="newest")
+    with pytest.raises(ConfigError, match=r"does not hold a run"):
+        export(str(tmp_path / "none"), str(tmp_path / "1"))

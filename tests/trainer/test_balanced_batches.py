@@ -1,0 +1,86 @@
+"""`balance` lets all classes come equally often; the order stays that of (seed, position)."""
+
+import numpy as np
+import pytest
+
+import trainer
+from trainer.errors import ConfigError, UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory, write_dataset, schema):
+    """40 records of two classes, of which the second has 4."""
+    records = [
+        {
+            "number": number,
+            "image/class/label": int(number % 10 == 3),
+            "name": b"n%d" % (number % 3),
+        }
+        for number in range(40)
+    ]
+    features = [schema["number"], schema["label"], {"name": "name", "kind": "text"}]
+    path = tmp_path_factory.mktemp("rare") / "1.0.0"
+    return trainer.open(write_dataset(path, features, {"train": records}, num_shards=3))
+
+
+def drawn(dataset, **more):
+    options = {"batch_size": 8, "shuffle": True, "seed": 3, "balance": "label"}
+    batches = dataset.batches(features=["number", "label"], **{**options, **more})
+    return [(batch["number"].numpy(), batch["label"].numpy()) for batch in batches]
+
+
+def test_every_batch_has_as_many_of_each_class(rare):
+    batches = drawn(rare)
+
+    assert len(batches) == 5  # a pass is as long as ever
+    assert [labels.sum() for _, labels in batches] == [4] * 5
+    numbers = np.concatenate([numbers for numbers, _ in batches])
+    counts = np.bincount(numbers, minlength=40)
+    assert (counts[3::10] == 5).all()  # each record of the rare class, in turn
+    assert (np.delete(counts, np.arange(3, 40, 10)) <= 1).all()
+
+
+def test_strings_are_classes_too(rare):
+    batches = rare.batches(features=["name"], batch_size=6, shuffle=True, seed=1, balance="name")
+
+    for batch in batches.take(5):
+        assert sorted(batch["name"].numpy()) == [b"n0", b"n0", b"n1", b"n1", b"n2", b"n2"]
+
+
+@pytest.mark.slow
+def test_a_position_is_a_number_of_records(rare):
+    whole = np.concatenate([numbers for numbers, _ in drawn(rare, repeat=3)])
+
+    for first in (8, 40, 72):
+        rest = drawn(rare, repeat=3, first_record=first)
+        np.testing.assert_array_equal(np.concatenate([each for each, _ in rest]), whole[first:])
+
+
+@pytest.mark.slow
+def test_workers_share_every_batch(rare):
+    whole = [numbers for numbers, _ in drawn(rare)]
+
+    parts = [drawn(rare, worker=worker, num_workers=2) for worker in range(2)]
+
+    for batch, one, other in zip(whole, *parts, strict=True):
+        np.testing.assert_array_equal(np.concatenate([one[0], other[0]]), batch)
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        pytest.param({"shuffle": False}, ConfigError, "needs shuffle=True", id="no order"),
+        pytest.param({"balance": "labels"}, UnknownNameError, "'label'", id="no such feature"),
+    ],
+)
+def test_wrong_arguments(rare, more, error, message):
+    with pytest.raises(error, match=message):
+        drawn(rare, **more)
+
+
+def test_records_without_a_class_are_refused(tmp_path, write_dataset, schema):
+    records = [{"number": 1, "image/class/label": each} for each in (0, -1, 1)]
+    path = write_dataset(tmp_path / "1.0.0", [schema["label"]], {"train": records}, num_shards=1)
+
+    with pytest.raises(ConfigError, match="label of record 1 is -1, which is no class"):
+        trainer.open(path).batches(shuffle=True, balance="label")

@@ -1,0 +1,166 @@
+"""Runs that are killed at a step, and started again by the same command, are equal bit for bit."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+MODULE = """
+import os
+import signal
+
+import keras
+import tensorflow as tf
+
+
+def model(task):
+    (image,) = task.inputs.values()
+    inputs = keras.Input(image.shape, dtype=image.dtype)
+    x = keras.layers.RandomFlip("horizontal")(inputs)
+    x = keras.layers.Conv2D(8, 3, strides=2)(x)
+    x = keras.layers.BatchNormalization()(x)
+    x = keras.layers.ReLU()(x)
+    x = keras.layers.Dropout(0.3)(keras.layers.Flatten()(x))
+    return keras.Model(inputs, keras.layers.Dense(task.num_outputs)(x))
+
+
+def brighter(image, seed):
+    more = tf.random.stateless_uniform([], seed, 0, 30, tf.int32)
+    return tf.cast(tf.minimum(tf.cast(image, tf.int32) + more, 255), tf.uint8)
+
+
+class Kill(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if int(self.model.optimizer.iterations.numpy()) == int(os.environ.get("KILL_AT", -1)):
+            os.kill(os.getpid(), int(os.environ["KILL_BY"]))
+
+
+def kill():
+    return Kill()
+"""
+
+SMALL = ("--model-fn", "mine:model", "--batch-size", "8", "--image-size", "16")
+CHANGES = (
+    *("--augment", "rand", "--augment-fn", "mine:brighter", "--mixup", "0.4", "--cutmix", "1"),
+    *("--label-smoothing", "0.1", "--class-weights", "balanced", "--sampling", "balanced"),
+)
+# One replica and few steps: nearly all of its time is building and tracing.
+EFFICIENT = (
+    *("--model", "EfficientNetB0", "--batch-size", "4", "--image-size", "32", "--augment", "rand"),
+    *("--devices", "cpu", "--epochs", "1", "--checkpoint-every-steps", "1"),
+    *("--validation-split", "none"),
+)
+# The head learns for the first three steps, then all.
+TWO_PHASES = (
+    *("--model", "MobileNet", "--weights", "mobilenet.weights.h5", "--head-epochs", "1"),
+    *("--batch-size", "4", "--image-size", "32", "--devices", "cpu", "--steps-per-epoch", "3"),
+    *("--checkpoint-every-steps", "1", "--frozen-stages", "1", "--validation-split", "none"),
+)
+RATES = (
+    *("--ema", "0.9", "--schedule", "cosine", "--warmup-steps", "3", "--weight-decay", "0.01"),
+    *("--clip-norm", "1", "--optimizer", "adamw"),
+)
+
+
+@pytest.fixture
+def train(colors, tmp_path):
+    """A function from a run and options to the finished process; KILL_AT names a step."""
+    (tmp_path / "mine.py").write_text(MODULE)
+
+    def start(run, *more, kill_at=None, kill_by=signal.SIGKILL):
+        command = [
+            *(sys.executable, "-m", "trainer", "train", "--data", colors, "--output", run),
+            *("--epochs", "2", "--steps-per-epoch", "6", "--checkpoint-every-steps", "2"),
+            *("--steps-per-call", "1", "--devices", "cpu:2", "--seed", "3", "--deterministic"),
+            *("--callback", "mine:kill", *more),
+        ]
+        environment = dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        if kill_at is not None:
+            environment |= {"KILL_AT": str(kill_at), "KILL_BY": str(int(kill_by))}
+        return subprocess.run(
+            [str(each) for each in command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+
+    return start
+
+
+def variables(run):
+    """Everything in the last checkpoint but its own bookkeeping."""
+    reader = tf.train.load_checkpoint(str(run / "checkpoints"))
+    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+    return {name: reader.get_tensor(name) for name in sorted(names) if "save_counter" not in name}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "kills", "goes_on"),
+    [
+        pytest.param(
+            (*SMALL, *RATES, *CHANGES),
+            (1, 5, 6),
+            "epoch 0, step 4",
+            id="dropout, batch norm, EMA, schedule, changes of images and batches",
+        ),
+        pytest.param((*EFFICIENT, *RATES), (4,), "epoch 0, step 3", id="EfficientNetB0"),
+        pytest.param(
+            (*TWO_PHASES, *RATES, "--warmup-steps", "1"),
+            (2, 5),
+            "epoch 1, step 1",
+            id="weights from elsewhere",
+        ),
+    ],
+)
+def test_a_killed_run_is_equal_to_one_that_was_not(train, tmp_path, options, kills, goes_on):
+    if "--weights" in options:
+        keras.applications.MobileNet(
+            include_top=False, weights=None, input_shape=(32, 32, 3), pooling="avg"
+        ).save_weights(tmp_path / "mobilenet.weights.h5")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    done = train(whole, *options)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r"^[EW]\d{4} ", done.stderr, re.MULTILINE)  # TensorFlow's log
+
+    for step in kills:
+        stopped = train(killed, *options, kill_at=step)
+        assert stopped.returncode == -signal.SIGKILL, stopped.stderr
+    done = train(killed, *options)
+    assert done.returncode == 0, done.stderr
+
+    assert "InitializeLog" not in done.stderr  # TensorFlow's notes at each start
+    assert f"continuing after {goes_on}" in done.stderr  # killed before the next was saved
+    assert (killed / "history.csv").read_bytes() == (whole / "history.csv").read_bytes()
+    expected, found = variables(whole), variables(killed)
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_terminated_run_is_saved_and_goes_on_by_its_output_alone(train, tmp_path):
+    run = tmp_path / "run"
+
+    ended = train(run, *SMALL, kill_at=4, kill_by=signal.SIGTERM)
+    assert ended.returncode == 1
+    assert "ended by SIGTERM; the run is saved, and the same command continues it" in ended.stderr
+
+    command = [sys.executable, "-m", "trainer", "train", "--output", str(run), "--resume"]
+    more = ["--learning-rate", "0.5", "--epochs", "3"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "continuing after epoch 0, step " in done.stderr
+    rate = [value for name, value in variables(run).items() if "learning_rate" in name]
+    assert [float(each) for each in rate] == [0.5]

@@ -1,0 +1,50 @@
+"""What follows from the rates of the stages."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from trainer.tuner.ladder import Rung, as_lines, find_bound, seconds_by_stage
+from trainer.tuner.picture import picture
+
+LADDER = [Rung("read", 10_000), Rung("parse", 5_000), Rung("decode", 500), Rung("batch", 400)]
+
+
+@pytest.mark.parametrize(
+    ("ladder", "stage", "share", "rate"),
+    [
+        pytest.param(LADDER, "decode", 0.72, 1_429, id="photographs"),
+        pytest.param([Rung("read", 100), Rung("batch", 90)], "read", 0.9, 900, id="a slow disk"),
+        pytest.param([Rung("read", 100)], "read", 1.0, float("inf"), id="one stage"),
+        pytest.param(
+            [Rung("read", 100), Rung("parse", 120), Rung("batch", 50)], "read", 0.5, 100, id="noise"
+        ),
+    ],
+)
+def test_the_bound(ladder, stage, share, rate):
+    bound = find_bound(ladder)
+
+    assert bound.stage == stage
+    assert bound.share == pytest.approx(share, abs=0.005)
+    assert bound.records_per_s == pytest.approx(rate, abs=1)
+
+
+def test_a_stage_takes_no_less_than_nothing():
+    seconds = seconds_by_stage([Rung("read", 100), Rung("parse", 120), Rung("batch", 50)])
+
+    assert seconds == pytest.approx({"read": 0.01, "parse": 0.0, "batch": 0.01})
+
+
+def test_lines():
+    assert as_lines(LADDER)[3].split() == ["decode", "500", "1,800"]
+
+
+def test_the_picture_has_a_bar_for_each_rung():
+    svg = ElementTree.fromstring(picture("Fast & slow", LADDER, "decode", [Rung("kept", 6_000)]))
+
+    bars = svg.findall("{http://www.w3.org/2000/svg}rect")[1:]
+    widths = [float(bar.get("width", 0)) for bar in bars]
+    assert len(widths) == 5
+    assert max(widths) == widths[0]
+    assert widths[1] == pytest.approx(widths[0] / 2, abs=0.1)
+    assert [bar.get("fill") for bar in bars].count(bars[2].get("fill")) == 1  # the bound

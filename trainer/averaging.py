@@ -1,0 +1,24 @@
+"""The moving average of the weights (EMA) in their place."""
+
+import contextlib
+from collections.abc import Iterator
+
+import keras
+
+
+@contextlib.contextmanager
+def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+    """The optimizer's model with the averaged weights, if it keeps some; afterwards as before."""
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        optimizer = optimizer.inner_optimizer
+    if not optimizer.use_ema:
+        yield
+        return
+    variables = optimizer._trainable_variables  # all, also while some of the model are frozen
+    weights = [variable.numpy() for variable in variables]
+    optimizer._overwrite_model_variables_with_average_value(variables)
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, weights, strict=True):
+            variable.assign(value)

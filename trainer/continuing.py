@@ -1,0 +1,108 @@
+"""Options of runs that begin, and of those that go on. Imports no TensorFlow."""
+
+import dataclasses
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from trainer.config import TrainConfig, option
+from trainer.errors import ConfigError, RunExistsError
+
+# Options that a continued run may change; all others decide what is trained.
+_FREE_ON_RESUME = frozenset(
+    {
+        "output",
+        "epochs",
+        "devices",
+        "steps_per_call",
+        "learning_rate",
+        "fine_tune_rate",
+        "checkpoint_every_steps",
+        "validate_every_steps",
+        "early_stopping",
+        "callback",
+        "validation_split",
+        "deterministic",
+        "resume",
+        "overwrite",
+        "quiet",
+        "data",
+        "cache_dir",
+        "cache_bytes",
+        "cache",
+        "tuning",
+        "schema",  # without it a continued run uses its own features
+    }
+)
+# Options that a run completes.
+_COMPLETED = frozenset({"seed", "image_size"})
+# The defaults of the options by name, as JSON has them.
+_FIELDS: Mapping[str, Any] = TrainConfig(data="", output="").to_json()
+
+
+def new_config(given: Mapping[str, Any]) -> TrainConfig:
+    """The options of a new run, from those that were given.
+
+    Raises:
+        ConfigError: There is no --data, or another option is wrong.
+    """
+    if "data" not in given:
+        raise ConfigError("--data is missing: name a dataset; only a run that goes on needs none")
+    config = TrainConfig(**given)
+    return config if config.seed is not None else dataclasses.replace(config, seed=_new_seed())
+
+
+def continued_config(given: Mapping[str, Any], previous: Mapping[str, Any]) -> TrainConfig:
+    """The options of a run that goes on: its own, with those that were given.
+
+    Args:
+        given: The options of the command, which need no more than the output.
+        previous: config.json's `options`.
+
+    Raises:
+        RunExistsError: An option that decides what is trained differs; or, without `resume`, the
+            command is not the one that started the run.
+    """
+    output = given["output"]
+    options = {name: value for name, value in previous.items() if name in _FIELDS}
+    config = TrainConfig(**{**_from_json(options), "resume": False, "overwrite": False, **given})
+    before = TrainConfig(**_from_json(options)).to_json()
+    for name, value in config.to_json().items():
+        if name in given and name not in _FREE_ON_RESUME and value != before[name]:
+            raise RunExistsError(
+                f"{option(name)} is {value}, but the run in {output} has {before[name]}; continue "
+                "it by --output and --resume alone, replace it with --overwrite, or name another "
+                "--output"
+            )
+    if not config.resume:
+        for name, value in before.items():
+            fixed = name not in _FREE_ON_RESUME | _COMPLETED
+            if fixed and name not in given and value != _FIELDS[name]:
+                raise RunExistsError(
+                    f"{output} already holds a run, with {option(name)} {value}; continue it with "
+                    "--resume, replace it with --overwrite, or name another --output"
+                )
+    return config
+
+
+def _from_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+    }
+
+
+def _new_seed() -> int:
+    return secrets.randbits(32)
+
+
+def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
+    """Raises RunExistsError if a run goes on with data other than its training data."""
+    for name, value in now.items():
+        old = before.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            check_same_data(value, old, run)
+        elif old != value and not (name == "shards" and old is None):  # runs of older versions
+            raise RunExistsError(
+                f"the {name} of the data is {value}, but the run in {run} has {old}; continue with "
+                "the same data, or replace the run with --overwrite"
+            )

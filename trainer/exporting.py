@@ -1,0 +1,179 @@
+"""Trained models for other programs: a SavedModel that takes what a client has."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from trainer import batching, exif, padding, parsing
+from trainer.errors import ConfigError
+from trainer.features import Feature
+from trainer.run_directory import RunDirectory
+from trainer.tasks import Task, models
+from trainer.tasks.reading import decoding_arguments
+from trainer.tasks.record import recorded_features, task_from_json
+from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass, Target
+from trainer.tensors import Tensor
+
+INPUTS, EXAMPLES = "serving_default", "examples"
+
+
+def export(run: str, output: str, *, which: str = "final", overwrite: bool = False) -> str:
+    """Writes the model of a run for other programs; returns `output`.
+
+    A SavedModel takes batches of records in two signatures: `serving_default`, a tensor for each
+    input by its name (encoded images, turned by their Exif orientation, and 16-bit WAV; texts;
+    numbers), and `examples`, serialized `tf.train.Example`s. It prepares them as the training does,
+    and returns what `predict` writes, with the class names. It needs TensorFlow alone, without this
+    package and without Keras.
+
+    Args:
+        run: The directory that `train` wrote.
+        output: A directory for a SavedModel, which TF Serving expects to be called by a number;
+            or a file `*.keras`, for the Keras model, which takes prepared inputs.
+        which: "final" or "best": the model at the end, or after the best epoch.
+        overwrite: Replace what is at `output`.
+
+    Raises:
+        ConfigError: There is no such model, `output` is no local path, or something is there.
+    """
+    directory, place = RunDirectory(run), Path(output)
+    file = directory.trained_model(which)
+    if "://" in output:
+        raise ConfigError(
+            f"--output {output} is not on this machine; copy it there from a directory"
+        )
+    if place.exists() and not overwrite:
+        raise ConfigError(f"{output} exists; name another --output, or replace it by --overwrite")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # A server that watches the folder sees whole models only.
+    with tempfile.TemporaryDirectory(prefix=".exporting-", dir=place.parent) as folder:
+        made = Path(folder, place.name)
+        if place.suffix == ".keras":
+            shutil.copyfile(file, made)
+        else:
+            recorded = directory.read_task()
+            task = task_from_json(recorded)
+            features = recorded_features(recorded, [each.name for each in task.inputs.values()])
+            model = models.load(file, directory.read_config()["options"]["model_fn"])
+            _save(task, features, model, made)
+        if place.exists():
+            os.replace(place, Path(folder, "replaced"))
+        os.replace(made, place)
+    return output
+
+
+def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folder: Path) -> None:
+    module = tf.Module()
+    module.weights = [variable.value for variable in model.variables]
+    steps = {name: each.host_step() for name, each in task.inputs.items()}
+    module.layers = [step for step in steps.values() if isinstance(step, keras.Layer)]  # tables
+    by_input = {name: features[each.name] for name, each in task.inputs.items()}
+    reading = _Reading(task, by_input)
+
+    def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
+        prepared = task.prepare(inputs if len(inputs) > 1 else next(iter(inputs.values())))
+        return _named(task.goal, task.predict(model(prepared, training=False)))
+
+    from_inputs = tf.function(lambda tensors: predict(reading.of_inputs(tensors)))
+    from_examples = tf.function(lambda examples: predict(reading.of_examples(examples)))
+    module.functions = [from_inputs, from_examples]
+    signatures = {
+        INPUTS: from_inputs.get_concrete_function(reading.specs),
+        EXAMPLES: from_examples.get_concrete_function(tf.TensorSpec([None], tf.string, EXAMPLES)),
+    }
+    tf.saved_model.save(module, os.fspath(folder), signatures=signatures)
+
+
+class _Reading:
+    """The input pipeline of a task in one graph: from a batch to tensors by feature.
+
+    Args:
+        task: The trained one.
+        features: By the name of the input.
+    """
+
+    def __init__(self, task: Task, features: Mapping[str, Feature]) -> None:
+        arguments = decoding_arguments(task, with_target=False)
+        self._by_input = features
+        self._features = [*features.values()]
+        self._decoding = parsing.Decoding(
+            image_size=arguments["image_size"],
+            image_dtype=arguments["image_dtype"],
+            audio_mono=arguments["audio_mono"],
+            portable=True,
+        )
+        outputs = parsing.outputs(self._features, self._decoding)
+        self._batching = batching.Batching(
+            size=None,
+            lengths=batching.pad_lengths(arguments["pad"], None, outputs),
+            truncate=arguments["truncate"],
+            padding=batching.padding(arguments["padding_value"], outputs),
+        )
+        self._varies = {each.name for each in outputs if each.varies}
+        self.specs = {
+            name: tf.TensorSpec([None], tf.string, name)
+            if _is_encoded(feature)
+            else tf.TensorSpec([None, *output.shape], output.dtype, name)
+            for (name, feature), output in zip(features.items(), outputs, strict=True)
+        }
+
+    def of_examples(self, examples: Tensor) -> parsing.Tensors:
+        """From serialized Examples, [b]."""
+        parsed = tf.io.parse_example(examples, parsing.parse_specs(self._features))
+        return self._padded(parsing.decode_batch(self._features, parsed, self._decoding))
+
+    def of_inputs(self, tensors: Mapping[str, Tensor]) -> parsing.Tensors:
+        """From the tensors of `specs`."""
+        pairs = [(feature, tensors[name]) for name, feature in self._by_input.items()]
+        encoded = {
+            feature.key: tf.map_fn(exif.upright, tensor) if feature.kind == "image" else tensor
+            for feature, tensor in pairs
+            if _is_encoded(feature)
+        }
+        decoded = parsing.decode_batch(
+            [feature for feature in self._features if _is_encoded(feature)],
+            encoded,
+            self._decoding,
+        )
+        others = {
+            feature.name: tf.RaggedTensor.from_tensor(tensor)
+            if feature.name in self._varies
+            else tensor
+            for feature, tensor in pairs
+            if not _is_encoded(feature)
+        }
+        return self._padded(decoded | others)
+
+    def _padded(self, columns: parsing.Tensors) -> parsing.Tensors:
+        return padding.to_dense(columns, self._batching)
+
+
+def _is_encoded(feature: Feature) -> bool:
+    return feature.kind in ("image", "audio")
+
+
+def _named(goal: Target, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Predictions under the names of `predict`'s rows, with class names, [b, …] each."""
+    if isinstance(goal, NumberTarget):
+        values = predictions["values"]
+        return {"prediction": values[:, 0] if goal.size == 1 else values}
+    names = tf.constant(goal.classes)
+    if isinstance(goal, BoxesTarget):
+        labels = predictions["labels"]
+        found = tf.gather(names, tf.maximum(labels, 0))
+        return {**predictions, "classes": tf.where(labels >= 0, found, "")}
+    probabilities = predictions["probabilities"]
+    named = {
+        "probabilities": probabilities,
+        "classes": tf.broadcast_to(names, tf.shape(probabilities)),
+    }
+    if isinstance(goal, OneClass):
+        named["prediction"] = tf.gather(names, tf.argmax(probabilities, axis=-1))
+        named["probability"] = tf.reduce_max(probabilities, axis=-1)
+    return named

@@ -1,0 +1,160 @@
+"""Decoded images by record number: in memory, or in a file that processes share."""
+
+import contextlib
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import google_crc32c
+import numpy as np
+
+from trainer.errors import TrainerError
+
+_CHECKSUM = struct.Struct("<I")
+_SUFFIX = ".images"
+
+
+class ImageStore(Protocol):
+    """Rows of bytes by record number; a row that has not been kept is not found.
+
+    Attributes:
+        num_bytes: What it may take.
+    """
+
+    num_bytes: int
+
+    def find(self, numbers: Any) -> tuple[Any, Any]:
+        """The rows of these records, uint8 [n, row], and whether each was kept, bool [n]."""
+
+    def holds(self, numbers: Any) -> Any:
+        """Whether the row of each record was kept or found by this process: bool [n]."""
+
+    def keep(self, number: int, row: Any) -> None:
+        """Keeps the row of a record, uint8 [row], if there is room."""
+
+
+class MemoryStore:
+    """Rows in the memory of this process, which grows as they are kept.
+
+    Args:
+        num_rows: Records below this number are kept.
+        row_bytes: Of each row.
+    """
+
+    def __init__(self, num_rows: int, row_bytes: int) -> None:
+        self.num_bytes = num_rows * row_bytes
+        # It takes no memory yet; the last row is for those that are not kept.
+        self._rows = np.zeros((num_rows + 1, row_bytes), np.uint8)
+        self._is_kept = np.zeros(num_rows + 1, bool)
+
+    def find(self, numbers: Any) -> tuple[Any, Any]:
+        found = self.holds(numbers)  # before the rows, which other threads keep meanwhile
+        return self._rows.take(numbers, axis=0, mode="clip"), found
+
+    def holds(self, numbers: Any) -> Any:
+        return self._is_kept.take(numbers, mode="clip")
+
+    def keep(self, number: int, row: Any) -> None:
+        if number < len(self._rows) - 1:
+            self._rows[number] = row
+            self._is_kept[number] = True
+
+
+class FileStore:
+    """Rows in a file, each with its checksum: a row that was not written whole is not found.
+
+    Processes may use the file at once, for all of them write the same. The file is locked (flock)
+    while it is used; what nobody uses may be deleted.
+
+    Args:
+        folder: Made, if it is missing.
+        name: What the rows are made of, and how: another one is another file.
+        num_rows: Records below this number are kept.
+        row_bytes: Of each row.
+        max_bytes: Of all such files in the folder; the ones used longest ago are deleted.
+
+    Raises:
+        TrainerError: The folder cannot be written.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, num_rows: int, row_bytes: int, max_bytes: int
+    ) -> None:
+        self._stride = row_bytes + _CHECKSUM.size
+        self._num_rows = num_rows
+        self._is_kept = np.zeros(num_rows + 1, bool)
+        self.num_bytes = num_rows * self._stride
+        self._has_room = True
+        path = folder / f"{name}{_SUFFIX}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+            os.utime(path)
+            for other in _unused(folder, self.num_bytes, max_bytes, path):
+                other.unlink()
+            if os.fstat(self._file).st_size < self.num_bytes:
+                os.ftruncate(self._file, self.num_bytes)  # takes no space yet
+        except OSError as error:
+            raise TrainerError(
+                f"decoded images cannot be kept in {folder}: {error.strerror}; name another "
+                "folder by --cache-dir, or take --cache memory or none"
+            ) from error
+
+    def find(self, numbers: Any) -> tuple[Any, Any]:
+        expected = self.holds(numbers)  # before the rows, which other threads keep meanwhile
+        rows = np.zeros((len(numbers), self._stride - _CHECKSUM.size), np.uint8)
+        found = np.zeros(len(numbers), bool)
+        for place, number in enumerate(numbers.tolist()):
+            data = os.pread(self._file, self._stride, number * self._stride)
+            row = data[: -_CHECKSUM.size]
+            if len(data) == self._stride and data[-_CHECKSUM.size :] == _checksum(row):
+                rows[place] = np.frombuffer(row, np.uint8)
+                found[place] = True
+        self._is_kept[np.minimum(numbers[found], self._num_rows)] = True
+        self._is_kept[-1] = False
+        if (expected & ~found).any():
+            raise TrainerError(
+                "the file with decoded images was changed while it was used; run the same command "
+                "again, which makes what is missing"
+            )
+        return rows, found
+
+    def holds(self, numbers: Any) -> Any:
+        return self._is_kept.take(numbers, mode="clip")
+
+    def keep(self, number: int, row: Any) -> None:
+        if number >= self._num_rows or not self._has_room:
+            return
+        data = row.tobytes()
+        try:
+            os.pwrite(self._file, data + _checksum(data), number * self._stride)
+            self._is_kept[number] = True
+        except OSError:  # the disk is full: the rest is decoded in each pass
+            self._has_room = False
+
+
+def _checksum(row: bytes) -> bytes:
+    """Never zeros, which is what a file has where nothing was written."""
+    return _CHECKSUM.pack(google_crc32c.value(row) or 1)
+
+
+def _unused(folder: Path, num_bytes: int, max_bytes: int, own: Path) -> Iterator[Path]:
+    """Files to delete, so that another of this size fits, the one used longest ago first."""
+    others = []
+    for path in folder.glob(f"*{_SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError):
+            if path != own:
+                status = path.stat()
+                others.append((status.st_mtime_ns, status.st_blocks * 512, path))
+    excess = num_bytes + sum(size for _, size, _ in others) - max_bytes
+    for _, size, path in sorted(others):
+        if excess <= 0:
+            return
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            excess -= size
+            yield path

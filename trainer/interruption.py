@@ -1,0 +1,61 @@
+"""SIGTERM and Ctrl-C: a run saves its position before it ends."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from trainer.errors import InterruptedRunError
+
+
+class Interruption:
+    """Whether the process has been asked to end.
+
+    Attributes:
+        signal_name: "SIGTERM" or "SIGINT", once it came.
+    """
+
+    def __init__(self) -> None:
+        self.signal_name: str | None = None
+        self._is_saved = False
+
+    @contextlib.contextmanager
+    def expected(self) -> Iterator[None]:
+        """Notes the signals meanwhile; a second one ends the process at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+
+        def note(number: int, frame: Any) -> None:
+            del frame
+            self.signal_name = signal.Signals(number).name
+            for each, handler in before.items():
+                signal.signal(each, handler)
+            if self._is_saved:
+                self.end()
+
+        for each in before:
+            signal.signal(each, note)
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    @contextlib.contextmanager
+    def with_nothing_to_save(self, others_wait: bool = False) -> Iterator[None]:
+        """A signal ends the run at once, unless other workers would wait for this one."""
+        self._is_saved = not others_wait
+        try:
+            yield
+        finally:
+            self._is_saved = False
+
+    def end(self) -> None:
+        """Raises InterruptedRunError."""
+        cause = self.signal_name or "a signal to another worker"
+        raise InterruptedRunError(
+            f"ended by {cause}; the run is saved, and the same command continues it"
+        )

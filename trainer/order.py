@@ -1,0 +1,136 @@
+"""Which record comes when: a pure function of (seed, pass over the data), in record numbers.
+
+A record's number is its place in its split: shard after shard, as the files have them. In a pass
+*blocks* of neighbouring records are permuted over the whole split, then the records of each
+*window*, some blocks in a row, are permuted. So a record can be anywhere, while the reader still
+reads neighbours together. The position of a run is the number of records it has used; nothing
+that was skipped is computed or read. TensorFlow's seeds have no part in it.
+
+With blocks of B and windows of W of N records, a pair of records that met in a batch meets again in
+a later pass 1 + (B - 1) N / W² times as often as by chance; `block_size` keeps that at 1.5. The
+positions of two passes correlate by about √(B / N), which it keeps near 0.01.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_LARGEST_BLOCK = 64
+_FEWEST_BLOCKS = 8192
+# A window is read before its first record is used, and the next one at the same time.
+_WINDOW_BYTES = 64 << 20
+_LARGEST_WINDOW = 1 << 16
+_UINT64 = (1 << 64) - 1
+
+
+def window_size(num_records: int, num_bytes: int) -> int:
+    """Records a window, for records of this mean size: 64 MiB of them, up to 65,536."""
+    mean_bytes = max(1, num_bytes // max(1, num_records))
+    return min(max(1, _WINDOW_BYTES // mean_bytes), _LARGEST_WINDOW)
+
+
+def block_size(num_records: int, window: int) -> int:
+    """Records a block: as many as mix well in windows of this size, up to 64."""
+    mixes = window * window // (2 * max(1, num_records))
+    return max(1, min(mixes, num_records // _FEWEST_BLOCKS, _LARGEST_BLOCK))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The part of one worker in every global batch.
+
+    Attributes:
+        worker: From 0.
+        num_workers: Workers with equal parts.
+        batch_size: Records of a global batch, a multiple of `num_workers`.
+    """
+
+    worker: int = 0
+    num_workers: int = 1
+    batch_size: int = 1
+
+    @property
+    def size(self) -> int:
+        """Records of a global batch that are the worker's."""
+        return self.batch_size // self.num_workers
+
+    def holds(self, positions: Any) -> Any:
+        """Whether each position in the run, from its first record, is in the worker's part."""
+        return positions % self.batch_size // self.size == self.worker
+
+
+class Order:
+    """The order of a split's records, pass after pass; passes count from 0.
+
+    Args:
+        shard_lengths: Records by shard.
+        seed: Decides the order; None is the order in the files.
+        window: Records a window, and the most that are read for the first record of a run.
+    """
+
+    def __init__(self, shard_lengths: Sequence[int], *, seed: int | None, window: int) -> None:
+        lengths = np.asarray(shard_lengths, np.int64)
+        self.num_records = int(lengths.sum())
+        self._seed = seed
+        size = block_size(self.num_records, window)
+        in_shard = -(-lengths // size)  # blocks by shard
+        before = np.cumsum(in_shard) - in_shard
+        place = np.arange(in_shard.sum()) - np.repeat(before, in_shard)
+        self._starts = np.repeat(np.cumsum(lengths) - lengths, in_shard) + place * size
+        self._sizes = np.minimum(size, np.repeat(lengths, in_shard) - place * size)
+        self.num_windows = min(-(-self.num_records // window), len(self._starts))
+        self._edges = (
+            np.arange(self.num_windows + 1) * len(self._starts) // max(1, self.num_windows)
+        )
+        self._passes: dict[int, tuple[Any, Any]] = {}
+
+    def window(self, pass_number: int, number: int) -> tuple[int, Any]:
+        """The window `number` of a pass: its first position in the pass, and its records' keys.
+
+        Returns:
+            (position, int64 [records in the window, 2]); a key is (pass, record number).
+        """
+        blocks, positions = self._pass(pass_number)
+        chosen = blocks[self._edges[number] : self._edges[number + 1]]
+        sizes = self._sizes[chosen]
+        ends = np.cumsum(sizes)
+        records = np.repeat(self._starts[chosen] - (ends - sizes), sizes) + np.arange(sizes.sum())
+        if self._seed is not None:
+            records = records[permutation(len(records), self._seed, pass_number, number + 1)]
+        return int(positions[number]), np.stack([np.full_like(records, pass_number), records], -1)
+
+    def find(self, pass_number: int, position: int) -> int:
+        """The number of the window that holds a position in a pass."""
+        _, positions = self._pass(pass_number)
+        return int(np.searchsorted(positions, position, side="right")) - 1
+
+    def _pass(self, number: int) -> tuple[Any, Any]:
+        """The blocks of a pass in their order, and the position of each window."""
+        known = self._passes.get(number)
+        if known is None:
+            count = len(self._starts)
+            blocks = (
+                np.arange(count)
+                if self._seed is None
+                else permutation(count, self._seed, number, 0)
+            )
+            positions = np.concatenate([[0], np.cumsum(self._sizes[blocks])])[self._edges[:-1]]
+            known = (blocks, positions)
+            # Windows are read ahead, also into the next pass.
+            self._passes = {**dict(list(self._passes.items())[-1:]), number: known}
+        return known
+
+
+def permutation(size: int, seed: int, key: int, stream: int) -> Any:
+    """A permutation that is the same on every machine, by any release of NumPy."""
+    return np.argsort(philox(seed, key, stream).random_raw(size), kind="stable")
+
+
+def philox(seed: int, key: int, stream: int) -> np.random.Philox:
+    """Random numbers, of which NumPy promises the raw ones, but not `Generator.permutation`."""
+    return np.random.Philox(
+        key=np.array([seed & _UINT64, key], np.uint64),
+        counter=np.array([0, 0, 0, stream], np.uint64),
+    )

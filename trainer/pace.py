@@ -1,0 +1,134 @@
+"""How fast a training goes, and how much of its time it waits for input."""
+
+import collections
+import dataclasses
+import time
+from collections.abc import Callable
+
+_RECENT_S = 10.0
+# A share of waiting that is worth a look.
+_MUCH = 0.1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """Some steps in a row.
+
+    Attributes:
+        steps: How many.
+        seconds: That they took.
+        waiting_s: Seconds of them in which there was no batch; None if that was not measured.
+    """
+
+    steps: int = 0
+    seconds: float = 0.0
+    waiting_s: float | None = 0.0
+
+    def __add__(self, other: "Part") -> "Part":
+        known = self.waiting_s is not None and other.waiting_s is not None
+        return Part(
+            self.steps + other.steps,
+            self.seconds + other.seconds,
+            (self.waiting_s or 0.0) + (other.waiting_s or 0.0) if known else None,
+        )
+
+    @property
+    def steps_per_s(self) -> float:
+        """0 before the first step."""
+        return self.steps / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def waiting(self) -> float | None:
+        """The share of the time in which there was no batch, in 0..1."""
+        if self.waiting_s is None or self.seconds <= 0:
+            return None
+        return min(1.0, self.waiting_s / self.seconds)
+
+
+class Pace:
+    """Measures a training; its first call, which compiles, does not count.
+
+    Args:
+        batch_size: Records a step.
+        unit: What a record is: "images" or "records".
+        now_s: A clock, in seconds.
+    """
+
+    def __init__(
+        self, batch_size: int, unit: str, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.total = Part()
+        self._batch_size = batch_size
+        self._unit = unit
+        self._now_s = now_s
+        self._then_s = now_s()
+        self._is_warm = False
+        self._recent: collections.deque[Part] = collections.deque()
+
+    def start(self) -> None:
+        """Steps begin now, after something else."""
+        self._then_s = self._now_s()
+
+    def add(self, steps: int, waiting_s: float | None) -> None:
+        """Steps were done since `start`, or since the last ones."""
+        now_s = self._now_s()
+        part = Part(steps, now_s - self._then_s, waiting_s)
+        self._then_s = now_s
+        if not self._is_warm:
+            self._is_warm = True
+            return
+        self.total += part
+        self._recent.append(part)
+        while self.recent.seconds - self._recent[0].seconds > _RECENT_S:
+            self._recent.popleft()
+
+    @property
+    def recent(self) -> Part:
+        """The steps of the last seconds."""
+        return sum(self._recent, Part())
+
+    def scalars(self) -> dict[str, float]:
+        """The last seconds by name, for TensorBoard."""
+        part = self.recent
+        found = {f"{self._unit}_per_s": part.steps_per_s * self._batch_size}
+        if part.waiting is not None:
+            found["waiting_for_input"] = part.waiting
+        return found if part.steps else {}
+
+    def seconds_for(self, steps: int) -> float | None:
+        """How long so many steps will take, at the pace of the last seconds."""
+        part = self.recent
+        return steps / part.steps_per_s if part.steps_per_s else None
+
+    def facts(self, learning_rate: float, left_s: float | None) -> str:
+        """`1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as it is known."""
+        facts = []
+        part = self.recent
+        if part.steps:
+            facts.append(f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s")
+        if part.steps and part.waiting is not None:
+            facts.append(f"waiting {part.waiting:.0%}")
+        facts.append(f"learning rate {learning_rate:.3g}")
+        if left_s is not None:
+            facts.append(f"{time_text(left_s)} left")
+        return ", ".join(facts)
+
+    def summary(self) -> str:
+        """What is said at the end; empty where there were no steps."""
+        part = self.total
+        if not part.steps:
+            return ""
+        text = f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s in training"
+        if part.waiting is None:
+            return text
+        text = f"{text}, which waited for input {part.waiting:.0%} of the time"
+        if part.waiting > _MUCH:
+            text += "; `python -m trainer tune` says what bounds the input"
+        return text
+
+
+def time_text(seconds: float) -> str:
+    """`2:05`, or `1:02:05` with hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

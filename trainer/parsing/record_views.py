@@ -1,0 +1,116 @@
+"""One view of a record, applied alike to its images, boxes and keypoints."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from trainer.features import Feature
+from trainer.parsing.images import Image, as_dtype
+from trainer.parsing.reader import Decoding, Reader, Tensors
+from trainer.tensors import Tensor
+from trainer.view_pixels import mirror, see_image
+from trainer.views import View, draw, see_boxes, see_keypoints, whole
+
+
+def record_seed(seed: int, key: Tensor) -> Tensor:
+    """The seed of a record in a pass, int64 [2], from its key (pass, number)."""
+    return tf.cast(key, tf.int64) * tf.constant([1 << 32, 1], tf.int64) + tf.constant(
+        [seed, 0], tf.int64
+    )
+
+
+def read_record(
+    features: Sequence[Feature],
+    parsed: Tensors,
+    decoding: Decoding,
+    seed: Tensor,
+    reader: Callable[[Feature], Reader],
+    stored: Tensors | None = None,
+) -> Tensors:
+    """The outputs of one record, seen and augmented as `decoding` says.
+
+    Args:
+        features: Of the record.
+        parsed: By `tf.io.parse_example`.
+        decoding: With views or augmentation.
+        seed: Of the record in this pass, int64 [2].
+        reader: Of a feature.
+        stored: The images by name as `decode_stored` makes them; None decodes them here.
+    """
+    decoded: Tensors = {}
+    boxes = [each for each in features if each.kind == "boxes"]
+    images = [each for each in features if each.kind == "image"]
+    for feature in features:
+        if feature not in images:
+            decoded |= reader(feature).decode(feature, parsed, decoding)
+    around = tf.concat([decoded[each.name] for each in boxes], axis=0) if boxes else None
+    view: View | None = None
+    for feature in images:
+        is_first = feature is images[0]
+        source = parsed if stored is None else stored
+        image, view = _read_image(feature, source, decoding, seed, around, view, is_first)
+        decoded |= image
+    if view is None or decoding.views is None:
+        return decoded
+    for feature in boxes:
+        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
+        decoded[feature.name] = seen
+        for output in reader(feature).outputs(feature, decoding):
+            values = decoded[output.name]
+            if output.name.endswith("_keypoints"):
+                values = see_keypoints(view, values)
+            decoded[output.name] = tf.boolean_mask(values, is_visible)
+    return decoded
+
+
+def decode_stored(features: Sequence[Feature], parsed: Tensors, decoding: Decoding) -> Tensors:
+    """Whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
+    whole_image = Decoding(image_size=decoding.stored_size, image_dtype="uint8")
+    stored: Tensors = {}
+    for feature in features:
+        if feature.kind == "image":
+            stored |= Image().decode(feature, parsed, whole_image)
+    return stored
+
+
+def _read_image(
+    feature: Feature,
+    source: Tensors,
+    decoding: Decoding,
+    seed: Tensor,
+    boxes: Tensor | None,
+    first: View | None,
+    is_first: bool,
+) -> tuple[Tensors, View | None]:
+    """The image at the record's view, which the first image draws, augmented if it is the first."""
+
+    def choose(image: Tensor) -> View:
+        if decoding.views is None:
+            return whole(image)
+        return draw(decoding.views, seed, image, boxes) if first is None else first.on(image)
+
+    pixels = dataclasses.replace(decoding, image_dtype="uint8")
+    view: View | None = None
+    if decoding.image_size is None:
+        image = Image().decode(feature, source, pixels)[feature.name]
+    elif decoding.stored_size is None:
+        outputs, view = Image().decode_view(feature, source, pixels, choose)
+        image = outputs[feature.name]
+    else:
+        view = choose(tf.constant(decoding.stored_size))
+        image = _see_stored(view, source[feature.name], decoding)
+    if decoding.augment is not None and is_first:
+        augmented = decoding.augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
+        image = tf.ensure_shape(augmented, image.shape)
+    return {feature.name: as_dtype(image, decoding.image_dtype)}, view
+
+
+def _see_stored(view: View, image: Tensor, decoding: Decoding) -> Tensor:
+    """The view of an image at `decoding.stored_size`, uint8 at `decoding.image_size`."""
+    assert decoding.image_size is not None
+    views = decoding.views
+    if decoding.stored_size == decoding.image_size and (views is None or views.are_whole):
+        return image if views is None else mirror(view, image)
+    beyond = views is not None and views.reach_beyond
+    return see_image(view, image, decoding.image_size, reaches_beyond=beyond)

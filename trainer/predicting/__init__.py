@@ -1,0 +1,243 @@
+"""What a trained model says of files, folders and datasets."""
+
+import contextlib
+import dataclasses
+import functools
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import keras
+import tensorflow as tf
+
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.features import Feature
+from trainer.opening import cache_of, is_dataset, open_data
+from trainer.predict_options import PredictConfig
+from trainer.predicting.drawing import draw_boxes
+from trainer.predicting.files import read_items, write_chunks
+from trainer.predicting.report import ClassReport, write_page
+from trainer.predicting.rows import Row, create_writer, row_of
+from trainer.progress import Progress
+from trainer.run_directory import RunDirectory
+from trainer.tasks import Settings, Task, models
+from trainer.tasks.reading import prediction_batches
+from trainer.tasks.record import check_same_inputs, recorded_features, task_from_json
+from trainer.tasks.targets import BoxesTarget, OneClass, Target
+
+# Records of files that are predicted for at a time; their bytes are copied to a temporary file.
+_CHUNK = 4096
+_LEAST_SCORE = 0.3
+# Features that are read besides the inputs, where records have their keys.
+_ENCODED, _FILENAME = "encoded image", "file name"
+
+
+class _Record(NamedTuple):
+    """What is known of one record.
+
+    Attributes:
+        source: What it is called.
+        image: Its encoded image, for boxes and the report.
+        true: Its target as stored, for the report.
+        predictions: NumPy arrays by name.
+    """
+
+    source: str
+    image: bytes | None
+    true: Any
+    predictions: dict[str, Any]
+
+
+def predict(config: PredictConfig) -> int:
+    """Writes a row for each record; returns the number of records.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    progress = Progress(quiet=config.quiet)
+    run = RunDirectory(config.run_path)
+    options = run.read_config()["options"]
+    recorded = run.read_task()
+    task = task_from_json(recorded)
+    names = [each.name for each in task.inputs.values()]
+    features = recorded_features(recorded, [*names, *([task.target] if config.report else [])])
+    report = _create_report(config, task)
+    if config.images is not None and not isinstance(task.goal, BoxesTarget):
+        raise ConfigError(
+            f"--images draws boxes, but the model's task is {task.name}; leave it out"
+        )
+    file = run.trained_model(config.which)
+    model = models.load(file, options["model_fn"])
+    least = config.min_score
+    if least is None:
+        least = 0.0 if config.format == "coco" else _LEAST_SCORE
+    count = 0
+    with _opened(config.output) as output:
+        writer = create_writer(config.format, task, output)
+        for record in _records(config, task, features, model, _settings(options)):
+            count += 1
+            size = None
+            row: Row = {"source": record.source}
+            if isinstance(task.goal, BoxesTarget):
+                assert record.image is not None
+                row["image_id"], size = count, _size(record.image)
+            row |= row_of(task, record.predictions, size, least)
+            writer.write(row)
+            if config.images is not None:
+                assert record.image is not None
+                folder = Path(config.images)
+                draw_boxes(record.image, row["detections"], folder, f"{count:06d}", record.source)
+            if report is not None:
+                true, probabilities = record.true, record.predictions["probabilities"]
+                number = _class_number(task.goal, true, record.source)
+                report.add(number, probabilities, record.source, record.image)
+        writer.close()
+    if report is not None:
+        assert config.report is not None
+        about = f"{file} on {config.inputs[0]}"
+        write_page(report, f"Predictions of {task.target}", about, Path(config.report))
+    progress.say(f"predicted {count} record(s) with {file}")
+    return count
+
+
+def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:
+    if config.report is None:
+        return None
+    if not isinstance(task.goal, OneClass):
+        raise ConfigError(
+            f"--report is on predictions of one class per record, but the model predicts "
+            f"{task.goal.in_words}; leave it out"
+        )
+    if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
+        raise ConfigError("--report needs the true classes, which a dataset has; name a dataset")
+    return ClassReport(task.goal.classes)
+
+
+def _class_number(goal: Target, value: Any, source: str) -> int:
+    """The number of a record's true class."""
+    number = int(value) if not isinstance(value, bytes) else -1
+    if isinstance(value, bytes) and value.decode() in goal.classes:
+        number = goal.classes.index(value.decode())
+    if not 0 <= number < len(goal.classes):
+        raise DatasetDamagedError(
+            f"{goal.name} of {source} is {value!r}, which is not one of the {len(goal.classes)} "
+            "classes of the model; leave --report out, or such records out of the dataset"
+        )
+    return number
+
+
+def _records(
+    config: PredictConfig,
+    task: Task,
+    features: Mapping[str, Feature],
+    model: keras.Model,
+    settings: Settings,
+) -> Iterator[_Record]:
+    step = tf.function(
+        lambda inputs: task.predict(model(task.prepare(inputs), training=False)),
+        reduce_retracing=True,
+    )
+    for dataset, split, sources in _datasets(config, task, features, settings):
+        dataset, others = _with_others(dataset, task, report=config.report is not None)
+        batches = prediction_batches(
+            task, dataset, split, batch_size=config.batch_size, others=others
+        )
+        number = 0
+        for inputs, columns in batches:
+            predictions = {name: value.numpy() for name, value in step(inputs).items()}
+            by_name = {name: value.numpy() for name, value in columns.items()}
+            for place in range(len(next(iter(predictions.values())))):
+                yield _Record(
+                    source=sources(number, by_name, place),
+                    image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
+                    true=by_name[task.target][place] if config.report else None,
+                    predictions={name: value[place] for name, value in predictions.items()},
+                )
+                number += 1
+
+
+_Sources = Callable[[int, Mapping[str, Any], int], str]
+
+
+def _datasets(
+    config: PredictConfig, task: Task, features: Mapping[str, Feature], settings: Settings
+) -> Iterator[tuple[Dataset, str, _Sources]]:
+    """The datasets to predict for, with a split, and the function that names a record."""
+    (first, *more) = config.inputs
+    if not more and is_dataset(first):
+        cache = cache_of(config.cache_dir, config.cache_bytes)
+        dataset = open_data(first, None, features, cache)
+        check_same_inputs(task, dataset.features, settings)
+        default = "test" if "test" in dataset.splits else None
+        split = dataset.split(config.split or default).name
+
+        def name(number: int, columns: Mapping[str, Any], place: int) -> str:
+            file = columns[_FILENAME][place].decode() if _FILENAME in columns else ""
+            return file or f"{split}:{number}"
+
+        yield dataset, split, name
+        return
+    if config.split is not None:
+        raise ConfigError("--split is for datasets; leave it out for files and folders")
+    with tempfile.TemporaryDirectory() as folder:
+        items = read_items(config.inputs, task, features)
+        for file, sources in write_chunks(items, Path(folder), _CHUNK):
+            dataset = open_data(file, None, features)
+            split = next(iter(dataset.splits))
+            yield dataset, split, functools.partial(_of_file, sources)
+
+
+def _of_file(sources: list[str], number: int, columns: Mapping[str, Any], place: int) -> str:
+    del columns, place
+    return sources[number]
+
+
+def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
+    """The dataset with what is read besides the inputs: its names in the elements.
+
+    These are the encoded image of boxes or of the report, the name of its file, and for the report
+    the target.
+    """
+    added: dict[str, Feature] = {}
+    inputs = [*task.inputs.values()]
+    if len(inputs) == 1 and inputs[0].group == "image":
+        key = dataset.features[inputs[0].name].key
+        file_key = f"{key.removesuffix('/encoded')}/filename"
+        added[_FILENAME] = Feature(
+            name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
+        )
+        if report or isinstance(task.goal, BoxesTarget):
+            added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=key)
+    names = [*added, *([task.target] if report else [])]
+    return dataclasses.replace(dataset, features={**dataset.features, **added}), names
+
+
+def _size(encoded: bytes) -> tuple[int, int]:
+    """(width, height) of an image, from its header."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(encoded)) as image:
+        return image.size
+
+
+@contextlib.contextmanager
+def _opened(output: str | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    with Path(output).open("w", encoding="utf-8") as file:
+        yield file
+
+
+def _settings(options: Mapping[str, Any]) -> Settings:
+    height, width = options["image_size"] or Settings().image_size
+    return Settings(
+        image_size=(height, width),
+        image_model=options["model"],
+        weights=options["weights"],
+        lengths=options["pad"],
+    )

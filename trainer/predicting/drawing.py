@@ -1,0 +1,58 @@
+"""Images with the predicted boxes."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
+
+
+def label_corner(
+    box: Sequence[float], text: tuple[float, float], image: tuple[int, int]
+) -> tuple[float, float]:
+    """Where the text of a box begins: at the box's corner, or where it is all in the image.
+
+    Args:
+        box: xmin, ymin, xmax, ymax in pixels.
+        text: Width and height of the text.
+        image: Width and height of the image.
+    """
+    x, y = (
+        max(0.0, min(at, whole - size))
+        for at, size, whole in zip(box[:2], text, image, strict=True)
+    )
+    return x, y
+
+
+def draw_boxes(
+    encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, number: str, source: str
+) -> Path:
+    """Writes `<number>-<file name>.png`, the image with its boxes, classes and scores.
+
+    Args:
+        encoded: The image.
+        detections: As in the rows of predictions.
+        folder: Made where it is missing.
+        number: The beginning of the file's name.
+        source: What the rest of its name is made from.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    with Image.open(io.BytesIO(encoded)) as opened:
+        image = opened.convert("RGB")
+    canvas = ImageDraw.Draw(image)
+    line = max(1, round(min(image.size) / 250))
+    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
+    for each in reversed(detections):  # the most probable on top
+        color = _COLORS[each["label"] % len(_COLORS)]
+        canvas.rectangle(each["box"], outline=color, width=line)
+        text = f"{each['class']} {each['score']:.2f}"
+        _, _, *size = canvas.textbbox((0, 0), text, font=font)
+        corner = label_corner(each["box"], (size[0], size[1]), image.size)
+        canvas.rectangle(canvas.textbbox(corner, text, font=font), fill=color)
+        canvas.text(corner, text, fill="white", font=font)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{number}-{Path(source.replace(':', '_')).stem}.png"
+    image.save(file)
+    return file

@@ -1,0 +1,67 @@
+"""Random layers, such as dropout, as a function of (seed, step, replica).
+
+Keras's generators are counters in variables: all replicas of a strategy draw the same numbers, and
+a resumed run draws those of its first steps again.
+"""
+
+import functools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+# The numbers of draws by graph.
+Draws = weakref.WeakKeyDictionary[Any, int]
+
+
+def seed_by_step(
+    model: keras.Model, optimizer: keras.optimizers.Optimizer, seed: int | None
+) -> None:
+    """Makes the random layers of `model` draw by (seed, the optimizer's step, replica).
+
+    This holds inside a `tf.function`; elsewhere they draw as Keras does.
+    """
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        optimizer = optimizer.inner_optimizer
+    start = np.array([seed or 0, 0], np.uint32).view(np.int32)
+    draws: Draws = weakref.WeakKeyDictionary()
+    for generator in _generators(model):
+        generator.next = functools.partial(_draw, generator.next, optimizer, start, draws)
+
+
+def _generators(model: keras.Model) -> Iterator[Any]:
+    found = {}
+    for layer in model._flatten_layers():
+        for generator in layer._seed_generators:
+            found[id(generator)] = generator
+    return iter(found.values())
+
+
+def _draw(
+    draw_as_keras: Any,
+    optimizer: keras.optimizers.Optimizer,
+    start: Any,
+    draws: Draws,
+    ordered: bool = True,
+) -> Any:
+    """A seed, int32 [2]."""
+    if tf.executing_eagerly():
+        return draw_as_keras(ordered)
+    context = tf.distribute.get_replica_context()
+    replica = context.replica_id_in_sync_group if context else 0
+    fold_in = tf.random.experimental.stateless_fold_in
+    step = tf.cast(tf.convert_to_tensor(optimizer.iterations.value), tf.int32)
+    key = fold_in(fold_in(tf.constant(start), step), tf.cast(replica, tf.int32))
+    return key + tf.constant([_next(draws), 0])
+
+
+def _next(draws: Draws) -> int:
+    """The number of this draw among those in the outermost graph: equal each time it is traced."""
+    graph = tf.compat.v1.get_default_graph()
+    while getattr(graph, "outer_graph", None) is not None and hasattr(graph.outer_graph, "inputs"):
+        graph = graph.outer_graph
+    draws[graph] = draws.get(graph, -1) + 1
+    return draws[graph]

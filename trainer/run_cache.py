@@ -1,0 +1,106 @@
+"""Where a run keeps decoded images, by its options and by what it has recorded."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from trainer.config import TrainConfig
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError, RunExistsError
+from trainer.image_cache import ImageCache, any_images, describe, folder_in
+from trainer.progress import Progress
+from trainer.tasks import Task
+from trainer.tasks.reading import decoding_arguments
+from trainer.tuning import Tuning
+
+_STORED_SIZE = "stored_size"
+_ASKED = ("memory", "disk")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunInput:
+    """What changes no batch of a run, but how fast they come; and the size of what is kept.
+
+    Attributes:
+        cache: Of the images of the train split.
+        validation_cache: Of those of the validation split.
+        tuning: Parallelism and buffers.
+        order: What is recorded of the run besides its seed, with the size of what is kept where
+            crops are taken of it.
+    """
+
+    cache: ImageCache
+    validation_cache: ImageCache
+    tuning: Tuning
+    order: Mapping[str, Any]
+
+
+def input_of_run(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    splits: tuple[str, str | None],
+    order: Mapping[str, Any],
+    steps: int,
+    progress: Progress,
+    *,
+    continues: bool,
+) -> RunInput:
+    """The input of a run.
+
+    Args:
+        config: The options.
+        task: What is trained.
+        dataset: With the splits.
+        splits: To train on, and to validate on.
+        order: As the run has recorded it, or will.
+        steps: Of the whole run.
+        progress: For messages.
+        continues: Whether the run goes on.
+
+    Raises:
+        ConfigError: There are no images to keep, or the tuning file is wrong.
+        RunExistsError: The run has used other crops than those of kept images.
+    """
+    tuning = Tuning() if config.tuning is None else Tuning.read(config.tuning)
+    place = config.cache
+    if place == "auto" and tuning.cache is not None:
+        place = tuning.cache
+    names = [each.name for each in task.inputs.values()]
+    images = any_images([dataset.features[name] for name in names])
+    size = decoding_arguments(task)["image_size"]
+    if config.cache in _ASKED and not images:
+        raise ConfigError(f"--cache {config.cache} needs an image among the inputs; leave it out")
+    split, validation_split = splits
+    num_records = dataset.num_records(split)
+    if place == "auto" and steps * config.batch_size <= num_records:
+        place = "none"  # no image is seen twice
+    recorded = order.get(_STORED_SIZE)
+    views = task.augmentation.views
+    has_crops = bool(images) and views is not None and not views.are_whole
+    if continues and has_crops and recorded is None and place in _ASKED:
+        raise RunExistsError(
+            f"the run in {config.output} decodes each crop by itself, but --cache {place} would "
+            "take them of kept images; go on with --cache none"
+        )
+    asked = ImageCache(
+        place=place,
+        max_bytes=config.cache_bytes,
+        folder=None if config.cache_dir is None else folder_in(config.cache_dir),
+        size=None if recorded is None else tuple(recorded),
+    )
+    cache = dataset.image_cache(split, asked, images, views, size)
+    kept = ImageCache(place="none")
+    if cache.place != "none":
+        progress.say(describe(cache, num_records, images))
+        if validation_split is not None:
+            others = dataclasses.replace(asked, place="auto", size=None)
+            kept = dataset.image_cache(validation_split, others, images, None, size)
+    if has_crops and cache.size is not None:
+        order = {**order, _STORED_SIZE: list(cache.size)}
+    return RunInput(
+        cache=cache,
+        validation_cache=kept if kept.place == cache.place else ImageCache(place="none"),
+        tuning=tuning,
+        order=order,
+    )

@@ -1,0 +1,265 @@
+"""A folder with whole copies of remote files, shared by the processes of one machine.
+
+    <hash>-<name>           a whole copy; its time of change is its last use
+    <hash>-<name>.partial   one that is being downloaded
+    lock                    held while room is made
+
+The copies that a process uses are locked (flock), and so are the partial ones that it writes. What
+nobody has locked may be deleted. Locks go with their process, however it ends.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
+
+_LOCK = "lock"
+_PARTIAL = ".partial"
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFile:
+    """A file of a store.
+
+    Attributes:
+        url: Where it is.
+        num_bytes: Its size.
+        sha256: Hex digest, from metadata.json; empty if nothing states it.
+        version: What the store says of the file's state (its ETag, or when it changed).
+    """
+
+    url: str
+    num_bytes: int
+    sha256: str = ""
+    version: str = ""
+
+    @property
+    def local_name(self) -> str:
+        """The name of a local copy: equal for equal content, if the digest is known."""
+        stated = (
+            self.sha256
+            or hashlib.sha256(f"{self.url}\n{self.num_bytes}\n{self.version}".encode()).hexdigest()
+        )
+        name = re.sub(r"[^\w.-]", "_", self.url.partition("?")[0].rpartition("/")[2])
+        return f"{stated[:32]}-{name[-128:]}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Partial:
+    """A copy that this process downloads.
+
+    Attributes:
+        file: What is downloaded.
+        path: Where the copy lies.
+        descriptor: Of the open, locked file; whoever has the partial closes it.
+    """
+
+    file: RemoteFile
+    path: str
+    descriptor: int
+
+
+class Cache:
+    """The folder.
+
+    Args:
+        folder: Made, if it is missing. It should be on a disk of this machine.
+        max_bytes: Of all files in it; None for half of the space that is free or the folder's.
+    """
+
+    def __init__(self, folder: str, max_bytes: int | None = None) -> None:
+        self.folder = os.path.abspath(folder)
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path(_LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ConfigError(
+                f"the cache folder {folder} cannot be used ({error.strerror}); name another by "
+                "--cache-dir"
+            ) from error
+        os.close(descriptor)
+        self.max_bytes = max_bytes if max_bytes is not None else self._half_of_the_disk()
+
+    def _half_of_the_disk(self) -> int:
+        return (shutil.disk_usage(self.folder).free + sum(self._sizes().values())) // 2
+
+    def _sizes(self) -> dict[str, int]:
+        """Bytes of each file by name, the one used longest ago first."""
+        found = []
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    facts = entry.stat()
+                    found.append((facts.st_mtime_ns, entry.name, facts.st_size))
+        return {name: size for _, name, size in sorted(found)}
+
+    def path(self, file: RemoteFile) -> str:
+        """Where the copy of a file lies, or will lie."""
+        return self._path(file.local_name)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def hold(self, file: RemoteFile) -> int | None:
+        """Keeps the copy of a file from being deleted.
+
+        Returns:
+            A descriptor, until whose closing it is kept; None if there is no copy.
+        """
+        path = self.path(file)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        is_there = _is_at(descriptor, path)
+        if not is_there or os.fstat(descriptor).st_size != file.num_bytes:
+            if is_there:  # somebody cut it
+                os.unlink(path)
+            os.close(descriptor)
+            return None
+        with contextlib.suppress(OSError):  # another user's
+            os.utime(path)
+        return descriptor
+
+    def start(self, file: RemoteFile, *, is_urgent: bool) -> Partial | None:
+        """Begins the copy of a file, for which room is made.
+
+        Args:
+            file: What is to be downloaded.
+            is_urgent: Begin even if what is in use leaves too little room.
+
+        Returns:
+            None if another process downloads the file, or has done so, or if there is no room.
+
+        Raises:
+            TrainerError: The disk is full.
+        """
+        path = self.path(file) + _PARTIAL
+        with self._locked():
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            partial = Partial(file, path, descriptor)
+            if not _try_lock(descriptor) or not _is_at(descriptor, path):
+                os.close(descriptor)  # another process downloads it, or just did
+                return None
+            os.ftruncate(descriptor, 0)
+            is_there = os.path.exists(self.path(file))
+            if is_there or not (self._make_room(file.num_bytes) or is_urgent):
+                self.give_up(partial)
+                return None
+            try:
+                os.ftruncate(descriptor, file.num_bytes)  # which counts from now on
+            except OSError as error:
+                self.give_up(partial)
+                raise self.explain(error) from error
+        return partial
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self._path(_LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _make_room(self, num_bytes: int) -> bool:
+        """Deletes the files that were used longest ago; whether that makes room."""
+        sizes = self._sizes()
+        excess = sum(sizes.values()) + num_bytes - self.max_bytes
+        for name, size in sizes.items():
+            if excess <= 0:
+                break
+            if size and name != _LOCK and self._delete_unused(self._path(name)):
+                excess -= size
+        return excess <= 0
+
+    def _delete_unused(self, path: str) -> bool:
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except OSError:  # it is gone, or another user's
+            return False
+        try:
+            if not _try_lock(descriptor):
+                return False
+            os.unlink(path)
+            return True
+        finally:
+            os.close(descriptor)
+
+    def finish(self, partial: Partial) -> int:
+        """Checks a copy that has been downloaded, and gives it its name once it is on the disk.
+
+        Returns:
+            As `hold`.
+
+        Raises:
+            DatasetDamagedError: Its digest is not that of metadata.json.
+        """
+        stated, descriptor = partial.file.sha256, partial.descriptor
+        if stated and (actual := _sha256(descriptor)) != stated:
+            self.give_up(partial)
+            raise DatasetDamagedError(
+                f"{partial.file.url} has sha256 {actual}, but metadata.json states {stated}: it "
+                "was changed or damaged; build the dataset again, or restore that file"
+            )
+        try:
+            os.fsync(descriptor)
+            os.rename(partial.path, self.path(partial.file))
+            folder = os.open(self.folder, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+        except OSError as error:
+            self.give_up(partial)
+            raise self.explain(error) from error
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        return descriptor
+
+    def give_up(self, partial: Partial) -> None:
+        """Deletes a copy that is not whole."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial.path)
+        os.close(partial.descriptor)
+
+    def explain(self, error: OSError) -> TrainerError:
+        """What to do about a fault of the disk."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return TrainerError(
+                f"the disk of the cache folder {self.folder} is full; lower --cache-bytes "
+                f"(now {self.max_bytes:,}), or name another disk by --cache-dir"
+            )
+        return TrainerError(f"the cache folder {self.folder} cannot be written: {error.strerror}")
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Whether an open file still lies at a path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _sha256(descriptor: int) -> str:
+    digest = hashlib.sha256()
+    position = 0
+    while data := os.pread(descriptor, _BLOCK_BYTES, position):
+        digest.update(data)
+        position += len(data)
+    return digest.hexdigest()

@@ -1,0 +1,260 @@
+"""Remote files copied to the cache, ahead of their use and in its order."""
+
+import collections
+import contextlib
+import dataclasses
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import obstore
+
+from trainer.errors import TrainerError
+from trainer.store.cache import Cache, Partial, RemoteFile
+from trainer.store.objects import changed, opened
+
+# A request takes some 50 ms, in which 4 MiB would come.
+RANGE_BYTES = 8 << 20
+_RANGES_AT_ONCE = 16
+_FILES_AT_ONCE = 4
+# Copies that are kept from being deleted: those used last, and those that are yet to be used.
+_USED = 64
+_AHEAD = 256
+# How often a file is looked for that another process downloads.
+_POLL_S = 0.2
+
+
+@dataclasses.dataclass(slots=True)
+class _Download:
+    """A copy that is being downloaded.
+
+    Attributes:
+        number: Of the file.
+        partial: Where the copy is written.
+        next_offset: Where the next range begins.
+        requests: Ranges that are under way.
+        error: What one of them failed with.
+    """
+
+    number: int
+    partial: Partial
+    next_offset: int = 0
+    requests: int = 0
+    error: Exception | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether ranges are left to be asked for."""
+        return self.error is None and self.next_offset < self.partial.file.num_bytes
+
+
+class Fetcher:
+    """Copies files to the cache.
+
+    Args:
+        files: Such as the shards of a split.
+        cache: Where the copies lie.
+    """
+
+    def __init__(self, files: Sequence[RemoteFile], cache: Cache) -> None:
+        self.files = tuple(files)
+        self._cache = cache
+        self._changed = threading.Condition()
+        self._expected: collections.deque[int] = collections.deque()
+        self._downloads: dict[int, _Download] = {}  # in the order of their need
+        self._ahead: dict[int, int] = {}  # the descriptors that hold a copy, by number
+        self._used: dict[int, int] = {}  # the same, the last used one at the end
+        self._failed: dict[int, Exception] = {}
+        self._pool = ThreadPoolExecutor(_RANGES_AT_ONCE, "fetch")
+        self._is_ending = False
+        weakref.finalize(self, _close, self._ahead, self._used)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the copies lie, or will lie."""
+        return tuple(map(self._cache.path, self.files))
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether the cache has room for copies of all files."""
+        return sum(file.num_bytes for file in self.files) <= self._cache.max_bytes
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        """Says which files are needed from now on, in their order; they are fetched ahead."""
+        with self._changed:
+            self._expected = collections.deque(dict.fromkeys(map(int, numbers)))
+            self._go_on()
+
+    def fetch(self, number: int) -> str:
+        """The path of a file's copy, once that is whole.
+
+        It stays there until 64 others have been asked for.
+
+        Raises:
+            TrainerError: The file cannot be read, or the cache not be written.
+            DatasetDamagedError: It is not what metadata.json states.
+        """
+        file = self.files[number]
+        with self._changed:
+            self._failed.pop(number, None)
+            while not self._is_held(number):
+                if error := self._failed.pop(number, None):
+                    raise error
+                if self._is_ending:
+                    raise TrainerError("interrupted")
+                if number not in self._downloads:
+                    self._start(number, is_urgent=True)
+                self._go_on()
+                self._changed.wait(_POLL_S)
+            self._go_on()
+        return self._cache.path(file)
+
+    @contextlib.contextmanager
+    def opened(self, number: int) -> Iterator[int | None]:
+        """A descriptor of a file's copy, which stays readable; None while there is no copy."""
+        with self._changed:
+            copy = os.dup(self._used[number]) if self._is_held(number) else None
+            self._go_on()
+        try:
+            yield copy
+        finally:
+            if copy is not None:
+                os.close(copy)
+
+    def fetch_all(self) -> None:
+        """Waits until there are copies of all files."""
+        self.expect(range(len(self.files)))
+        for number in range(len(self.files)):
+            self.fetch(number)
+
+    def _is_held(self, number: int) -> bool:
+        """Holds a file's copy, if there is one, as the one used last."""
+        held = self._used.pop(number, None)
+        if held is None:
+            held = self._ahead.pop(number, None)
+        if held is None:
+            held = self._cache.hold(self.files[number])
+        if held is None:
+            return False
+        self._used[number] = held
+        while len(self._used) > _USED:
+            os.close(self._used.pop(next(iter(self._used))))
+        return True
+
+    def _start(self, number: int, *, is_urgent: bool) -> bool:
+        """Begins a download; False if there is no room, or another process does it."""
+        partial = self._cache.start(self.files[number], is_urgent=is_urgent)
+        if partial is None:
+            return False
+        download = _Download(number, partial)
+        self._downloads = (
+            {number: download, **self._downloads}
+            if is_urgent
+            else {**self._downloads, number: download}
+        )
+        if not download.has_more:
+            self._submit(download, 0)
+        return True
+
+    def _go_on(self) -> None:
+        """Asks for ranges, as many as may be under way, and begins with expected files."""
+        while sum(each.requests for each in self._downloads.values()) < _RANGES_AT_ONCE:
+            download = next((each for each in self._downloads.values() if each.has_more), None)
+            if self._is_ending:
+                return
+            if download is not None:
+                self._submit(download, RANGE_BYTES)
+            elif len(self._downloads) >= _FILES_AT_ONCE or not self._start_expected():
+                return
+
+    def _start_expected(self) -> bool:
+        """Begins with the next expected file that is not here; False if none may be begun."""
+        while self._expected and len(self._ahead) < _AHEAD and self._has_budget():
+            number = self._expected[0]
+            is_known = number in self._downloads or number in self._used or number in self._ahead
+            if not is_known and (held := self._cache.hold(self.files[number])) is not None:
+                self._ahead[number] = held
+                is_known = True
+            try:
+                if not is_known and not self._start(number, is_urgent=False):
+                    return False
+            except TrainerError:  # whoever needs the file is told
+                return False
+            self._expected.popleft()
+            if not is_known:
+                return True
+        return False
+
+    def _has_budget(self) -> bool:
+        """Whether what lies ahead of the reader takes less than half of the cache."""
+        numbers = {*self._ahead, *self._downloads}
+        return 2 * sum(self.files[each].num_bytes for each in numbers) < self._cache.max_bytes
+
+    def _submit(self, download: _Download, num_bytes: int) -> None:
+        offset = download.next_offset
+        download.next_offset += num_bytes
+        try:
+            self._pool.submit(self._copy_range, download, offset)
+            download.requests += 1
+        except RuntimeError:  # Python is ending
+            self._is_ending = True
+
+    def _copy_range(self, download: _Download, offset: int) -> None:
+        error: Exception | None = None
+        try:
+            self._copy(download.partial, offset)
+        except OSError as fault:
+            error = self._cache.explain(fault)
+        except Exception as fault:
+            error = fault
+        with self._changed:
+            download.error = download.error or error
+            download.requests -= 1
+            is_done = not download.requests and not download.has_more
+            self._go_on()
+        if is_done:
+            self._finish(download)
+
+    def _copy(self, partial: Partial, offset: int) -> None:
+        file = partial.file
+        options: Any = {}
+        if file.num_bytes > RANGE_BYTES:
+            options["range"] = (offset, min(offset + RANGE_BYTES, file.num_bytes))
+        if not file.sha256 and file.version.startswith('"'):
+            options["if_match"] = file.version
+        with opened(file.url) as (store, key):
+            data = memoryview(obstore.get(store, key, options=options).bytes())
+        if len(data) != min(RANGE_BYTES, file.num_bytes - offset):
+            raise changed(file.url)
+        while data:
+            written = os.pwrite(partial.descriptor, data, offset)
+            data, offset = data[written:], offset + written
+
+    def _finish(self, download: _Download) -> None:
+        held, error = None, download.error
+        if error is None:
+            try:
+                held = self._cache.finish(download.partial)
+            except Exception as fault:
+                error = fault
+        else:
+            self._cache.give_up(download.partial)
+        with self._changed:
+            del self._downloads[download.number]
+            if held is not None and download.number in self._used:
+                os.close(held)  # whoever needed it has found it already
+            elif held is not None:
+                self._ahead[download.number] = held
+            if error is not None:
+                self._failed[download.number] = error
+            self._go_on()
+            self._changed.notify_all()
+
+
+def _close(*held: dict[int, int]) -> None:
+    for descriptors in held:
+        while descriptors:
+            os.close(descriptors.popitem()[1])

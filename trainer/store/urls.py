@@ -1,0 +1,56 @@
+"""What a path means: a local file, an object of a store, or something that Apache Beam opens."""
+
+import posixpath
+import re
+import urllib.parse
+
+_FILE = "file://"
+_SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
+
+# Those that the store library speaks; whatever else has a scheme goes through Beam's FileSystems.
+OBJECT_SCHEMES = frozenset(
+    {"gs", "s3", "s3a", "az", "azure", "abfs", "abfss", "adl", "http", "https"}
+)
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` has a scheme, such as gs:// or s3://."""
+    return not path.startswith("/") and _SCHEME.match(path) is not None
+
+
+def is_object(path: str) -> bool:
+    """Whether `path` is the URL of a store, such as gs:// or s3://, or of a web server."""
+    return is_remote(path) and scheme_of(path) in OBJECT_SCHEMES
+
+
+def scheme_of(path: str) -> str:
+    """What stands before "://", in lower case."""
+    return path.partition("://")[0].lower()
+
+
+def local_path(path: str) -> str:
+    """A file:// URL as the path that it means; any other path as it is."""
+    if not path.startswith(_FILE):
+        return path
+    return urllib.parse.unquote(path.removeprefix(_FILE).removeprefix("localhost"))
+
+
+def join_url(base: str, part: str) -> str:
+    """`part` below the remote folder `base`; ".." does not lead out of the bucket."""
+    scheme, _, rest = base.partition("://")
+    bucket, _, key = rest.partition("/")
+    path = posixpath.normpath(f"/{key}/{part}").lstrip("/")
+    return f"{scheme}://{bucket}/{path}" if path else f"{scheme}://{bucket}"
+
+
+def split_object(url: str) -> tuple[str, str]:
+    """The bucket's URL, and the key of the object in it.
+
+    Of https:// the host's, with the query: a signature belongs to every request.
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme_of(url) in ("http", "https"):
+        path, mark, query = key.partition("?")
+        return f"{scheme}://{bucket}/{mark}{query}", urllib.parse.unquote(path)
+    return f"{scheme}://{bucket}", key

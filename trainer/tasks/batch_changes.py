@@ -1,0 +1,95 @@
+"""What happens to batches in training alone: mixtures, smoothed classes, weights of classes."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.augmentation.mixing import Mixing, Mixtures, draw_mixtures, mix
+from trainer.errors import ConfigError
+from trainer.tasks.targets import OneClass
+from trainer.tasks.task import Task
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BatchChanges:
+    """What happens to batches of (inputs, target, and weight if there is one).
+
+    Attributes:
+        label_smoothing: The share of the loss that is given to all classes alike.
+        mixing: How records are mixed.
+        class_weights: The weight of each class in the loss; empty for none.
+    """
+
+    label_smoothing: float = 0.0
+    mixing: Mixing = dataclasses.field(default_factory=Mixing)
+    class_weights: Sequence[float] = ()
+
+    @property
+    def softens(self) -> bool:
+        """Whether targets become shares of classes."""
+        return self.mixing.is_on or self.label_smoothing > 0
+
+    def check(self, task: Task, batch_size: int, num_workers: int) -> None:
+        """Raises ConfigError if a task or a batch cannot be changed like this.
+
+        Args:
+            task: What is trained.
+            batch_size: Of the global batch.
+            num_workers: That share it.
+        """
+        named = {
+            "--label-smoothing": self.label_smoothing,
+            "--mixup": self.mixing.mixup,
+            "--cutmix": self.mixing.cutmix,
+        }
+        chosen = [name for name, value in named.items() if value]
+        if chosen and not task.goal.takes_shares:
+            raise ConfigError(
+                f"{chosen[0]} needs classes, but the target {task.target!r} is "
+                f"{task.goal.in_words}; leave it out"
+            )
+        if not self.mixing.is_on:
+            return
+        groups = [each.group for each in task.inputs.values()]
+        if groups != ["image"]:
+            raise ConfigError(
+                f"{chosen[-1]} mixes images, but the inputs are "
+                f"{', '.join(each.name for each in task.inputs.values())}; leave it out, or name "
+                "one image by --inputs"
+            )
+        if batch_size % (2 * num_workers):
+            workers = f" on each of {num_workers} workers" if num_workers > 1 else ""
+            raise ConfigError(
+                f"{chosen[-1]} mixes pairs of records, but --batch-size {batch_size} is not a "
+                f"number of pairs{workers}; use a multiple of {2 * num_workers}"
+            )
+
+    def function(
+        self, task: Task, *, seed: int, batch_size: int, worker: int, num_workers: int
+    ) -> Callable[..., tuple[Any, ...]]:
+        """The function (step, inputs, target, and weight if there is one) to the same.
+
+        It changes one worker's part of the global batch of a step.
+        """
+        pairs = batch_size // num_workers // 2
+        part = slice(worker * pairs, (worker + 1) * pairs)
+
+        def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
+            if self.class_weights:
+                assert isinstance(task.goal, OneClass)
+                by_class = tf.gather(tf.constant(self.class_weights, tf.float32), target)
+                weights = (by_class * weights[0] if weights else by_class,)
+            if not self.softens:
+                return inputs, target, *weights
+            shares = task.goal.shares(target)
+            if self.mixing.is_on:
+                drawn = draw_mixtures(self.mixing, seed, step, batch_size // 2)
+                own = Mixtures(drawn.by_area[part], drawn.kept[part], drawn.center[part])
+                weight = weights[0] if weights else tf.ones(tf.shape(shares)[:1])
+                inputs, shares, weight = mix(own, inputs, shares, weight)
+                weights = (weight,) if weights else ()
+            return inputs, task.goal.smoothed(shares, self.label_smoothing), *weights
+
+        return change

@@ -1,0 +1,101 @@
+"""Weights of classes in the training loss."""
+
+import functools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer.counting import read_classes
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.tasks.targets import OneClass
+from trainer.tasks.task import Task
+
+BALANCED = "balanced"
+
+
+def read_weights(text: str) -> Mapping[str, float] | None:
+    """The weights by class of `--class-weights`; None for "balanced".
+
+    Args:
+        text: "balanced", `WBC=2,RBC=0.5`, or a JSON file with an object of them.
+
+    Raises:
+        ConfigError: It is none of these, or a weight is not a number from 0.
+    """
+    if text == BALANCED:
+        return None
+    if "=" in text:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        stated: Any = {name.strip(): number for name, _, number in pairs}
+    else:
+        try:
+            stated = json.loads(Path(text).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"--class-weights {text!r} cannot be read ({error}); give balanced, weights such "
+                'as WBC=2,RBC=0.5, or a JSON file such as {"WBC": 2, "RBC": 0.5}'
+            ) from error
+    if not isinstance(stated, Mapping):
+        raise ConfigError(
+            f'--class-weights {text!r} has no weights by class; write it as {{"WBC": 2}}'
+        )
+    return {name: _weight(text, name, value) for name, value in stated.items()}
+
+
+def _weight(text: str, name: str, value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 <= weight < math.inf:
+        raise ConfigError(
+            f"--class-weights {text!r}: {value!r} of {name!r} is not a weight; give a number from 0"
+        )
+    return weight
+
+
+def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[float]:
+    """The weight of each class, in the order of the task's classes.
+
+    Balanced weights are the records divided by those of the class and by the classes: then all
+    classes together weigh alike, and the mean over the records is 1. Classes that are not named
+    weigh 1.
+
+    Raises:
+        ConfigError: The target is not one class per record, or a weight is wrong.
+        UnknownNameError: No such class.
+    """
+    if not isinstance(task.goal, OneClass):
+        raise ConfigError(
+            f"--class-weights needs one class per record, but the target {task.target!r} is "
+            f"{task.goal.in_words}; leave it out"
+        )
+    stated = read_weights(text)
+    if stated is None:
+        return balanced(count_by_class(task, dataset, split))
+    for name in stated:
+        if name not in task.classes:
+            raise UnknownNameError("class, for --class-weights,", name, task.classes)
+    return [stated.get(name, 1.0) for name in task.classes]
+
+
+def balanced(counts: Sequence[int]) -> list[float]:
+    """The weight of each class from its records; 1 for those without any."""
+    present = sum(count > 0 for count in counts)
+    return [sum(counts) / (present * count) if count else 1.0 for count in counts]
+
+
+def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
+    """The records of each class: by statistics.json, else in one pass over the labels."""
+    facts = dataset.statistics(split).get(task.target, {})
+    stated = facts.get("classes") or facts.get("strings")
+    if stated:
+        return [stated.get(name, 0) for name in task.classes]
+    read = functools.partial(dataset.batches, split)
+    numbers = read_classes(dataset.features, task.target, read)
+    return np.bincount(numbers, minlength=len(task.classes)).tolist()  # type: ignore[no-any-return]

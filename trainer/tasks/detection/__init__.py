@@ -1,0 +1,1 @@
+"""Detection: boxes and their classes, by an anchor-free detector (FCOS)."""

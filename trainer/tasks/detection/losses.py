@@ -1,0 +1,111 @@
+"""The loss of the detector, right at any number of replicas."""
+
+import tensorflow as tf
+
+from trainer.tasks.detection.assignment import Assigned, assign
+from trainer.tasks.detection.points import Points
+from trainer.tensors import Tensor
+
+_ALPHA, _GAMMA = 0.25, 2.0
+_EPSILON = 1e-7
+
+
+def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -> Tensor:
+    """The loss of each example; its mean over the global batch is FCOS's loss: float32 [b].
+
+    Each example's sum is divided by the number of positive points in the *global* batch, which
+    the replicas add up, so the sum of gradients is that of one replica with all examples.
+
+    Args:
+        points: Of the model.
+        target: As `BoxesTarget.host_step` returns it; with `totals` where these examples are a
+            part of a replica's batch.
+        outputs: float32 [b, p, classes + 5], as `model.detector` returns them.
+    """
+    classes, quality = example_sums(points, _assigned(points, target), outputs)
+    totals = target["totals"][0] if "totals" in target else batch_totals(points, target)
+    positives, centerness, size = tf.unstack(totals, num=3)
+    return size * (
+        classes / tf.maximum(positives, 1.0)
+        + quality[0] / tf.maximum(centerness, 1.0)
+        + quality[1] / tf.maximum(positives, 1.0)
+    )
+
+
+def batch_totals(points: Points, target: dict[str, Tensor]) -> Tensor:
+    """What the global batch has, over all replicas, where this is called in `strategy.run`.
+
+    Returns:
+        float32 [3]: its positive points, the sum of their centerness, its records.
+    """
+    assigned = _assigned(points, target)
+    totals = tf.stack(
+        [
+            tf.reduce_sum(tf.cast(assigned.labels >= 0, tf.float32)),
+            tf.reduce_sum(assigned.centerness),
+            tf.reduce_sum(target["records"]),  # not the size of a batch padded for evaluation
+        ]
+    )
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return totals
+    return tf.stop_gradient(context.all_reduce(tf.distribute.ReduceOp.SUM, totals))
+
+
+def _assigned(points: Points, target: dict[str, Tensor]) -> Assigned:
+    """What every point should predict; boxes around crowds are background."""
+    labels = tf.where(target["crowd"], tf.constant(-1, tf.int64), target["labels"])
+    return assign(points, target["boxes"], labels)
+
+
+def example_sums(
+    points: Points, assigned: Assigned, outputs: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Sums over the points of each example: of classes, (of boxes, of centerness): [b] each."""
+    logits, boxes, centerness = split_outputs(points, outputs)
+    is_box = tf.cast(assigned.labels >= 0, tf.float32)
+    wanted = tf.one_hot(assigned.labels, logits.shape[-1])
+    by_class = tf.reduce_sum(_focal(wanted, logits), axis=[1, 2])
+    overlap = 1.0 - giou(assigned.boxes, boxes)
+    by_box = tf.reduce_sum(tf.where(is_box > 0, overlap * assigned.centerness, 0.0), axis=1)
+    cross = tf.nn.sigmoid_cross_entropy_with_logits(assigned.centerness, centerness)
+    by_centerness = tf.reduce_sum(tf.where(is_box > 0, cross, 0.0), axis=1)
+    return by_class, (by_box, by_centerness)
+
+
+def split_outputs(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(logits [b, p, classes], boxes [b, p, 4] in pixels, logits of centerness [b, p])."""
+    logits, distances, centerness = outputs[..., :-5], outputs[..., -5:-1], outputs[..., -1]
+    pixels = tf.nn.softplus(distances) * tf.constant(points.strides)[:, None]
+    centers = tf.constant(points.centers)
+    boxes = tf.concat([centers - pixels[..., :2], centers + pixels[..., 2:]], axis=-1)
+    return logits, boxes, centerness
+
+
+def _focal(wanted: Tensor, logits: Tensor) -> Tensor:
+    """https://arxiv.org/abs/1708.02002."""
+    cross = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
+    probability = tf.sigmoid(logits)
+    missed = wanted * (1 - probability) + (1 - wanted) * probability
+    weight = wanted * _ALPHA + (1 - wanted) * (1 - _ALPHA)
+    return weight * missed**_GAMMA * cross
+
+
+def giou(first: Tensor, second: Tensor) -> Tensor:
+    """Generalised intersection over union of boxes [..., 4], in -1..1.
+
+    https://arxiv.org/abs/1902.09630.
+    """
+    overlap = _area(
+        tf.maximum(first[..., :2], second[..., :2]), tf.minimum(first[..., 2:], second[..., 2:])
+    )
+    hull = _area(
+        tf.minimum(first[..., :2], second[..., :2]), tf.maximum(first[..., 2:], second[..., 2:])
+    )
+    areas = _area(first[..., :2], first[..., 2:]) + _area(second[..., :2], second[..., 2:])
+    union = areas - overlap
+    return overlap / (union + _EPSILON) - (hull - union) / (hull + _EPSILON)
+
+
+def _area(least: Tensor, most: Tensor) -> Tensor:
+    return tf.reduce_prod(tf.maximum(most - least, 0.0), axis=-1)

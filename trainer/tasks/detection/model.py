@@ -1,0 +1,111 @@
+"""The detector: a backbone, a feature pyramid, and heads that all levels share."""
+
+import math
+from collections.abc import Sequence
+
+import keras
+
+from trainer.tasks import image_models
+from trainer.tasks.detection.points import STRIDES
+from trainer.tensors import Tensor
+
+_CHANNELS = 64
+_DEPTH = 2
+_GROUPS = 8
+# The probability of each class at each point before training, as in the paper: almost all
+# points are background.
+_PRIOR = 0.01
+_SMALL_WIDTHS = (24, 48, 96, 128, 160)
+
+
+def detector(
+    name: str, height: int, width: int, channels: int, num_classes: int, weights: str | None = None
+) -> keras.Model:
+    """The model from images to the predictions of all points.
+
+    It takes float32 [b, height, width, channels] in 0..1, and returns float32
+    [b, points, num_classes + 5], in the order of `points.points_of`: a logit for each class,
+    four distances (through softplus, in strides: left, top, right, bottom), and the logit of
+    centerness.
+
+    Args:
+        name: "small", or a model of `keras.applications`.
+        height: In pixels, a multiple of the largest stride.
+        width: Likewise.
+        channels: Of the images.
+        num_classes: Of the boxes.
+        weights: A file of weights for a `keras.applications` model without its head, or None.
+
+    Raises:
+        ConfigError: No such model, or unsuitable weights.
+    """
+    image = keras.Input((height, width, channels), name="image")
+    if name == image_models.SMALL:
+        levels = _small(keras.layers.Rescaling(2.0, offset=-1.0)(image))
+    else:
+        levels = image_models.pyramid(name, image, STRIDES, weights)
+    levels = _top_down(levels)
+    return keras.Model(image, _heads(levels, num_classes), name=name.lower())
+
+
+def _small(x: Tensor) -> list[Tensor]:
+    """Strided convolutions, each followed by a residual one: 0.9 M parameters."""
+    levels = []
+    for number, width in enumerate(_SMALL_WIDTHS):
+        x = _convolution(x, width, strides=2)
+        if number >= 1:
+            x = keras.layers.Add()([x, _convolution(x, width)])
+        levels.append(x)
+    return levels[-len(STRIDES) :]
+
+
+def _convolution(x: Tensor, width: int, strides: int = 1) -> Tensor:
+    x = keras.layers.Conv2D(width, 3, strides=strides, padding="same", use_bias=False)(x)
+    x = keras.layers.GroupNormalization(_GROUPS)(x)
+    return keras.layers.ReLU()(x)
+
+
+def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:
+    """A feature pyramid: each level gets what the coarser ones see."""
+    merged: list[Tensor] = []
+    for level in reversed(levels):
+        x = keras.layers.Conv2D(_CHANNELS, 1)(level)
+        if merged:
+            x = keras.layers.Add()([x, keras.layers.UpSampling2D(2)(merged[-1])])
+        merged.append(x)
+    return merged[::-1]
+
+
+def _heads(levels: Sequence[Tensor], num_classes: int) -> Tensor:
+    """The predictions of all levels by the same layers."""
+    for_classes, for_boxes = _tower(), _tower()
+    classes = keras.layers.Conv2D(
+        num_classes,
+        3,
+        padding="same",
+        bias_initializer=keras.initializers.Constant(-math.log((1 - _PRIOR) / _PRIOR)),
+        kernel_initializer=keras.initializers.RandomNormal(stddev=0.01),
+        dtype="float32",
+    )
+    boxes = keras.layers.Conv2D(5, 3, padding="same", dtype="float32")
+    predictions = []
+    for level in levels:
+        of_classes, of_boxes = level, level
+        for layer in for_classes:
+            of_classes = layer(of_classes)
+        for layer in for_boxes:
+            of_boxes = layer(of_boxes)
+        both = keras.layers.Concatenate(dtype="float32")([classes(of_classes), boxes(of_boxes)])
+        predictions.append(keras.layers.Reshape((-1, num_classes + 5), dtype="float32")(both))
+    return keras.layers.Concatenate(axis=1, dtype="float32")(predictions)
+
+
+def _tower() -> list[keras.layers.Layer]:
+    layers: list[keras.layers.Layer] = []
+    for _ in range(_DEPTH):
+        layers += [
+            keras.layers.Conv2D(_CHANNELS, 3, padding="same", use_bias=False),
+            keras.layers.GroupNormalization(_GROUPS),
+            keras.layers.ReLU(),
+        ]
+    return layers

@@ -1,0 +1,152 @@
+"""Boxes as the target: any number per image, each with a class."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import keras
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.features import Feature
+from trainer.tasks.accumulators import Accumulator
+from trainer.tasks.checks import finite, none_of
+from trainer.tasks.detection.losses import batch_totals, detection_loss
+from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
+from trainer.tasks.detection.model import detector
+from trainer.tasks.detection.points import Points, points_of
+from trainer.tasks.detection.suppression import detections
+from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.targets.target import PerExample, Target
+from trainer.tensors import Tensor
+
+_ONLY_CLASS = ("object",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BoxesTarget(Target):
+    """The boxes of an image; models return the predictions of all points of `detection.points`.
+
+    Attributes:
+        name: The feature's.
+        classes: From the schema; one class where boxes have none.
+        labels: The output of the input pipeline with the classes; empty where boxes have none.
+        crowd: The output that marks boxes around many objects, as COCO has them, or empty. They
+            are not learned, and detections in them are not counted as wrong.
+        height: Of the model's image, in pixels.
+        width: Likewise.
+        most: Boxes to which records are padded or cut; None for the most in the batch.
+    """
+
+    kind: ClassVar[str] = "boxes"
+    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
+
+    name: str
+    classes: tuple[str, ...] = dataclasses.field(default=_ONLY_CLASS, compare=False)
+    labels: str = ""
+    crowd: str = dataclasses.field(default="", compare=False)
+    height: int = dataclasses.field(default=0, compare=False)
+    width: int = dataclasses.field(default=0, compare=False)
+    most: int | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def from_feature(cls, feature: Feature) -> Self:
+        prefix = "box" if feature.name == "boxes" else feature.name
+        has_crowd = "is_crowd" in feature.attributes
+        return cls(
+            name=feature.name,
+            classes=feature.classes or _ONLY_CLASS,
+            labels=f"{prefix}_labels" if feature.classes else "",
+            crowd=f"{prefix}_is_crowd" if has_crowd else "",
+        )
+
+    @property
+    def pad_to(self) -> int | None:
+        return self.most
+
+    def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
+        if [type(each) for each in inputs] != [Image]:
+            names = ", ".join(each.name for each in inputs)
+            raise ConfigError(
+                f"detection learns from one image alone, but the inputs are {names}; name "
+                "the image by --inputs"
+            )
+        (image,) = inputs
+        assert isinstance(image, Image)
+        most = settings.lengths.get(self.name)
+        return dataclasses.replace(self, height=image.height, width=image.width, most=most)
+
+    @property
+    def in_words(self) -> str:
+        return f"boxes {'with' if self.labels else 'without'} classes"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.name, self.labels, self.crowd) if name)
+
+    @property
+    def points(self) -> Points:
+        """Where the model predicts boxes."""
+        return points_of(self.height, self.width)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (len(self.points), len(self.classes) + 5)
+
+    def host_step(self) -> Callable[[Any], Any]:
+        """To a dict of what `loss` and the metrics take.
+
+        `boxes` float32 [b, n, 4] in 0..1; `labels` int64 [b, n], -1 for padding; `crowd` bool
+        [b, n]; `records` float32 [b], 1, so that the padding of a batch can be told by its 0.
+        """
+        message = (
+            f"{self.labels} of a record has a number that is not one of the {len(self.classes)} "
+            "classes; leave such records out of the dataset."
+        )
+
+        def step(values: Any) -> dict[str, Tensor]:
+            columns = values if isinstance(values, Mapping) else {self.name: values}
+            boxes = finite(self.name, columns[self.name])
+            is_box = tf.reduce_max(boxes, axis=-1) >= 0  # padding is -1
+            if self.labels:
+                labels = columns[self.labels]
+                wrong = (labels >= len(self.classes)) | (is_box & (labels < 0))
+                with tf.control_dependencies([none_of(tf.boolean_mask(labels, wrong), message)]):
+                    labels = tf.identity(labels)
+            else:
+                labels = tf.where(is_box, tf.constant(0, tf.int64), -1)
+            crowd = columns[self.crowd] > 0 if self.crowd else tf.zeros_like(labels, tf.bool)
+            return {
+                "boxes": boxes,
+                "labels": labels,
+                "crowd": crowd,
+                "records": tf.ones(tf.shape(labels)[:1]),
+            }
+
+        return step
+
+    def with_totals(self, target: Any) -> Any:
+        totals = batch_totals(self.points, target)
+        by_record = tf.broadcast_to(totals, [tf.shape(target["records"])[0], 3])
+        return {**target, "totals": by_record}
+
+    def loss(self, target: Any, outputs: Any) -> Any:
+        """The detector's loss, normalised over the global batch: see `detection.losses`."""
+        return detection_loss(self.points, target, outputs)
+
+    def head(self, x: Any) -> Any:
+        raise NotImplementedError("a detector is more than a head on one vector: see `model`")
+
+    def model(self, inputs: Sequence[Input], name: str) -> keras.Model:
+        (image,) = inputs
+        assert isinstance(image, Image)
+        return detector(
+            image.model, self.height, self.width, image.channels, len(self.classes), image.weights
+        )
+
+    def predict(self, outputs: Any) -> dict[str, Tensor]:
+        return detections(self.points, outputs)
+
+    def accumulators(self) -> list[Accumulator]:
+        return [MeanAveragePrecision(self.classes)]

@@ -1,0 +1,101 @@
+"""The command `tune`: what bounds the input on this machine, and what may be tuned."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from trainer import choices
+from trainer.image_cache import ImageCache, any_images, folder_in
+from trainer.opening import cache_of, open_data
+from trainer.progress import Progress
+from trainer.tasks.reading import decoding_arguments, with_statistics
+from trainer.tune_options import TuneConfig
+from trainer.tuner.ladder import Rung, as_lines, find_bound
+from trainer.tuner.measuring import Measurement
+from trainer.tuner.picture import picture
+from trainer.tuning import Tuning, cpu_count
+
+__all__ = ["tune"]
+
+# A setting is changed for so much, which measurements of the same thing hardly differ by.
+_WORTH = 1.1
+
+
+def tune(config: TuneConfig) -> dict[str, Any]:
+    """Measures the input of a training, and writes what may be tuned.
+
+    Returns:
+        `records_per_s` by stage, the stage that `bounds`, and the `tuning`.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    progress = Progress(quiet=config.quiet)
+    training = config.train_config()
+    cache = cache_of(config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.data, config.schema, None, cache)
+    split = choices.train_split(dataset, config.train_split)
+    task, training = choices.choose(training, dataset, progress)
+    task = with_statistics(task, dataset, split, progress.say)
+    measurement = Measurement(
+        dataset=dataset,
+        split=split,
+        task=task,
+        batch_size=config.batch_size,
+        seconds=config.seconds,
+    )
+    progress.say(f"measuring {split!r} of {dataset.path}, {config.seconds:g} s a stage")
+    ladder = list(measurement.ladder())
+    bound = find_bound(ladder)
+    for line in as_lines(ladder):
+        progress.say(line)
+    progress.say(
+        f"{bound.stage} bounds: {bound.share:.0%} of the time of a record; without it "
+        f"{bound.records_per_s:,.0f} records/s. Remedy: {bound.remedy}"
+    )
+    rate = ladder[-1].records_per_s
+    kept, cached = _with_cache(config, measurement, progress)
+    is_worth_it = kept is not None and cached[0].records_per_s > rate * _WORTH
+    tuning = Tuning(
+        parallel_calls=_parallel_calls(measurement, rate, progress),
+        cache=kept.place if kept is not None and is_worth_it else None,
+    )
+    output = Path(config.output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(tuning.to_json(), indent=2) + "\n", encoding="utf-8")
+    title = f"Records a second, up to each stage ({cpu_count()} CPUs)"
+    svg = output.with_suffix(".svg")
+    svg.write_text(picture(title, ladder, bound.stage, cached), encoding="utf-8")
+    progress.say(f"tuning: {output} (train --tuning {output}), picture: {svg}")
+    rates = {rung.stage: round(rung.records_per_s, 1) for rung in [*ladder, *cached]}
+    return {"records_per_s": rates, "bounds": bound.stage, "tuning": tuning.to_json()}
+
+
+def _with_cache(
+    config: TuneConfig, measurement: Measurement, progress: Progress
+) -> tuple[ImageCache | None, list[Rung]]:
+    """The cache that "auto" would take, and what the pipeline reaches with it; or none."""
+    task, dataset = measurement.task, measurement.dataset
+    images = any_images([dataset.features[each.name] for each in task.inputs.values()])
+    folder = None if config.cache_dir is None else folder_in(config.cache_dir)
+    asked = ImageCache(max_bytes=config.cache_bytes, folder=folder)
+    size = decoding_arguments(task)["image_size"]
+    views = task.augmentation.views
+    cache = dataset.image_cache(measurement.split, asked, images, views, size)
+    if cache.place == "none":
+        return None, []
+    rate = measurement.cached_rate(cache)
+    progress.say(f"with decoded images in {cache.place}, from the second epoch: {rate:,.0f}/s")
+    return cache, [Rung(f"batch, {cache.place}", rate)]
+
+
+def _parallel_calls(measurement: Measurement, rate: float, progress: Progress) -> int | None:
+    """Records to decode at once, where another number beats the number of CPUs."""
+    best, chosen = rate * _WORTH, None
+    cpus = cpu_count()
+    for count in sorted({max(1, cpus // 2), 2 * cpus} - {cpus}):
+        found = measurement.rate(measurement.batches(tuning=Tuning(parallel_calls=count)))
+        progress.say(f"{count} records at once: {found:,.0f}/s, {cpus} at once: {rate:,.0f}/s")
+        if found > best:
+            best, chosen = found, count
+    return chosen

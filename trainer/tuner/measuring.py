@@ -1,0 +1,150 @@
+"""Measures the input of a training on this machine, stage by stage."""
+
+import dataclasses
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from trainer import parsing
+from trainer.dataset import Dataset
+from trainer.image_cache import ImageCache
+from trainer.record_source import Reading, Records
+from trainer.selection import select
+from trainer.tasks import Task
+from trainer.tasks.reading import decoding_arguments, training_batches
+from trainer.tuner.ladder import Rung
+from trainer.tuning import Tuning
+
+_SEED = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What is measured.
+
+    Attributes:
+        dataset: The records.
+        split: That is read.
+        task: What is trained on it.
+        batch_size: Records a batch.
+        seconds: That each stage is measured.
+    """
+
+    dataset: Dataset
+    split: str
+    task: Task
+    batch_size: int
+    seconds: float
+
+    def ladder(self) -> Iterator[Rung]:
+        """Each stage on top of those before."""
+        for stage, batches in self._stages():
+            yield Rung(stage, self.rate(batches))
+
+    def rate(self, batches: tf.data.Dataset) -> float:
+        """Records a second of an endless dataset, after its first batch."""
+        iterator = iter(batches)
+        next(iterator)
+        began = time.monotonic()
+        for count in itertools.count(1):
+            next(iterator)
+            seconds = time.monotonic() - began
+            if seconds >= self.seconds:
+                return count * self.batch_size / seconds
+        raise AssertionError("the dataset has no end")
+
+    def batches(
+        self, cache: ImageCache | str = "none", tuning: Tuning | None = None
+    ) -> tf.data.Dataset:
+        """The whole pipeline, as the training has it."""
+        return training_batches(
+            self.task,
+            self.dataset,
+            self.split,
+            batch_size=self.batch_size,
+            seed=_SEED,
+            cache=cache,
+            tuning=tuning,
+        )
+
+    def cached_rate(self, cache: ImageCache) -> float:
+        """Records a second of the whole pipeline once its images are kept."""
+        batches = self.batches(cache)
+        filled = 0
+        began = time.monotonic()
+        for _ in batches:
+            filled += 1
+            if time.monotonic() - began >= self.seconds:
+                break
+        # An endless dataset begins anew with the same records.
+        count, seconds = 0, 0.0
+        while seconds < self.seconds:
+            again = iter(batches.take(filled))
+            next(again)
+            began = time.monotonic()
+            count += sum(1 for _ in again) or 1
+            seconds += time.monotonic() - began
+        return count * self.batch_size / seconds
+
+    def _stages(self) -> Iterator[tuple[str, tf.data.Dataset]]:
+        names = self.task.training_features
+        features = select(self.dataset.features, names, self.dataset.path)
+        records = self._records()
+        yield (
+            "read",
+            records.map(lambda record, _: tf.strings.length(record)).batch(self.batch_size),
+        )
+
+        spec = parsing.parse_specs(features)
+        if parsing.reads_batches(features):
+            parse = functools.partial(tf.io.parse_example, features=spec)
+            yield (
+                "parse",
+                records.map_batches(
+                    lambda batch, _: _little(parse(batch)), self.batch_size, drop_remainder=True
+                ),
+            )
+        else:
+            yield "parse", self._mapped(lambda record, _: tf.io.parse_example(record, spec))
+            arguments = decoding_arguments(self.task)
+            plain = parsing.Decoding(
+                image_size=arguments["image_size"],
+                image_dtype=arguments["image_dtype"],
+                audio_mono=arguments["audio_mono"],
+                seed=_SEED,
+            )
+            yield "decode", self._mapped(parsing.parser(features, plain, "a misfit"))
+            augmentation = self.task.augmentation
+            if augmentation.views is not None or augmentation.pixels is not None:
+                changed = dataclasses.replace(
+                    plain, views=augmentation.views, augment=augmentation.pixels
+                )
+                yield "augment", self._mapped(parsing.parser(features, changed, "a misfit"))
+        yield "batch", self.batches()
+
+    def _records(self) -> Records:
+        split = self.dataset.split(self.split)
+        index = functools.partial(self.dataset.index, self.split)
+        reading = Reading(shuffle=True, seed=_SEED, passes=None)
+        return Records(split.shards, split.num_records, index, reading)
+
+    def _mapped(self, function: Callable[[Any, Any], parsing.Tensors]) -> tf.data.Dataset:
+        """A value of each result: so all of it is computed, and hardly anything is copied."""
+        return (
+            self._records().map(lambda *record: _little(function(*record))).batch(self.batch_size)
+        )
+
+
+def _little(tensors: parsing.Tensors) -> Any:
+    flat = tf.nest.flatten(tensors, expand_composites=True)
+    sizes = [tf.size(each) for each in flat if each.dtype == tf.string]
+    firsts = [
+        tf.reduce_sum(tf.cast(tf.reshape(each, [-1])[:1], tf.float32))
+        for each in flat
+        if each.dtype != tf.string
+    ]
+    return tf.add_n([tf.cast(size, tf.float32) for size in sizes] + firsts)

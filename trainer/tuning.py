@@ -1,0 +1,83 @@
+"""What may be tuned on a machine without a change to the records, their order or their values."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from trainer.config import CACHES
+from trainer.errors import ConfigError, UnknownNameError
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Settings of the input pipeline.
+
+    Attributes:
+        parallel_calls: Records that are decoded at once; None for the number of CPUs, which
+            TensorFlow's own choice reaches after a while only.
+        prefetch: Batches that wait for the training; None leaves it to TensorFlow.
+        read_threads: Ranges of shards that are read at once; None for 16, or 64 of a store.
+        cache: Where decoded images are kept, as by `--cache`.
+
+    Raises:
+        ConfigError: A setting is not a positive whole number.
+        UnknownNameError: There is no such cache.
+    """
+
+    parallel_calls: int | None = None
+    prefetch: int | None = None
+    read_threads: int | None = None
+    cache: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("parallel_calls", "prefetch", "read_threads"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ConfigError(f"{name}={value!r}: give a whole number, 1 or more")
+        if self.cache is not None and self.cache not in CACHES:
+            raise UnknownNameError("cache", self.cache, CACHES)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """The settings in a JSON file, as `python -m trainer tune` writes it.
+
+        Raises:
+            ConfigError: It cannot be read, or has something that may not be tuned.
+        """
+        try:
+            settings = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"--tuning {path} cannot be read: {error}; `python -m trainer tune` writes such a "
+                "file"
+            ) from error
+        return cls.from_json(settings, path)
+
+    @classmethod
+    def from_json(cls, settings: Any, where: str) -> Self:
+        """The settings by name.
+
+        Raises:
+            ConfigError: There is something that may not be tuned.
+        """
+        known = [field.name for field in dataclasses.fields(cls)]
+        if not isinstance(settings, Mapping):
+            raise ConfigError(f"{where} is not a JSON object with {', '.join(known)}")
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError(f"setting in {where}", name, known)
+        return cls(**settings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings that are not None, by name."""
+        return {
+            name: value for name, value in dataclasses.asdict(self).items() if value is not None
+        }
+
+
+def cpu_count() -> int:
+    """The CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
