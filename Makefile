@@ -19,9 +19,12 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
+# What else pytest is told, as in `make test PYTEST_ARGS='-k names'`.
+PYTEST_ARGS ?=
+
 # A file's tests stay in one process, for they share what they built; tests/conftest.py orders them.
 # One process more than there are CPUs: tests wait for processes and stores that they start.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Python keeps what it has compiled: tests start it again some thirty times.
 test test-slow test-readers test-docker test-dataflow test-runners test-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
@@ -35,7 +38,7 @@ test-slow: $(READY)
 
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)
-	$(BIN)/python -m pytest -m gpu tests/gpu
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m gpu tests/gpu
 
 # Other projects' readers, which nothing else here needs.
 test-readers: $(READY)
@@ -49,23 +52,23 @@ test-docker: $(READY)
 	{ command -v buildah && command -v mmdebstrap; } || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends buildah crun mmdebstrap; } \
 	  || echo 'no image can be built here: buildah and mmdebstrap cannot be installed'
-	$(BIN)/python -m pytest -m docker tests/docker
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m docker tests/docker
 
 # Google's libraries change Beam's file systems and its start, so they have an environment of their
 # own; it lacks this package, which a job brings to its workers.
 test-dataflow: .venv-dataflow/ready
-	.venv-dataflow/bin/python -m pytest -m dataflow tests/dataflow
+	.venv-dataflow/bin/python -m pytest $(PYTEST_ARGS) -m dataflow tests/dataflow
 
 .venv-dataflow/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dataflow
 	$(PYTHON) docker/requirements.py pyproject.toml --extra gcp > .venv-dataflow/requirements.txt
 	.venv-dataflow/bin/pip install --quiet --constraint constraints.txt \
-	  --requirement .venv-dataflow/requirements.txt hypothesis pytest setuptools
+	  --requirement .venv-dataflow/requirements.txt hypothesis pytest pytest-rerunfailures setuptools
 	touch $@
 
 # Beam's other runners: a job service of Python's, Prism and Spark.
 test-runners: $(READY) prism spark-jar
-	$(BIN)/python -m pytest -m runners tests/runners
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m runners tests/runners
 
 # Both lie in the user's cache, where `build` finds them.
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/beam-tfrecords
@@ -90,7 +93,7 @@ flink-jar:
 test-flink: $(READY)
 	docker/flink/make_jar.sh 1.19
 	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
-	$(BIN)/python -m pytest -m flink tests/flink
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m flink tests/flink
 
 check: $(READY)
 	$(BIN)/ruff format --check .
