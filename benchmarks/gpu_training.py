@@ -19,11 +19,11 @@ import keras
 import tensorflow as tf
 
 import trainer
-from trainer.optimizers import create_optimizer
-from trainer.strategy import create_strategy, parse_devices
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import training_batches
-from trainer.training import Plan, train_function
+from trainer.training.loop import Plan, train_function
+from trainer.training.optimizers import create_optimizer
+from trainer.training.strategy import create_strategy, parse_devices
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trainer.training import metric_names
+from trainer.training.loop import metric_names
 
 
 class Follower:

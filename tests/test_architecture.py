@@ -41,41 +41,23 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors
+        errors tensors progress startup
         config
         tuning
         store
-        storage
-        order pace progress startup shard_files
-        arguments record_index balanced_order
-        features record_reader split
-        views exif counting
-        view_pixels
-        image_store
+        records
+        schema
+        views
+        parsing
+        augmentation
         image_cache
-        parsing observation
-        stored_images
-        record_source
-        data_options continuing augmentation
-        predict_options tune_options
-        train_options
-        tensorflow_errors batching elements inference selection
-        padding declaration
-        input_pipeline contents
+        input_pipeline
         dataset
-        files
-        bare_files
-        opening strategy optimizers tasks
-        fine_tuning
-        run_cache
-        training random_numbers averaging interruption
-        evaluation keras_fit checkpoint choices training_data training_batches
-        run_directory
-        recording predicting exporting tuner
-        own_parts
-        train_command
-        train_api
-        commands
+        tasks
+        training
+        options
+        runs
+        predicting exporting tuner
         __init__ __main__
     """,
 }

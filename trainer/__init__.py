@@ -26,12 +26,12 @@ from trainer.errors import (
 
 if TYPE_CHECKING:
     from trainer.dataset import Dataset
+    from trainer.dataset.opening import open
     from trainer.exporting import export
-    from trainer.features import Feature
     from trainer.image_cache import ImageCache
-    from trainer.opening import open
-    from trainer.split import Split
-    from trainer.train_api import train
+    from trainer.records.split import Split
+    from trainer.runs.api import train
+    from trainer.schema.features import Feature
     from trainer.tuning import Tuning
 
 __all__ = [
@@ -56,13 +56,13 @@ __all__ = [
 
 _MODULE_OF = {
     "Dataset": "trainer.dataset",
-    "Feature": "trainer.features",
+    "Feature": "trainer.schema.features",
     "ImageCache": "trainer.image_cache",
-    "Split": "trainer.split",
+    "Split": "trainer.records.split",
     "Tuning": "trainer.tuning",
     "export": "trainer.exporting",
-    "open": "trainer.opening",
-    "train": "trainer.train_api",
+    "open": "trainer.dataset.opening",
+    "train": "trainer.runs.api",
 }
 
 

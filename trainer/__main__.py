@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from trainer import startup
-from trainer.continuing import new_config
-from trainer.data_options import add_data, add_debug, add_which
 from trainer.errors import ConfigError, TrainerError, did_you_mean
-from trainer.predict_options import PredictConfig, add_predict
-from trainer.train_options import add_number, add_runtime, add_train
-from trainer.tune_options import TuneConfig, add_tune
+from trainer.options.data import add_data, add_debug, add_which
+from trainer.options.predict import PredictConfig, add_predict
+from trainer.options.train import add_number, add_runtime, add_train
+from trainer.options.tune import TuneConfig, add_tune
+from trainer.runs.continuing import new_config
 
 
 class _Parser(argparse.ArgumentParser):
@@ -93,28 +93,28 @@ def _train(arguments: dict[str, Any]) -> dict[str, float]:
     if "data" in arguments or arguments.get("overwrite"):
         new_config(arguments)  # wrong options are told at once
     with startup.importing():
-        from trainer import commands
-        from trainer.tensorflow_errors import readable_errors
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
+        from trainer.runs.train import train
 
     with readable_errors():
-        return commands.train(arguments)
+        return train(arguments)
 
 
 def _evaluate(arguments: dict[str, Any]) -> dict[str, float]:
     with startup.importing():
-        from trainer import commands
-        from trainer.tensorflow_errors import readable_errors
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
+        from trainer.runs.evaluate import evaluate
 
     with readable_errors():
-        return commands.evaluate(**arguments)
+        return evaluate(**arguments)
 
 
 def _predict(arguments: dict[str, Any]) -> dict[str, float]:
     arguments["inputs"] = tuple(arguments["inputs"])
     config = PredictConfig(**arguments)
     with startup.importing():
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.predicting import predict
-        from trainer.tensorflow_errors import readable_errors
 
     with readable_errors():
         count = predict(config)
@@ -124,7 +124,7 @@ def _predict(arguments: dict[str, Any]) -> dict[str, float]:
 def _export(arguments: dict[str, Any]) -> dict[str, float]:
     with startup.importing():
         from trainer import exporting
-        from trainer.tensorflow_errors import readable_errors
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
 
     with readable_errors():
         print(exporting.export(**arguments))
@@ -134,7 +134,7 @@ def _export(arguments: dict[str, Any]) -> dict[str, float]:
 def _tune(arguments: dict[str, Any]) -> dict[str, float]:
     config = TuneConfig(**arguments)
     with startup.importing():
-        from trainer.tensorflow_errors import readable_errors
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.tuner import tune
 
     with readable_errors():

@@ -9,15 +9,17 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from trainer import batching, exif, padding, parsing
+from trainer import parsing
 from trainer.errors import ConfigError
-from trainer.features import Feature
-from trainer.run_directory import RunDirectory
+from trainer.input_pipeline import lengths, padding
+from trainer.runs.directory import RunDirectory
+from trainer.schema.features import Feature
 from trainer.tasks import Task, models
 from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.record import recorded_features, task_from_json
 from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass, Target
 from trainer.tensors import Tensor
+from trainer.views import exif
 
 INPUTS, EXAMPLES = "serving_default", "examples"
 
@@ -109,11 +111,11 @@ class _Reading:
             portable=True,
         )
         outputs = parsing.outputs(self._features, self._decoding)
-        self._batching = batching.Batching(
+        self._batching = lengths.Batching(
             size=None,
-            lengths=batching.pad_lengths(arguments["pad"], None, outputs),
+            lengths=lengths.pad_lengths(arguments["pad"], None, outputs),
             truncate=arguments["truncate"],
-            padding=batching.padding(arguments["padding_value"], outputs),
+            padding=lengths.padding(arguments["padding_value"], outputs),
         )
         self._varies = {each.name for each in outputs if each.varies}
         self.specs = {

@@ -61,10 +61,10 @@ def _known_options() -> set[str]:
         for path in (
             "beam_pipeline/cli/options.py",
             "trainer/__main__.py",
-            "trainer/data_options.py",
-            "trainer/predict_options.py",
-            "trainer/train_options.py",
-            "trainer/tune_options.py",
+            "trainer/options/data.py",
+            "trainer/options/predict.py",
+            "trainer/options/train.py",
+            "trainer/options/tune.py",
             "benchmarks/scaling.py",
         )
     )

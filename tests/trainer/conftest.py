@@ -191,7 +191,7 @@ def dataset(colors: Path) -> Any:
 @pytest.fixture(scope="session")
 def two_replicas() -> tf.distribute.Strategy:
     """Two logical CPUs."""
-    from trainer.strategy import create_strategy, parse_devices
+    from trainer.training.strategy import create_strategy, parse_devices
 
     return create_strategy(parse_devices("cpu:2"))
 
@@ -199,7 +199,7 @@ def two_replicas() -> tf.distribute.Strategy:
 @pytest.fixture(scope="session")
 def four_replicas() -> tf.distribute.Strategy:
     """Four logical CPUs."""
-    from trainer.strategy import create_strategy, parse_devices
+    from trainer.training.strategy import create_strategy, parse_devices
 
     return create_strategy(parse_devices("cpu:4"))
 
@@ -207,7 +207,7 @@ def four_replicas() -> tf.distribute.Strategy:
 @pytest.fixture(scope="session")
 def one_replica() -> tf.distribute.Strategy:
     """One CPU."""
-    from trainer.strategy import create_strategy, parse_devices
+    from trainer.training.strategy import create_strategy, parse_devices
 
     return create_strategy(parse_devices("cpu"))
 
@@ -221,9 +221,9 @@ def make_plan(colors: Path) -> Callable[..., Any]:
     import keras
 
     import trainer
-    from trainer.optimizers import create_optimizer
     from trainer.tasks import choose_task
-    from trainer.training import Plan
+    from trainer.training.loop import Plan
+    from trainer.training.optimizers import create_optimizer
 
     dataset = trainer.open(colors)
     task, _ = choose_task(dataset.features)

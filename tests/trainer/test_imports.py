@@ -22,7 +22,7 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
 
 
 def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
-    modules = modules_after("import trainer; trainer.open; import trainer.commands")
+    modules = modules_after("import trainer; trainer.open; import trainer.runs.evaluate")
 
     assert "tensorflow" in modules
     assert not modules & {"apache_beam", "beam_pipeline"}

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from trainer.features import Feature
 from trainer.parsing.reader import (
     STORED_DTYPES,
     Decoding,
@@ -14,6 +13,7 @@ from trainer.parsing.reader import (
     check_lengths,
     list_of,
 )
+from trainer.schema.features import Feature
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import Feature
 from trainer.parsing.reader import (
     Decoding,
     Output,
@@ -17,6 +16,7 @@ from trainer.parsing.reader import (
     list_of,
     stored_dtype,
 )
+from trainer.schema.features import Feature
 
 _RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64"),

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from trainer.features import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
+from trainer.schema.features import Feature
 from trainer.tensors import Tensor
-from trainer.view_pixels import decode_jpeg, see_image
 from trainer.views import View, whole
+from trainer.views.pixels import decode_jpeg, see_image
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"

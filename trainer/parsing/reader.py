@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tensors import Tensor, check
 from trainer.views import Views
 

@@ -14,16 +14,16 @@ import keras
 import tensorflow as tf
 
 from trainer.dataset import Dataset
+from trainer.dataset.opening import cache_of, is_dataset, open_data
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.features import Feature
-from trainer.opening import cache_of, is_dataset, open_data
-from trainer.predict_options import PredictConfig
+from trainer.options.predict import PredictConfig
 from trainer.predicting.drawing import draw_boxes
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
 from trainer.predicting.rows import Row, create_writer, row_of
 from trainer.progress import Progress
-from trainer.run_directory import RunDirectory
+from trainer.runs.directory import RunDirectory
+from trainer.schema.features import Feature
 from trainer.tasks import Settings, Task, models
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.record import check_same_inputs, recorded_features, task_from_json

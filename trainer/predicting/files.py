@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.store.urls import is_remote
 from trainer.tasks import Task
 from trainer.tasks.inputs.audio import Audio

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.predict_options import FORMATS
+from trainer.options.predict import FORMATS
 from trainer.tasks import Task
 from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass
 

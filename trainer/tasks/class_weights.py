@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trainer.counting import read_classes
 from trainer.dataset import Dataset
+from trainer.dataset.counting import read_classes
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.targets import OneClass
 from trainer.tasks.task import Task

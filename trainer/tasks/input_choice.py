@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.inputs import Input, Settings, input_type
 from trainer.tasks.target_choice import describe, shorten
 

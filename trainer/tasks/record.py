@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import Feature, feature_to_json, features_from_json
+from trainer.schema.features import Feature, feature_to_json, features_from_json
 from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, describe
 from trainer.tasks.targets import TARGETS, BoxesTarget, NumberTarget

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trainer import choices
+from trainer.dataset.opening import cache_of, open_data
 from trainer.image_cache import ImageCache, any_images, folder_in
-from trainer.opening import cache_of, open_data
+from trainer.options.tune import TuneConfig
 from trainer.progress import Progress
+from trainer.runs import choices
 from trainer.tasks.reading import decoding_arguments, with_statistics
-from trainer.tune_options import TuneConfig
 from trainer.tuner.ladder import Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.picture import picture

@@ -12,8 +12,8 @@ import tensorflow as tf
 from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
-from trainer.record_source import Reading, Records
-from trainer.selection import select
+from trainer.input_pipeline.record_source import Reading, Records
+from trainer.input_pipeline.selection import select
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments, training_batches
 from trainer.tuner.ladder import Rung

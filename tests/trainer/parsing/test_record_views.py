@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from trainer import parsing
-from trainer.features import features_from_json
+from trainer.schema.features import features_from_json
 from trainer.views import Views
 
 FEATURES = [

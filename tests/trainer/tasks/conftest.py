@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.features import Feature, features_from_json
+from trainer.schema.features import Feature, features_from_json
 from trainer.tasks import Task, choose_task
 
 Features = dict[str, dict[str, Any]]

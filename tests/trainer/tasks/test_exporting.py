@@ -13,9 +13,9 @@ import tensorflow as tf
 import trainer
 from trainer.errors import ConfigError
 from trainer.exporting import export
-from trainer.predict_options import PredictConfig
+from trainer.options.predict import PredictConfig
 from trainer.predicting import predict
-from trainer.run_directory import RunDirectory
+from trainer.runs.directory import RunDirectory
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import decoding_arguments, with_statistics
 from trainer.tasks.record import task_to_json

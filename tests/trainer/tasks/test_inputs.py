@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import features_from_json
+from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, sequence_models
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.array import Array

@@ -10,12 +10,9 @@ import tensorflow as tf
 from following import Follower
 
 import trainer
-from trainer import keras_fit, training
 from trainer.errors import ConfigError
-from trainer.evaluation import evaluator
-from trainer.features import features_from_json
-from trainer.optimizers import create_optimizer
-from trainer.run_directory import RunDirectory
+from trainer.runs.directory import RunDirectory
+from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (
@@ -24,9 +21,12 @@ from trainer.tasks.record import (
     task_from_json,
     task_to_json,
 )
-from trainer.training import Plan
+from trainer.training import keras_fit, loop
+from trainer.training.evaluation import evaluator
+from trainer.training.loop import Plan
+from trainer.training.optimizers import create_optimizer
 
-LOOPS = {"custom": training.run, "fit": keras_fit.run}
+LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 BATCH = 8
 SETTINGS = Settings(image_size=(12, 12))
 KINDS = (

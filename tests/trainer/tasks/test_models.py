@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import features_from_json
+from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, Task, choose_task, models
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import NumberTarget, OneClass

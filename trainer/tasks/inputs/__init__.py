@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.category import Category

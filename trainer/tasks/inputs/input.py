@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from trainer.augmentation import AUTO
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.learners import Learner
 
 

@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import Learner, not_utf8

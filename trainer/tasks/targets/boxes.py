@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.losses import batch_totals, detection_loss

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from trainer.features import Feature
+from trainer.schema.features import Feature
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field

@@ -1,0 +1,164 @@
+"""Bare TFRecord files: their splits, their compression, and the look at their first records."""
+
+import gzip
+
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.dataset.files import first_records, is_gzip, names_below
+from trainer.errors import ConfigError, DatasetDamagedError
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        pytest.param(["a.tfrecord", "b.tfrecord"], {"train": 2}, id="plain names"),
+        pytest.param(
+            ["x-train.tfrecord-00000-of-00002", "x-val.tfrecord-00000-of-00001"],
+            {"train": 1, "val": 1},
+            id="TFDS's names",
+        ),
+        pytest.param(
+            ["x-test.tfrecord-00000-of-00001", "b.tfrecord"], {"train": 2}, id="not all TFDS's"
+        ),
+        pytest.param(["my-cells-test.tfrecord-00000-of-00001.gz"], {"test": 1}, id="one split"),
+        pytest.param(
+            ["train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001"],
+            {"train": 2, "validation": 1},
+            id="split first",
+        ),
+        pytest.param(
+            ["train_1.tfrecord", "train_2.tfrecord", "val.tfrecord", "Test.tfrecord.gz"],
+            {"Test": 1, "train": 2, "val": 1},
+            id="as written",
+        ),
+        pytest.param(["data_0.tfrecord", "data_1.tfrecord"], {"train": 2}, id="numbered files"),
+        pytest.param(
+            ["nsynth-train.tfrecord", "nsynth-valid.tfrecord", "nsynth-test.tfrecord"],
+            {"test": 1, "train": 1, "valid": 1},
+            id="a word of the name",
+        ),
+        pytest.param(
+            ["coco_train.record-00000-of-00002", "coco_val.record-00000-of-00001"],
+            {"train": 1, "val": 1},
+            id="OD API",
+        ),
+        pytest.param(
+            ["jpeg/train/00-16.tfrec", "jpeg/train/01-16.tfrec", "jpeg/test/00-16.tfrec"],
+            {"test": 1, "train": 2},
+            id="folders",
+        ),
+        pytest.param(["train00-16.tfrec", "test00-16.tfrec"], {"test": 1, "train": 1}, id="Kaggle"),
+        pytest.param(["train.tfrecord", "data.tfrecord"], {"train": 2}, id="not all a split's"),
+        pytest.param(["trainer.tfrecord", "tests.tfrecord"], {"train": 2}, id="other words"),
+    ],
+)
+def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write_records(tmp_path / name, [{"n": 1}])
+
+    dataset = trainer.open(
+        [tmp_path / name for name in names], features={"n": {"kind": "scalar", "dtype": "int64"}}
+    )
+
+    assert {name: dataset.num_records(name) for name in dataset.splits} == splits
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        pytest.param(["d/train/*/*.tfrec"], ["x/0.tfrec", "y/0.tfrec"], id="folders before it"),
+        pytest.param(["d/*/*/*.tfrec"], ["train/x/0.tfrec", "train/y/0.tfrec"], id="and after"),
+        pytest.param(["d/train/x/*", "d/train/y/*"], ["x/0.tfrec", "y/0.tfrec"], id="several"),
+        pytest.param(["d*/*/*/*"], ["d/train/x/0.tfrec", "d/train/y/0.tfrec"], id="at the start"),
+    ],
+)
+def test_folders_count_from_where_all_patterns_start(patterns, expected):
+    assert names_below(["d/train/x/0.tfrec", "d/train/y/0.tfrec"], patterns) == expected
+
+
+def test_splits_that_only_some_names_state_are_named(tmp_path, write_records):
+    for name in ("train00.tfrecord", "validate00.tfrecord"):
+        write_records(tmp_path / name, [{"n": 1}])
+
+    dataset = trainer.open(f"{tmp_path}/*.tfrecord")
+
+    assert list(dataset.splits) == ["train"]
+    (note,) = dataset.notes
+    assert "train00.tfrecord is named after a split, but validate00.tfrecord is not" in note
+
+
+def test_a_split_is_gzip_or_not(tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", [{"n": 1}])
+    write_records(tmp_path / "b.tfrecord.gz", [{"n": 1}], "GZIP")
+
+    with pytest.raises(
+        ConfigError, match=r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
+    ):
+        trainer.open(f"{tmp_path}/*")
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        pytest.param(gzip.compress(b"records" * 99), True, id="gzip"),
+        pytest.param(gzip.compress(bytes(range(256)) * 99)[:64], True, id="the start of gzip"),
+        pytest.param((9).to_bytes(8, "little") + bytes(20), False, id="plain"),
+        pytest.param(
+            0x00088B1F.to_bytes(8, "little") + b"\xff" * 60, False, id="a length like gzip's magic"
+        ),
+        pytest.param(b"", False, id="empty"),
+    ],
+)
+def test_is_gzip(head, expected):
+    assert is_gzip(head) is expected
+
+
+def write_numbered(path, count, num_bytes=1):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for number in range(count):
+            writer.write(bytes([number % 256]) * num_bytes)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("num_files", "num_records", "num_bytes", "expected"),
+    [
+        pytest.param(1, 300, 1, 256, id="the first of one file"),
+        pytest.param(3, 100, 1, 3 * 85, id="as many of each of several"),
+        pytest.param(2, 5, 1, 10, id="all there are"),
+        pytest.param(40, 20, 1, 16 * 16, id="of sixteen files"),
+        pytest.param(2, 3, 20 << 20, 2 * 2, id="not more than so many bytes"),
+    ],
+)
+def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_bytes, expected):
+    files = [
+        write_numbered(tmp_path / f"{number:02}", num_records, num_bytes)
+        for number in range(num_files)
+    ]
+
+    looked_at = [(where, serialized[:1]) for where, serialized in first_records(files)]
+
+    assert len(looked_at) == expected
+    assert looked_at[0] == (f"record 0 of {files[0]}", b"\0")
+    assert len({where for where, _ in looked_at}) == expected
+    statistics = {where.rpartition(" ")[2] for where, _ in looked_at}
+    assert statistics <= set(files)
+    assert len(statistics) == min(num_files, 16)
+
+
+def test_what_is_no_tfrecord_file_is_named(tmp_path):
+    (tmp_path / "notes.txt").write_text("no TFRecord file, but long enough to look like one")
+
+    with pytest.raises(DatasetDamagedError, match=r"notes\.txt is damaged, or not a TFRecord file"):
+        trainer.open(tmp_path / "notes.txt")
+
+
+def test_the_third_compression_is_named(tmp_path):
+    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord"), "ZLIB") as writer:
+        writer.write(bytes(100))
+
+    with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord is compressed as ZLIB"):
+        trainer.open(tmp_path / "a.tfrecord")

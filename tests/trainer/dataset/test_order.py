@@ -1,0 +1,201 @@
+"""Every record comes once a pass, in an order that the seed alone decides."""
+
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.records.reader import RecordReader
+
+
+def numbers(batches):
+    return [int(number) for batch in batches for number in batch["number"]]
+
+
+def test_batches_hold_every_record_once_in_the_written_order(dataset):
+    batches = dataset.batches("train", batch_size=8, features=["number"])
+
+    assert sorted(numbers(batches)) == list(range(50))
+    assert numbers(batches)[:4] == [0, 3, 6, 9]  # the first of three shards
+    assert [len(batch["number"]) for batch in batches] == [8] * 6 + [2]
+    assert len(list(dataset.batches("train", batch_size=8, image_size=8, drop_remainder=True))) == 6
+
+
+def test_shuffled_order_is_decided_by_the_seed(dataset):
+    def order(seed):
+        return numbers(
+            dataset.batches(
+                "train", batch_size=8, features=["number"], shuffle=True, seed=seed, repeat=2
+            )
+        )
+
+    first, again, other = order(1), order(1), order(2)
+
+    assert first == again
+    assert first != other
+    assert sorted(first[:50]) == sorted(first[50:]) == list(range(50))
+    assert first[:50] != first[50:]  # another order each pass
+
+
+@pytest.mark.parametrize(("global_seed", "shuffle_buffer"), [(0, 7), (1, 2048)])
+def test_tensorflows_global_seed_has_no_part_in_the_order(dataset, global_seed, shuffle_buffer):
+    arguments = {
+        "features": ["number"],
+        "shuffle": True,
+        "seed": 0,
+        "shuffle_buffer": shuffle_buffer,
+    }
+    expected = numbers(dataset.batches("train", **arguments))
+
+    keras.utils.set_random_seed(global_seed)
+
+    assert numbers(dataset.batches("train", **arguments)) == expected
+    assert sorted(expected) == list(range(50))
+
+
+def test_without_seed_each_call_has_its_own_order(dataset):
+    arguments = {"batch_size": 50, "features": ["number"], "shuffle": True}
+
+    assert numbers(dataset.batches("train", **arguments)) != numbers(
+        dataset.batches("train", **arguments)
+    )
+
+
+@pytest.mark.parametrize("first_record", [0, 1, 49, 50, 73])
+def test_the_order_goes_on_from_any_record(dataset, first_record):
+    arguments = {"batch_size": 10, "features": ["number"], "shuffle": True, "seed": 3}
+    whole = numbers(dataset.batches("train", repeat=3, **arguments))
+
+    rest = numbers(dataset.batches("train", repeat=3, first_record=first_record, **arguments))
+
+    assert rest == whole[first_record:]
+
+
+def test_iterating_again_gives_the_next_order(dataset):
+    arguments = {"batch_size": 10, "features": ["number"], "shuffle": True, "seed": 3}
+    two_passes = numbers(dataset.batches("train", repeat=2, **arguments))
+    batches = dataset.batches("train", **arguments)
+
+    assert [numbers(batches), numbers(batches)] == [two_passes[:50], two_passes[50:]]
+
+
+def test_what_was_skipped_is_not_read(dataset, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        RecordReader,
+        "read",
+        lambda self, numbers: read.append(len(numbers)) or [b""] * len(numbers),
+    )
+    records = dataset.batches(
+        "train",
+        batch_size=4,
+        features=["number"],
+        shuffle=True,
+        shuffle_buffer=10,
+        repeat=True,
+        first_record=10_000_007,
+    )
+
+    with pytest.raises(tf.errors.InvalidArgumentError):  # these are no Examples
+        next(iter(records))
+
+    assert read[0] <= 10  # a window, less what was used of it
+    assert len(read) < 20
+
+
+@pytest.mark.parametrize("num_workers", [pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, shuffle):
+    arguments = {
+        "batch_size": 12,
+        "features": ["number"],
+        "shuffle": shuffle,
+        "seed": 3,
+        "repeat": 2,
+        "first_record": 7,
+    }
+    whole = [batch["number"].numpy() for batch in dataset.batches("train", **arguments)]
+
+    parts = [
+        list(dataset.batches("train", worker=worker, num_workers=num_workers, **arguments))
+        for worker in range(num_workers)
+    ]
+
+    for number, batch in enumerate(whole[:-1]):
+        together = np.concatenate([part[number]["number"] for part in parts])
+        np.testing.assert_array_equal(together, batch)
+    last = [part[-1]["number"] for part in parts if len(part) == len(whole)]
+    np.testing.assert_array_equal(np.concatenate(last), whole[-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"worker": 2, "num_workers": 2}, "worker=2 of num_workers=2: give a number from 0 to 1"),
+        ({"num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
+        ({"num_workers": 0}, "num_workers=0"),
+    ],
+)
+def test_workers_that_cannot_share(dataset, arguments, message):
+    with pytest.raises(trainer.ConfigError, match=message):
+        dataset.batches("train", image_size=8, **arguments)
+
+
+def test_bare_files_sorted_by_class_mix(tmp_path, write_records):
+    for shard in range(4):
+        records = [{"number": 1000 * shard + each, "label": shard} for each in range(1000)]
+        write_records(tmp_path / f"{shard}.tfrecord", records)
+    dataset = trainer.open(str(tmp_path / "*.tfrecord"))
+    passes = [
+        np.concatenate([batch["number"] for batch in dataset.numpy(batch_size=50, **arguments)])
+        for seed in (0, 1)
+        for arguments in [{"shuffle": True, "seed": seed}]
+    ]
+
+    labels = (passes[0] // 1000).reshape(-1, 200)
+    assert sorted(passes[0]) == list(range(4000))
+    assert all((labels == each).mean(axis=1).min() > 0.1 for each in range(4))
+    assert abs(np.corrcoef(np.argsort(passes), np.arange(4000))[np.triu_indices(3, 1)]).max() < 0.07
+
+
+def test_a_damaged_record_is_named_by_its_file(colors, tmp_path):
+    copy = tmp_path / "1.0.0"
+    shutil.copytree(colors, copy)
+    shard = sorted(copy.glob("*-train.*"))[1]
+    content = bytearray(shard.read_bytes())
+    content[-20] ^= 1
+    shard.write_bytes(content)
+
+    with pytest.raises(trainer.DatasetDamagedError, match=rf"record 16 of .*{shard.name}"):
+        list(trainer.open(copy).numpy("train", shuffle=True))
+
+
+def test_cardinality_is_known(dataset):
+    assert int(dataset.batches("train", batch_size=8, image_size=8).cardinality()) == 7
+    endless = dataset.batches("train", image_size=8, repeat=True, shuffle=True)
+    assert int(endless.cardinality()) == tf.data.INFINITE_CARDINALITY
+
+
+def test_numpy_yields_records(dataset):
+    records = list(dataset.numpy("test", image_size=8))
+
+    assert len(records) == 7
+    assert isinstance(records[0]["image"], np.ndarray)
+    assert sorted(int(record["number"]) for record in records) == list(range(63, 70))
+    assert {int(record["label"]) for record in records} == {0, 1, 2}
+
+
+def test_a_record_too_few_is_found(colors, tmp_path, write_records):
+    dataset = trainer.open(colors)
+    short = tmp_path / "short.tfrecord"
+    write_records(short, [{"number": 1}])
+    split = trainer.Split(name="train", files=(str(short),), num_records=2)
+    damaged = trainer.Dataset(
+        path="short", features={"number": dataset.features["number"]}, splits={"train": split}
+    )
+
+    with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain 2"):
+        list(damaged.batches())

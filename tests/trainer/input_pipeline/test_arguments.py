@@ -1,0 +1,57 @@
+"""Numbers that `Dataset.batches` is told: what is taken, and what is refused when it is called."""
+
+import numpy as np
+import pytest
+
+import trainer
+from trainer.input_pipeline.arguments import height_and_width, passes
+
+
+@pytest.mark.parametrize(
+    ("image_size", "expected"),
+    [
+        (None, None),
+        (64, (64, 64)),
+        ((48, 64), (48, 64)),
+        ([48, 64], (48, 64)),
+        (np.int64(64), (64, 64)),
+    ],
+)
+def test_height_and_width(image_size, expected):
+    assert height_and_width(image_size) == expected
+
+
+@pytest.mark.parametrize(
+    ("repeat", "expected"), [(False, 1), (True, None), (1, 1), (np.int32(3), 3)]
+)
+def test_passes(repeat, expected):
+    assert passes(repeat) == expected
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "wanted"),
+    [
+        ("repeat", 0, "a number of passes, 1 or more, or True for endless"),
+        ("repeat", 1.5, "a number of passes"),
+        ("repeat", "2", "a number of passes"),
+        ("repeat", None, "a number of passes"),
+        *(
+            ("image_size", value, r"a side in pixels, 64, or \(height, width\), \(48, 64\)")
+            for value in ("64", (4, 5, 3), (4,), 2.5, (4, 2.5), 0, (0, 4), -1, True)
+        ),
+        *(("batch_size", value, "a whole number, 1 or more") for value in ("32", 2.5, 0, True)),
+        ("max_boxes", "3", "a whole number, 1 or more"),
+        ("shuffle_buffer", 2.5, "a whole number, 1 or more"),
+        ("first_record", 2.5, "a whole number, 0 or more"),
+        ("seed", "0", "a whole number that fits into 64 bits"),
+        ("seed", 2**70, "a whole number that fits into 64 bits"),
+    ],
+)
+def test_what_is_refused(dataset, argument, value, wanted):
+    with pytest.raises(trainer.ConfigError, match=f"^{argument}=.*: give {wanted}"):
+        dataset.batches("train", **{"image_size": 8, argument: value})
+
+
+def test_a_choice_that_is_no_string(dataset):
+    with pytest.raises(trainer.UnknownNameError, match="image_dtype called 8"):
+        dataset.batches("train", image_size=8, image_dtype=8)

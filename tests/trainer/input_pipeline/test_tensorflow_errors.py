@@ -1,0 +1,170 @@
+"""What is said of records that do not fit, be they read one by one or in batches."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.input_pipeline.tensorflow_errors import explain, readable_errors
+
+USUAL = {"n": 1, "x": [0.5, 0.5], "s": b"a"}
+
+
+def opened(tmp_path, write_records, last, features=None):
+    """A dataset whose first records are usual, and whose last is `last`."""
+    write_records(tmp_path / "a.tfrecord", [USUAL] * 300 + [last])
+    return trainer.open(tmp_path / "a.tfrecord", features=features)
+
+
+def error_of(read):
+    try:
+        list(read)
+    except tf.errors.OpError as error:
+        return error
+    pytest.fail("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        pytest.param({"x": [0.5] * 2, "s": b"a"}, "key 'n' is missing", id="missing"),
+        pytest.param({**USUAL, "n": 1.5}, "key 'n' holds values of another type", id="type"),
+        pytest.param({**USUAL, "n": [1, 2]}, "key 'n' holds another number", id="two integers"),
+        pytest.param({**USUAL, "x": [0.5] * 3}, "key 'x' holds another number", id="three floats"),
+        pytest.param({**USUAL, "s": [b"a", b"b"]}, "key 's' holds another number", id="strings"),
+    ],
+)
+def test_a_record_that_does_not_fit_what_was_inferred(tmp_path, write_records, last, expected):
+    dataset = opened(tmp_path, write_records, last)
+
+    with pytest.raises(
+        trainer.DatasetDamagedError,
+        match=rf"in a record, {expected}.*inferred from the first records; declare that key",
+    ):
+        list(dataset.numpy())
+    for batch_size in (32, None):
+        error = error_of(dataset.batches(batch_size=batch_size))
+        assert "inferred" in error.message  # users of `batches` read the remedy, too
+        assert expected in str(explain(error))
+
+
+def test_of_a_declared_feature_another_declaration_is_asked_for(tmp_path, write_records):
+    declared = {"n": {"kind": "scalar", "dtype": "int64"}}
+    dataset = opened(tmp_path, write_records, {"n": [1, 2]}, declared)
+
+    with pytest.raises(trainer.DatasetDamagedError, match="change the declaration of that key"):
+        list(dataset.numpy())
+
+
+def test_a_sound_that_cannot_be_decoded(tmp_path, write_records):
+    dataset = opened(tmp_path, write_records, USUAL, {"s": {"kind": "audio"}})
+
+    with pytest.raises(
+        trainer.DatasetDamagedError,
+        match=r"^'s' of a record is not audio that libsndfile can read: .*b'a'$",
+    ):
+        raise explain(error_of(dataset.batches(batch_size=None)))
+
+
+PNG = tf.io.encode_png(tf.zeros([9, 9, 3], tf.uint8)).numpy()
+JPEG = tf.io.encode_jpeg(tf.zeros([99, 99, 3], tf.uint8)).numpy()
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [
+        pytest.param(PNG[:50] + bytes(50), "Invalid PNG data, size 100", id="PNG"),
+        pytest.param(JPEG[:100], "Invalid JPEG data", id="JPEG"),
+        pytest.param(b"", "Input is empty;", id="empty"),
+        pytest.param(b"an image", "Unknown image file format", id="no image"),
+        pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP", marks=pytest.mark.slow),
+        pytest.param(b"GIF89a", "Invalid GIF data", id="GIF", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("name", ["image", pytest.param("image/encoded", marks=pytest.mark.slow)])
+def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
+    write_records(tmp_path / "a.tfrecord", [{name: PNG}, {name: damaged}])
+    dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
+
+    for image_size in (None, 8):
+        error = explain(error_of(dataset.batches(batch_size=None, image_size=image_size)))
+
+        assert isinstance(error, trainer.DatasetDamagedError)
+        message = str(error)
+        assert message.startswith(
+            f"{name!r} of a record is not an image that TensorFlow can read: "
+        )
+        assert expected in message
+        assert message.endswith("build` rejects damaged images and lists them")
+        assert "\n" not in message
+
+
+def test_own_checks_keep_their_message(tmp_path, write_records):
+    dataset = opened(
+        tmp_path, write_records, USUAL, {"x": {"kind": "sequence", "dtype": "float32"}}
+    )
+
+    error = explain(error_of(dataset.batches(pad={"x": 1})))
+
+    assert str(error).startswith("x of a record is longer than 1, the limit of pad")
+    assert str(error).endswith("Its length: 2")
+
+
+def test_a_damaged_file(tmp_path, write_records):
+    dataset = opened(tmp_path, write_records, USUAL)
+    file = tmp_path / "a.tfrecord"
+    data = bytearray(file.read_bytes())
+    data[-20] ^= 1
+    file.write_bytes(data)
+
+    with pytest.raises(trainer.DatasetDamagedError, match="a shard is damaged: corrupted record"):
+        list(dataset.numpy())
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        pytest.param(4, "states 4 records.*the shards hold only 3", id="fewer"),
+        pytest.param(2, "states 2 records.*the shards hold at least 3", id="more"),
+    ],
+)
+def test_another_number_of_records_than_metadata_states(
+    tmp_path, write_dataset, schema, stated, expected
+):
+    directory = write_dataset(
+        tmp_path / "tiny" / "1.0.0", [schema["number"]], {"train": [{"number": 1}] * 3}
+    )
+    metadata = directory / "metadata.json"
+    changed = json.loads(metadata.read_text())
+    changed["splits"]["train"]["num_records"] = stated
+    metadata.write_text(json.dumps(changed))
+
+    with pytest.raises(trainer.DatasetDamagedError, match=expected):
+        list(trainer.open(directory).numpy())
+
+
+def test_a_full_disk_is_not_a_full_memory():
+    with (
+        pytest.raises(
+            trainer.TrainerError, match=r"^/dev/full; No space left on device; free space"
+        ),
+        readable_errors(),
+    ):
+        tf.io.write_file("/dev/full", "x")
+
+
+@pytest.mark.parametrize("root", ["", "2 root error(s) found.\n  (0) INVALID_ARGUMENT:  "])
+def test_what_a_compiled_function_says_first_is_left_out(root):
+    node = "cond/decode_image/image/encoded/DecodeImage"
+    message = (
+        f"Graph execution error:\n\nDetected at node {node} defined at (most recent call last):\n"
+        f"<stack traces unavailable>\n{root}Invalid PNG data, size 100\n"
+        f"\t [[{{{{node {node}}}}}]]\n"
+        "\t [[MultiDeviceIteratorGetNextFromShard]] [Op:__inference_train_steps_2173]"
+    )
+    error = explain(tf.errors.InvalidArgumentError(None, None, message))
+    assert str(error).startswith(
+        "'image/encoded' of a record is not an image that TensorFlow can read: Invalid PNG data, "
+        "size 100; "
+    )

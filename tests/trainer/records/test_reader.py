@@ -1,0 +1,133 @@
+"""Records are found by their numbers, in files of any origin."""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+
+from trainer.errors import DatasetDamagedError
+from trainer.records import index as record_index
+from trainer.records.index import read_index
+from trainer.records.reader import RecordReader
+from trainer.records.shard_files import ShardFiles, cache_folder
+
+
+@pytest.fixture
+def shards(tmp_path, write_records):
+    """A function from a compression to three shards of 20 records, one of them empty."""
+
+    def make(compression=""):
+        files = []
+        for number, count in enumerate([12, 0, 8]):
+            path = tmp_path / f"{number}.tfrecord{'.gz' if compression else ''}"
+            records = [{"number": 12 * (number > 0) + each} for each in range(count)]
+            write_records(path, records, compression)
+            files.append(str(path))
+        return files
+
+    return make
+
+
+def bounds_of(file):
+    return record_index.bounds(ShardFiles((file,)), 0)
+
+
+def number_of(record):
+    import tensorflow as tf
+
+    return tf.train.Example.FromString(record).features.feature["number"].int64_list.value[0]
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_any_records_in_any_order(shards, compression):
+    reader = RecordReader(read_index(ShardFiles(tuple(shards(compression)), compression)))
+    chosen = np.array([19, 0, 11, 12, 3])
+
+    assert [number_of(record) for record in reader.read(chosen)] == chosen.tolist()
+    assert len(reader.read(np.zeros(0, np.int64))) == 0
+
+
+def test_an_index_beside_the_shards_is_used(shards, monkeypatch):
+    files = shards()
+    expected = read_index(ShardFiles(tuple(files)))
+    folder = os.path.join(os.path.dirname(files[0]), "idx")
+    os.mkdir(folder)
+    for shard, file in enumerate(files):
+        bounds = bounds_of(file)
+        lines = [f"{start} {end - start}\n" for start, end in itertools.pairwise(bounds)]
+        with open(os.path.join(folder, f"{os.path.basename(file)}.idx"), "w") as handle:
+            handle.writelines(lines)
+        assert len(lines) == expected.shard_lengths[shard]
+    monkeypatch.setattr(record_index, "bounds", None)  # no file is walked
+
+    index = read_index(ShardFiles(tuple(files)))
+
+    np.testing.assert_array_equal(index.bounds, expected.bounds)
+    assert index.num_bytes == sum(map(os.path.getsize, files))
+
+
+def test_an_index_of_other_bytes_is_refused(shards):
+    file = shards()[0]
+    folder = os.path.join(os.path.dirname(file), "idx")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "0.tfrecord.idx"), "w") as handle:
+        handle.write("0 20\n20 30\n")
+
+    with pytest.raises(DatasetDamagedError, match=r"0\.tfrecord\.idx is not the index of .*50 by"):
+        read_index(ShardFiles((file,)))
+
+
+def test_bare_files_are_walked_once(shards, monkeypatch, cache_folder):
+    file = shards()[0]
+    monkeypatch.setattr(record_index, "_WORTH_CACHING", 1)
+    first = bounds_of(file)
+    monkeypatch.setattr(record_index, "_walk", None)  # the second time nothing is walked
+
+    np.testing.assert_array_equal(bounds_of(file), first)
+
+    os.utime(file, ns=(1, 1))  # another file by the same name
+    with pytest.raises(TypeError):
+        bounds_of(file)
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(shards, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(record_index, "_WORTH_CACHING", 1)
+
+    assert len(bounds_of(shards()[0])) == 13
+    assert str(cache_folder()).startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("place", ["payload", "length"])
+def test_a_damaged_record_is_named(shards, place):
+    file = shards()[2]
+    index = read_index(ShardFiles((file,)))
+    reader = RecordReader(index)
+    with open(file, "r+b") as handle:
+        handle.seek(int(index.bounds[5]) + {"payload": 14, "length": 0}[place])
+        handle.write(b"\xff")
+
+    reader.read(np.array([4, 6]))
+    with pytest.raises(
+        DatasetDamagedError, match=rf"record 5 of .*{os.path.basename(file)} is not"
+    ):
+        reader.read(np.arange(8))
+
+
+def test_a_shard_that_was_cut_after_it_was_indexed(shards):
+    file = shards()[2]
+    reader = RecordReader(read_index(ShardFiles((file,))))
+    os.truncate(file, 100)
+
+    with pytest.raises(DatasetDamagedError, match="record 2 of"):
+        reader.read(np.arange(8))
+
+
+def test_a_truncated_gzip_shard_is_named(shards):
+    file = shards("GZIP")[0]
+    os.truncate(file, os.path.getsize(file) - 10)
+
+    with pytest.raises(DatasetDamagedError, match=r"0\.tfrecord\.gz cannot be unpacked"):
+        read_index(ShardFiles((file,), "GZIP"))

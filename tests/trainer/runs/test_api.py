@@ -1,0 +1,160 @@
+"""`trainer.train`, and the parts of a training that users bring."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.__main__ import main
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError
+from trainer.runs.own_parts import OwnParts
+from trainer.tasks.models import find_function, path_of
+
+OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epochs": 2}
+MORE = {"seed": 1, "deterministic": True, "devices": "cpu:2", "quiet": True}
+MODULE = """
+import keras
+import tensorflow as tf
+
+
+def loss(target, outputs):
+    return 2 * tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(target, tf.int32), outputs)
+
+
+def optimizer(learning_rate):
+    return keras.optimizers.RMSprop(learning_rate)
+"""
+
+
+def weights(run):
+    model = keras.models.load_model(run / "model.keras", compile=False)
+    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_parts_of_a_test.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return "own_parts_of_a_test"
+
+
+pytestmark = pytest.mark.usefixtures("indeterminism_afterwards")
+
+
+@pytest.mark.slow
+def test_it_is_the_command(colors, tmp_path, own_module, capsys):
+    by_command, by_call = tmp_path / "command", tmp_path / "call"
+    options = "--batch-size 8 --image-size 16 --steps-per-epoch 3 --epochs 2 --seed 1 --quiet"
+    parts = ["--loss-fn", f"{own_module}:loss", "--optimizer-fn", f"{own_module}:optimizer"]
+    command = ["train", "--data", str(colors), "--output", str(by_command), *options.split()]
+    command += ["--devices", "cpu:2", "--deterministic", "--schedule", "cosine"]
+    assert main([*command, *parts]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    loss = find_function(f"{own_module}:loss")
+    optimizer = find_function(f"{own_module}:optimizer")
+    result = trainer.train(
+        trainer.open(colors),
+        by_call,
+        loss=loss,
+        optimizer=optimizer,
+        schedule="cosine",
+        **OPTIONS,
+        **MORE,
+    )
+
+    assert result == printed
+    np.testing.assert_array_equal(weights(by_call), weights(by_command))
+    # Each example's loss counts twice in the evaluation, too.
+    assert main(["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    plain = json.loads((by_call / "config.json").read_text())
+    plain["options"]["loss_fn"] = None
+    (by_call / "config.json").write_text(json.dumps(plain))
+    assert main(["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]) == 0
+    assert evaluated["loss"] == pytest.approx(2 * json.loads(capsys.readouterr().out)["loss"])
+
+
+class Steps(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.ends = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.ends.append((epoch, sorted(logs)))
+
+
+@pytest.mark.slow
+def test_objects_of_python(colors, tmp_path, capsys):
+    def model(task):
+        (image,) = task.inputs.values()
+        inputs = keras.Input(image.shape, dtype=image.dtype)
+        return keras.Model(
+            inputs,
+            keras.layers.Dense(task.num_outputs)(keras.layers.GlobalAveragePooling2D()(inputs)),
+        )
+
+    steps = Steps()
+    parts = {
+        "model": model,
+        "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None),
+        "metrics": {"largest": lambda target, outputs: tf.reduce_max(outputs, axis=-1)},
+        "optimizer": keras.optimizers.Lion(1e-2),
+        "augment": lambda image, seed: tf.image.stateless_random_brightness(image, 0.2, seed),
+        "callbacks": [steps],
+    }
+    run = tmp_path / "run"
+    result = trainer.train(colors, run, **parts, **OPTIONS, **MORE)
+
+    assert result["epoch"] == 2
+    assert np.isfinite(result["val_largest"])
+    assert [epoch for epoch, _ in steps.ends] == [0, 1]
+    assert {"loss", "largest", "val_loss", "val_largest"} <= set(steps.ends[0][1])
+    # Determinism holds for the process: the next run must do without times.
+    plainly = MORE | {"deterministic": False, "devices": "cpu:2"}
+    trainer.train(colors, tmp_path / "other", **OPTIONS, **plainly)
+    # The same call goes on with the run; here it is done.
+    assert trainer.train(colors, run, **parts, **OPTIONS, **MORE) == pytest.approx(result)
+    assert main(["evaluate", "--data", str(colors), "--run", str(run)]) == 0
+    assert "loss is that of the task, not the run's own" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_loss_of_the_whole_batch_is_refused(colors, tmp_path):
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    with pytest.raises(ConfigError, match=r"returned the shape \(\); return the loss of each"):
+        trainer.train(colors, tmp_path / "run", loss=loss, **OPTIONS, **MORE)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options", "message"),
+    [
+        (keras.optimizers.SGD, {"clip_norm": 1.0}, "clip_norm is for the trainer's optimizers"),
+        (keras.optimizers.SGD(clipnorm=1.0), {}, "clipnorm clips each replica's gradients"),
+        (lambda rate: rate, {}, "returned float; return a keras.optimizers.Optimizer"),
+    ],
+)
+def test_optimizers_that_cannot_be(optimizer, options, message):
+    config = TrainConfig(data="a", output="b", **options)
+    with pytest.raises(ConfigError, match=message):
+        OwnParts(optimizer=optimizer).make_optimizer(config, 0.1)
+
+
+def test_an_optimizer_takes_the_learning_rate():
+    config = TrainConfig(data="a", output="b")
+    own = OwnParts(optimizer=keras.optimizers.SGD).make_optimizer(config, 0.25)
+    assert float(own.learning_rate) == 0.25
+    assert OwnParts().make_optimizer(config, 0.25) is None
+
+
+def test_paths():
+    assert path_of(path_of) == "trainer.tasks.models:path_of"
+    assert path_of(keras.optimizers.SGD()) == "an object of keras.src.optimizers.sgd.SGD"
+
+
+def test_a_mistyped_option_is_an_error(tmp_path):
+    with pytest.raises(TypeError, match="batch_sise"):
+        trainer.train(tmp_path, tmp_path / "run", batch_sise=8)

@@ -1,0 +1,94 @@
+"""Which command continues a run, and what it may change."""
+
+import json
+
+import pytest
+
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError, RunExistsError
+from trainer.runs.continuing import check_same_data, continued_config, new_config
+
+STARTED = {
+    "data": "D",
+    "output": "R",
+    "image_size": (8, 8),
+    "inputs": ("a", "b"),
+    "pad": {"a": 3},
+    "batch_size": 16,
+}
+RESUME = {"output": "R", "resume": True}
+
+
+@pytest.fixture
+def previous():
+    """The options in config.json, with a seed."""
+    return json.loads(json.dumps(TrainConfig(seed=1, **STARTED).to_json()))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param(RESUME, None, id="the output alone"),
+        pytest.param(STARTED, None, id="the same command"),
+        pytest.param({**RESUME, "learning_rate": 1e-5, "epochs": 20}, None, id="rate, epochs"),
+        pytest.param({**STARTED, "devices": "cpu:2", "learning_rate": 0.1}, None, id="devices"),
+        pytest.param({**RESUME, "seed": 1}, None, id="the same seed"),
+        pytest.param({**RESUME, "seed": 2}, "--seed is 2, .* has 1", id="another seed"),
+        pytest.param(
+            {**RESUME, "model": "VGG16"}, "--model is VGG16, .* has small", id="another model"
+        ),
+        pytest.param({**STARTED, "batch_size": 8}, "--batch-size is 8", id="another batch"),
+        pytest.param(
+            {**RESUME, "inputs": ("b", "a")}, r"--inputs is \['b', 'a'\]", id="other inputs"
+        ),
+        pytest.param({**RESUME, "pad": {"a": 4}}, "--pad is {'a': 4}", id="another length"),
+        pytest.param(
+            {"data": "D", "output": "R"},
+            "R already holds a run, with --inputs .*--resume.*--overwrite",
+            id="another command",
+        ),
+    ],
+)
+def test_what_continues_a_run(previous, given, message):
+    if message is None:
+        config = continued_config(given, previous)
+        assert config.seed == 1
+        assert (config.batch_size, config.image_size) == (16, (8, 8))
+        assert {name: getattr(config, name) for name in given} == given
+    else:
+        with pytest.raises(RunExistsError, match=message):
+            continued_config(given, previous)
+
+
+def test_a_run_of_an_older_version_has_the_defaults_of_new_options(previous):
+    del previous["schedule"]
+
+    assert continued_config({**RESUME, "schedule": "constant"}, previous).schedule == "constant"
+    with pytest.raises(RunExistsError, match="--schedule is cosine"):
+        continued_config({**RESUME, "schedule": "cosine"}, previous)
+
+
+def test_a_new_run_has_a_seed_and_needs_data():
+    assert new_config({"data": "D", "output": "R"}).seed is not None
+    with pytest.raises(ConfigError, match="--data is missing"):
+        new_config({"output": "R"})
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "message"),
+    [
+        ({"fingerprint": "b"}, {"fingerprint": "a"}, "fingerprint of the data is b, but .* has a"),
+        (
+            {"shards": {"x": "1", "y": "2"}},
+            {"shards": {"x": "1", "y": "3"}},
+            "the y of the data is 2, but .* has 3",
+        ),
+        ({"shards": {"x": "1"}}, {}, None),
+    ],
+)
+def test_other_data_is_refused(now, before, message):
+    if message is None:
+        check_same_data(now, before, "R")
+    else:
+        with pytest.raises(RunExistsError, match=message):
+            check_same_data(now, before, "R")

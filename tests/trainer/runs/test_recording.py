@@ -1,0 +1,183 @@
+"""What is done between steps, and what is kept of them."""
+
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.errors import InterruptedRunError, TrainingDivergedError
+from trainer.progress import Progress
+from trainer.runs.directory import RunDirectory
+from trainer.runs.recording import Events, Recorder
+from trainer.training.checkpoint import Checkpoints
+
+
+class Callback(keras.callbacks.Callback):
+    """Notes what it is called for."""
+
+    def __init__(self, stop_after=None):
+        super().__init__()
+        self.calls = []
+        self._stop_after = stop_after
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.calls.append(f"begin {epoch}")
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.calls.append(f"end {epoch} {sorted(logs)}")
+        self.model.stop_training = epoch == self._stop_after
+
+    def on_test_end(self, logs=None):
+        self.calls.append("test")
+
+
+@pytest.fixture
+def make_recorder(tmp_path, make_plan, one_replica):
+    """A function from validation losses and events to a recorder, of a run of its own."""
+
+    def make(val_losses=(), callbacks=(), *, epochs=3, run=None, **events):
+        run = run or RunDirectory(str(tmp_path))
+        plan = make_plan(one_replica, steps_per_epoch=4, model=linear)
+        remaining = iter(val_losses)
+        return run, Recorder(
+            run,
+            plan,
+            Events(epochs=epochs, steps_per_epoch=4, **events),
+            Checkpoints(str(run.checkpoints), plan.model, plan.optimizer, num_sums=2),
+            (lambda: {"loss": next(remaining)}) if val_losses else None,
+            run.read_history(),
+            Progress(quiet=True),
+            callbacks,
+        )
+
+    return make
+
+
+def linear():
+    return keras.Sequential(
+        [keras.Input((16, 16, 3)), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(3)]
+    )
+
+
+def follow(recorder, steps=None):
+    """Goes on, with a loss that is the number of the step and weights that are, too."""
+    with recorder.following():
+        while not recorder.is_done and steps != 0:
+            count = min(recorder.steps_to_event(), steps or 100)
+            losses = np.arange(recorder.step, recorder.step + count) + 1
+            model = recorder._plan.model
+            model.set_weights([np.full_like(each, losses[-1]) for each in model.get_weights()])
+            recorder.advance(count, [8.0 * losses.sum(), 0.0], ends=False)
+            steps = None if steps is None else steps - count
+
+
+@pytest.mark.parametrize(
+    ("val_losses", "best_epoch"),
+    [
+        pytest.param([3.0, 1.0, 2.0], 2, id="the least"),
+        pytest.param([1.0, 1.0, 1.0], 1, id="the first of equals"),
+        pytest.param([float("nan"), 5.0, 6.0], 2, id="no number is not the least"),
+    ],
+)
+def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
+    run, recorder = make_recorder(val_losses)
+    recorder.restore()
+
+    follow(recorder)
+
+    assert (keras.models.load_model(run.best_model).get_weights()[0] == best_epoch * 4).all()
+    rows = run.read_history()
+    assert [(row["epoch"], row["step"]) for row in rows] == [(1, 4), (2, 8), (3, 12)]
+    assert [row["loss"] for row in rows] == [2.5, 6.5, 10.5]
+
+
+def test_events_come_at_their_steps(make_recorder):
+    run, recorder = make_recorder([5.0] * 9, epochs=2, checkpoint_every=3, validate_every=2)
+    recorder.restore()
+
+    follow(recorder)
+
+    assert [row["step"] for row in run.read_history()] == [2, 4, 6, 8]
+    assert sorted(file.stem for file in run.checkpoints.glob("*.index")) == [
+        *("step-4", "step-6", "step-8")
+    ]
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3, 4, 6])
+def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_path):
+    run, first = make_recorder([5.0] * 3, checkpoint_every=1)
+    first.restore()
+    follow(first, steps=stopped_at)
+    _, recorder = make_recorder([5.0] * 3, checkpoint_every=1)
+
+    assert recorder.restore() == stopped_at
+    follow(recorder)
+
+    assert [row["loss"] for row in run.read_history()] == [2.5, 6.5, 10.5]
+
+
+def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
+    run, broken = make_recorder([None])
+    broken.restore()
+    broken._validate = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        follow(broken)
+    _, recorder = make_recorder([1.0] * 3)
+
+    assert recorder.restore() == 4
+    follow(recorder)
+
+    assert [row["epoch"] for row in run.read_history()] == [1, 2, 3]
+    assert run.read_history()[0]["val_loss"] == 1.0
+
+
+def test_early_stopping(make_recorder):
+    run, recorder = make_recorder([1.0, 2.0, 0.5, 0.6, 0.7, 0.1], epochs=6, patience=2)
+    recorder.restore()
+
+    follow(recorder)
+
+    assert len(run.read_history()) == 5
+    _, again = make_recorder([9.0], epochs=6, patience=2)
+    again.restore()
+    assert again.is_done
+
+
+def test_callbacks_are_called_as_by_fit(make_recorder):
+    callback = Callback(stop_after=1)
+    _, recorder = make_recorder([1.0] * 3, [callback])
+    recorder.restore()
+
+    follow(recorder)
+
+    names = ["accuracy", "loss", "val_loss"]
+    assert callback.calls == [
+        *("begin 0", "test", f"end 0 {names}", "begin 1", "test", f"end 1 {names}")
+    ]
+
+
+def test_a_loss_that_is_no_number_ends_the_run_at_once(make_recorder):
+    run, recorder = make_recorder(checkpoint_every=1)
+    recorder.restore()
+    follow(recorder, steps=2)
+
+    with pytest.raises(TrainingDivergedError, match=r"step 3 to 4 is nan; lower --learning-rate"):
+        recorder.advance(2, [float("nan"), 0.0], ends=False)
+    assert not run.history_file.exists()
+    assert make_recorder()[1].restore() == 2
+
+
+def test_a_signal_saves_the_run(make_recorder):
+    _, recorder = make_recorder()
+    recorder.restore()
+    handler = signal.getsignal(signal.SIGTERM)
+
+    with recorder.following():
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(InterruptedRunError, match="SIGTERM; the run is saved"):
+            recorder.advance(2, [1.0, 0.0], ends=False)
+
+    assert make_recorder()[1].restore() == 2
+    assert signal.getsignal(signal.SIGTERM) is handler

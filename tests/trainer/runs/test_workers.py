@@ -1,0 +1,157 @@
+"""Several processes train together, by TF_CONFIG, what one trains."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.errors import ConfigError
+from trainer.training.strategy import Workers, read_workers
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (None, Workers(1, True)),
+        ({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}, Workers(1)),
+        (
+            {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}},
+            Workers(2, False),
+        ),
+        (
+            {
+                "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
+                "task": {"type": "worker", "index": 0},
+            },
+            Workers(2, False),
+        ),
+        ({"cluster": 3}, None),
+    ],
+)
+def test_tf_config(monkeypatch, config, expected):
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config) if config else "")
+    if expected is None:
+        with pytest.raises(ConfigError, match=r"TF_CONFIG .* cannot be read"):
+            read_workers()
+    else:
+        assert read_workers() == expected
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("localhost", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+MODULE = """
+import os
+import signal
+
+import keras
+
+
+class End(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if int(self.model.optimizer.iterations.numpy()) == int(os.environ.get("END_AT", -1)):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end():
+    return End()
+"""
+
+
+def train(colors, run, num_workers, *more, ended=None, exit_code=0):
+    """Trains in so many processes; returns what each said.
+
+    Args:
+        ended: The number of the process that gets SIGTERM after three steps, or None.
+        exit_code: What all of them return.
+    """
+    (run.parent / "mine.py").write_text(MODULE)
+    addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
+    command = [
+        *(sys.executable, "-m", "trainer", "train", "--data", colors, "--output", run),
+        *("--epochs", "2", "--steps-per-epoch", "5", "--batch-size", "8", "--image-size", "16"),
+        *("--devices", "cpu", "--optimizer", "sgd", "--learning-rate", "0.01", "--seed", "4"),
+        *("--augment", "rand", "--mixup", "0.4", "--cutmix", "1", "--label-smoothing", "0.1"),
+        *("--class-weights", "red=2,blue=0.5", "--sampling", "balanced"),
+        *("--callback", "mine:end", "--steps-per-call", "1", *more),
+    ]
+    processes = []
+    for number in range(num_workers):
+        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
+        environment |= {"END_AT": "3"} if number == ended else {}
+        processes.append(
+            subprocess.Popen(
+                [str(each) for each in command],
+                cwd=run.parent,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+    try:
+        said = [process.communicate(timeout=500)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [exit_code] * num_workers, said
+    return said
+
+
+def weights(run):
+    model = keras.models.load_model(run / "model.keras")
+    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+
+
+@pytest.fixture(scope="module")
+def one(colors, tmp_path_factory):
+    """The run of one process."""
+    run = tmp_path_factory.mktemp("one") / "run"
+    train(colors, run, 1)
+    return run
+
+
+def check_same(run, one):
+    """The weights and the last row of the history are those of one process."""
+    np.testing.assert_allclose(weights(run), weights(one), rtol=0, atol=1e-5)
+    rows = [(each / "history.csv").read_text().splitlines()[-1] for each in (one, run)]
+    for ours, theirs in zip(*(map(float, row.split(",")) for row in rows), strict=True):
+        assert theirs == pytest.approx(ours, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_path):
+    run = tmp_path / "run"
+
+    said = train(colors, run, 2, ended=1, exit_code=1)
+
+    assert "ended by a signal to another worker; the run is saved" in said[0]
+    assert "ended by SIGTERM; the run is saved" in said[1]
+
+    said = train(colors, run, 2)
+    assert "continuing after epoch 0, step 4" in said[0]  # the step in which all were told
+    check_same(run, one)
+
+
+@pytest.mark.slow
+def test_another_number_of_workers_goes_on(colors, one, tmp_path):
+    run = tmp_path / "run"
+
+    train(colors, run, 4, "--epochs", "1")
+    train(colors, run, 2)
+
+    check_same(run, one)

@@ -1,0 +1,113 @@
+"""What keys of Examples hold, and what bytes are by their look."""
+
+import struct
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.schema.observation import KeyStatistics, form_of, is_plausible, observe
+
+
+def example(**features):
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def int64s(*values):
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def floats(*values):
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+
+
+def strings(*values):
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+
+def test_lists_are_summed_up_by_key():
+    sample = observe(
+        [
+            ("first", example(n=int64s(3), x=floats(*[0.5] * 4))),
+            ("second", example(n=int64s(-1), x=floats(*[0.5] * 8), s=strings(b"abc"))),
+            ("third", example(n=floats(1.5), x=tf.train.Feature(), s=strings())),
+        ]
+    )
+
+    assert sample.num_records == 3
+    n, x, s = (sample.keys[key] for key in ("n", "x", "s"))
+    assert n.where == {"int64": "first", "float32": "third"}
+    assert (n.smallest, n.largest) == (-1, 3)
+    assert (x.where, x.num_records, x.shortest, x.longest) == ({"float32": "first"}, 3, 0, 8)
+    assert (n.fours, x.fours) == (False, True)
+    assert (s.num_records, s.shortest, s.longest) == (2, 0, 1)
+    assert (s.forms, s.num_bytes) == ({"text"}, {3})
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        pytest.param(b"", "", id="empty"),
+        pytest.param(tf.io.encode_jpeg(np.zeros((2, 2, 3), np.uint8)).numpy(), "jpeg", id="JPEG"),
+        pytest.param(tf.io.encode_png(np.zeros((2, 2, 3), np.uint8)).numpy(), "png", id="PNG"),
+        pytest.param(tf.audio.encode_wav([[0.5]], 8000).numpy(), "wav", id="WAV"),
+        pytest.param(b"RIFF\0\0\0\0AVI ", "raw", id="another RIFF"),
+        pytest.param(b"GIF89a...", "gif", id="GIF"),
+        pytest.param(b"GIF8", "text", id="a word like GIF"),
+        pytest.param(b"BM" + struct.pack("<IIII", 70, 0, 54, 40), "bmp", id="BMP"),
+        pytest.param(b"BMW is a make of cars", "text", id="a word like BMP"),
+        pytest.param(b"fLaC\0", "flac", id="FLAC"),
+        pytest.param(b"OggS\0", "ogg", id="OGG"),
+        pytest.param("Öl,\n\r\tfür 3 €".encode(), "text", id="UTF-8"),
+        pytest.param("Öl".encode("latin-1"), "raw", id="another encoding"),
+        pytest.param("5\u00a0€\u3000\u2028".encode(), "text", id="spaces of other widths"),
+        pytest.param("\ufeffco\u00adop\u200d\u200c".encode(), "text", id="characters of no width"),
+        pytest.param("that\u0096s it\u0085".encode(), "text", id="C1, as in old web pages"),
+        pytest.param("\U0001fae9 \U000e0100 \ue000".encode(), "text", id="newer than Python knows"),
+        pytest.param(b"one\fpage\v\n", "text", id="white space of printers"),
+        *(pytest.param(bytes([65, n]), "raw", id=f"byte {n}") for n in (*range(9), *range(14, 32))),
+        pytest.param(b"A\x7f", "raw", id="DEL"),
+        pytest.param(b"\xed\xa0\x80 \xc0\x80", "raw", id="UTF-8 that no standard allows"),
+    ],
+)
+def test_form_of(value, form):
+    assert form_of(value) == form
+
+
+HUGE = np.array([[1e11, 1], [1, 1]], "<f4")
+NAN_WITH_MESSAGE = np.array([[0x7FC00001, 0]] * 2, "<u4")
+NAN_THAT_SIGNALS = np.array([[0x7F800001, 0]] * 2, "<u4")
+TINY = np.array([[1e-11, 1], [1, 1]], "<f4")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "channels", "expected"),
+    [
+        pytest.param(np.ones((3, 3), "<f4"), "float32", 1, True, id="a square"),
+        pytest.param(np.ones((3, 3, 3), "<f8"), "float64", 3, True, id="of three channels"),
+        pytest.param(np.zeros((2, 2), "<f4"), "float32", 1, True, id="zeros"),
+        pytest.param(np.ones((2, 3), "<f4"), "float32", 1, False, id="no square"),
+        pytest.param(np.ones((1, 1), "<f4"), "float32", 1, False, id="one pixel"),
+        pytest.param(np.ones((3, 3), "<f4"), "float32", 3, False, id="of one channel"),
+        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f4"), "float32", 1, True, id="NaN"),
+        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f8"), "float64", 1, True, id="NaN, f8"),
+        pytest.param(NAN_WITH_MESSAGE, "float32", 1, False, id="NaN with a message"),
+        pytest.param(NAN_THAT_SIGNALS, "float32", 1, False, id="NaN that signals"),
+        pytest.param(np.full((2, 2), np.inf, "<f4"), "float32", 1, False, id="infinite"),
+        pytest.param(HUGE, "float32", 1, False, id="huge"),
+        pytest.param(TINY, "float32", 1, False, id="tiny"),
+        pytest.param(np.full((4, 4), 255, "u1"), "uint8", 1, True, id="bytes are anything"),
+    ],
+)
+def test_is_plausible(value, dtype, channels, expected):
+    assert is_plausible(value.tobytes(), dtype, channels) is expected
+
+
+def test_layouts_are_those_that_all_values_allow():
+    statistics = KeyStatistics()
+    array = np.ones((4, 4), "<f4")
+
+    statistics.add(strings(array.tobytes()), "first")
+    assert statistics.layouts[0] == ("float32", 1)
+    statistics.add(strings(np.full((4, 4), 1e20, "<f4").tobytes()), "second")
+    assert statistics.layouts == (("uint8", 1),)

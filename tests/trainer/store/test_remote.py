@@ -1,0 +1,140 @@
+"""Datasets on a store, read through local copies."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import trainer
+from trainer.__main__ import main
+from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from trainer.input_pipeline.tensorflow_errors import readable_errors
+
+
+@pytest.fixture
+def stored(bucket, colors):
+    """The URL of `colors` on a store, and the store."""
+    url, store = bucket
+    for file in colors.iterdir():
+        store.put(f"{url}/data/tiny/1.0.0/{file.name}", file.read_bytes())
+    return f"{url}/data/tiny/1.0.0", store
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """The user's cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def numbers(dataset, **options):
+    found = dataset.batches("train", batch_size=8, features="number", **options)
+    return np.concatenate([batch["number"] for batch in found.as_numpy_iterator()]).tolist()
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "s3",
+        pytest.param("gs", marks=pytest.mark.slow),
+        pytest.param("az", marks=pytest.mark.slow),
+    ],
+)
+def test_remote_records_come_in_the_order_of_local_ones(stored, colors, scheme):
+    url, store = stored
+    remote = trainer.open(url.replace("s3://", f"{scheme}://"))
+    local = trainer.open(colors)
+    assert dict(remote.features) == dict(local.features)
+    for options in ({}, {"shuffle": True, "seed": 5, "repeat": 2}):
+        assert numbers(remote, **options) == numbers(local, **options)
+    gets = [place for operation, place in store.requests if operation == "get"]
+    shards = [place for place in gets if "tiny-train" in place]
+    assert len(set(shards)) == 3
+    assert len(shards) <= 4  # one is opened, to see whether it is compressed
+
+
+@pytest.mark.parametrize("above", ["", "/..", "/../.."])
+def test_the_newest_version_is_found(stored, above):
+    url, store = stored
+    directory = url.removesuffix("/1.0.0")
+    for key in store.keys(url):
+        data = store.objects[f"{url.removeprefix('s3://').partition('/')[0]}/{key}"]
+        store.put(f"{directory}/0.9.0/{key.rpartition('/')[2]}", data)
+    store.put(f"{directory}/2.0.0/unfinished")
+    path = {"": url, "/..": directory, "/../..": directory.rpartition("/")[0]}[above]
+    assert trainer.open(path).path == url
+
+
+def test_a_web_servers_dataset_is_opened_by_its_own_directory(stored):
+    url, store = stored
+    web = url.replace("s3://", f"{store.endpoint}/")
+    assert len(numbers(trainer.open(web))) == 50
+    with pytest.raises(ConfigError, match="lists no files; name the dataset's directory"):
+        trainer.open(web.removesuffix("/1.0.0") + "/*")
+
+
+def test_bare_files(stored, colors):
+    url, _ = stored
+    remote = trainer.open(f"{url}/tiny-*.tfrecord-*")
+    local = trainer.open(str(colors / "tiny-*.tfrecord-*"))
+    assert list(remote.splits) == list(local.splits) == ["test", "train", "validation"]
+    assert remote.num_records("train") == 50
+    assert sorted(numbers(remote, shuffle=True)) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("{bucket}/nowhere", NotADatasetError, "no file or directory s3://.*/nowhere"),
+        ("{bucket}/data/other*", NotADatasetError, "no file or directory s3://.*other"),
+        ("s3://no-such-bucket-of-mine/data", ConfigError, "there is no bucket s3://no-such-buc"),
+        ("s3://bucket*/data", ConfigError, "cannot have a wildcard"),
+        ("{bucket}/half", NotADatasetError, "s3://.*/half is not a finished dataset"),
+    ],
+)
+def test_what_is_not_there(stored, path, error, message):
+    url, store = stored
+    bucket = url.removesuffix("/data/tiny/1.0.0")
+    store.put(f"{bucket}/half/1.0.0/tiny-train.tfrecord-00000-of-00001")
+    with pytest.raises(error, match=message):
+        trainer.open(path.format(bucket=bucket))
+
+
+def test_a_shard_that_is_not_there(stored):
+    url, store = stored
+    bucket = url.removeprefix("s3://").partition("/")[0]
+    del store.objects[f"{bucket}/data/tiny/1.0.0/tiny-train.tfrecord-00001-of-00003"]
+    with pytest.raises(DatasetDamagedError, match="lacks 1 of 3 shards of split 'train'"):
+        trainer.open(url)
+
+
+def test_a_shard_that_changed_or_cannot_be_read(stored):
+    url, store = stored
+    shard = f"{url}/tiny-train.tfrecord-00001-of-00003"
+    store.fail(shard, 403, operation="get")
+    with pytest.raises(ConfigError, match=f"{shard} may not be read"), readable_errors():
+        numbers(trainer.open(url))
+    store.mend()
+    store.put(shard, store.objects[shard.removeprefix("s3://")].replace(b"number", b"Number"))
+    with pytest.raises(DatasetDamagedError, match=f"{shard} has sha256"), readable_errors():
+        numbers(trainer.open(url))
+
+
+@pytest.mark.slow
+def test_the_commands_train_and_evaluate(stored, tmp_path, capsys, home):
+    url, _ = stored
+    run, cache = str(tmp_path / "run"), tmp_path / "cache"
+    data = ["--data", url.removesuffix("/1.0.0"), "--cache-dir", str(cache)]
+    data += ["--cache-bytes", "1GB", "--devices", "cpu", "--quiet"]
+    options = ["--epochs", "1", "--batch-size", "16", "--image-size", "16"]
+    assert main(["train", *data, "--output", run, *options]) == 0
+    assert main(["evaluate", *data, "--run", run]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["num_records"] == 7
+    predictions = [*("--run", run), "--split", "test", "--quiet"]
+    assert main(["predict", data[1], *data[2:6], *predictions]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 7
+    assert main(["predict", f"{url}/tiny.jpg", *predictions[:2]]) == 2
+    assert "build a dataset of them" in capsys.readouterr().err
+    assert len([name for name in os.listdir(cache) if ".tfrecord-" in name]) == 9
+    assert not home.exists()

@@ -1,0 +1,104 @@
+"""Evaluation counts every record exactly once, with any last batch and any replicas."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from trainer.errors import DatasetDamagedError
+from trainer.input_pipeline import with_mask
+from trainer.tasks import choose_task
+from trainer.training.evaluation import evaluator
+
+
+@pytest.fixture(scope="module")
+def dataset(colors):
+    return trainer.open(colors)
+
+
+@pytest.fixture(scope="module")
+def task(dataset):
+    return choose_task(dataset.features)[0]
+
+
+@pytest.fixture(scope="module")
+def model(two_replicas):
+    keras.utils.set_random_seed(1)
+    with two_replicas.scope():
+        return keras.Sequential(
+            [keras.Input((16, 16, 3)), keras.layers.Flatten(), keras.layers.Dense(3)]
+        )
+
+
+@pytest.fixture(scope="module")
+def by_hand(dataset, task, model):
+    """Loss and accuracy of the model on the validation split, one image at a time."""
+    losses, correct, labels, probabilities = [], [], [], []
+    for record in dataset.numpy("validation", image_size=16, image_dtype="uint8"):
+        logits = model(task.prepare(record["image"][None]), training=False)
+        losses.append(float(task.loss(record["label"][None], logits)[0]))
+        correct.append(float(np.argmax(logits) == record["label"]))
+        labels.append(record["label"])
+        probabilities.append(tf.nn.softmax(logits)[0])
+    assert len(losses) == 13
+    areas = []
+    for number in range(3):
+        scores, is_member = np.array(probabilities)[:, number], np.array(labels) == number
+        areas.append(np.mean(scores[is_member][:, None] > scores[~is_member]))
+    return {"loss": np.mean(losses), "accuracy": np.mean(correct), "auc": np.mean(areas)}
+
+
+def validation(dataset, task, batch_size):
+    return dataset.batches(
+        "validation",
+        batch_size=batch_size,
+        features=task.features,
+        target=task.target,
+        image_size=16,
+        image_dtype="uint8",
+    )
+
+
+@pytest.mark.parametrize(
+    "batch_size",
+    [
+        pytest.param(4, id="the last batch leaves a replica without work", marks=pytest.mark.slow),
+        pytest.param(8, id="the last batch splits unevenly", marks=pytest.mark.slow),
+        pytest.param(26, id="one batch, a whole replica of nothing"),
+    ],
+)
+def test_two_replicas_see_every_record_once(
+    dataset, task, model, two_replicas, by_hand, batch_size
+):
+    evaluate = evaluator(
+        task, model, two_replicas, validation(dataset, task, batch_size), batch_size, 13
+    )
+
+    found = evaluate()
+    assert evaluate() == found
+    # Of 13 records two are alike but for rounding, and count in either order.
+    assert found.pop("auc") == pytest.approx(by_hand["auc"], abs=0.01)
+    assert found == pytest.approx({name: by_hand[name] for name in ("loss", "accuracy")}, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
+    evaluate = evaluator(task, model, two_replicas, validation(dataset, task, 8), 8, 14)
+
+    with pytest.raises(DatasetDamagedError, match="read 13 records, but the split has 14"):
+        evaluate()
+
+
+def test_with_mask_fills_the_last_batch():
+    batches = tf.data.Dataset.from_tensor_slices(
+        ({"x": [1.0, 2.0, 3.0], "t": [b"a", b"b", b"c"]}, [[1], [2], [3]])
+    ).batch(2)
+
+    (_, _, first), (inputs, target, last) = with_mask(batches, 2)
+
+    assert first.numpy().tolist() == [1, 1]
+    assert last.numpy().tolist() == [1, 0]
+    assert inputs["x"].numpy().tolist() == [3, 0]
+    assert inputs["t"].numpy().tolist() == [b"c", b""]
+    assert target.numpy().tolist() == [[3], [0]]

@@ -1,0 +1,153 @@
+"""Weights from elsewhere: the new head learns first, then all, at a lower rate."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from following import Follower
+
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError
+from trainer.training import keras_fit, loop
+from trainer.training.fine_tuning import backbones, freeze_stages, frozen, head_steps, schedule
+
+LOOPS = {"custom": loop.run, "fit": keras_fit.run}
+
+
+def rates(steps, **options):
+    config = TrainConfig(data="", output="", epochs=6, weights="w.h5", **options)
+    rate = schedule(config, 10)
+    return [float(rate(step)) if callable(rate) else rate for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({}, [1e-3, 1e-3, 1e-4 / 9, 1e-4, 1e-4], id="the head, then a tenth"),
+        pytest.param({"head_epochs": 0}, [1e-4] * 5, id="all at once"),
+        pytest.param({"head_epochs": 6}, [1e-3] * 5, id="the head alone"),
+        pytest.param(
+            {"fine_tune_rate": 2e-4, "warmup_steps": 2},
+            [1e-3, 1e-3, 1e-4, 2e-4, 2e-4],
+            id="another rate, a shorter rise",
+        ),
+        pytest.param(
+            {"schedule": "cosine", "learning_rate": 1.0},
+            [1.0, 1.0, 0.1 / 9, 0.1 * 0.5 * (1 + np.cos(np.pi / 31)), 0.0],
+            id="half a cosine for all",
+        ),
+    ],
+)
+def test_the_rate_by_step(options, expected):
+    assert rates([0, 19, 20, 30, 60], **options) == pytest.approx(expected, rel=1e-5, abs=1e-9)
+
+
+def test_more_epochs_leave_the_rates_of_the_first_ones():
+    fewer, more = (
+        schedule(TrainConfig(data="", output="", epochs=epochs, weights="w.h5"), 10)
+        for epochs in (3, 30)
+    )
+
+    assert [float(fewer(step)) for step in range(30)] == [float(more(step)) for step in range(30)]
+
+
+@pytest.mark.parametrize("name", ["head_epochs", "fine_tune_rate", "frozen_stages"])
+def test_options_of_weights_need_them(name):
+    option = "--" + name.replace("_", "-")
+
+    with pytest.raises(ConfigError, match=f"{option} is for weights learned elsewhere"):
+        TrainConfig(data="", output="", **{name: 1})
+
+
+def test_without_weights_there_is_no_head_phase():
+    assert head_steps(TrainConfig(data="", output=""), 10) == 0
+    assert head_steps(TrainConfig(data="", output="", weights="w.h5"), 10) == 20
+
+
+def with_backbone():
+    image = keras.Input((16, 16, 3))
+    backbone = keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            keras.layers.Conv2D(4, 3, strides=2),
+            keras.layers.BatchNormalization(momentum=0.5, synchronized=True),
+            keras.layers.ReLU(),
+            keras.layers.Flatten(),
+        ]
+    )
+    return keras.Model(image, keras.layers.Dense(3)(backbone(image)))
+
+
+@pytest.fixture(scope="module")
+def trained(make_plan, one_replica, two_replicas):
+    """A function (loop, replicas, steps) to the weights of the backbone and of the head."""
+    results = {}
+
+    def get(loop, replicas, steps):
+        if (loop, replicas, steps) not in results:
+            strategy = {1: one_replica, 2: two_replicas}[replicas]
+            plan = make_plan(
+                strategy, model=with_backbone, steps_per_epoch=3, ema=0.9, weight_decay=0.1
+            )
+            plan = dataclasses.replace(plan, backbones=backbones(plan.model), head_steps=3)
+            if steps:
+                LOOPS[loop](plan, Follower(plan, range(steps // 3)))
+            (backbone,) = plan.backbones
+            assert all(each.trainable for each in plan.model._flatten_layers())
+            head = plan.model.layers[-1].get_weights()
+            results[loop, replicas, steps] = (backbone.get_weights(), head)
+        return results[loop, replicas, steps]
+
+    return get
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_the_head_learns_first_then_all(trained, loop):
+    before, after_head, after_all = (trained(loop, 1, steps) for steps in (0, 3, 6))
+
+    for mine, theirs in zip(after_head[0], before[0], strict=True):
+        np.testing.assert_array_equal(mine, theirs)  # also statistics, in spite of weight decay
+    assert all((mine != old).any() for mine, old in zip(after_head[1], before[1], strict=True))
+    for part in range(2):
+        for mine, theirs in zip(after_all[part], after_head[part], strict=True):
+            assert (mine != theirs).any()
+
+
+@pytest.mark.slow
+def test_loops_and_replicas_learn_the_same(trained):
+    one = trained("custom", 1, 6)
+
+    for other in (trained("custom", 2, 6), trained("fit", 1, 6), trained("fit", 2, 6)):
+        for mine, theirs in zip([*one[0], *one[1]], [*other[0], *other[1]], strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "count", "last", "first"),
+    [
+        pytest.param("MobileNet", 1, "conv_pw_1", "conv_dw_2"),
+        pytest.param("MobileNet", 4, "conv_pw_11", "conv_dw_12"),
+        pytest.param("EfficientNetB0", 2, "block2b_project_conv", "block3a_expand_conv"),
+        pytest.param("VGG16", 1, "block2_conv2", "block3_conv1"),
+    ],
+)
+def test_stages_stay_frozen(name, count, last, first):
+    backbone = getattr(keras.applications, name)(
+        include_top=False, weights=None, input_shape=(64, 64, 3)
+    )
+
+    freeze_stages(backbone, count)
+
+    names = [layer.name for layer in backbone.layers if layer.weights]
+    learning = [layer.name for layer in backbone.layers if layer.weights and layer.trainable]
+    assert last in names
+    assert last not in learning
+    assert names[len(names) - len(learning) :] == learning  # the deeper ones
+    assert first in names
+    assert (first in learning) or name == "EfficientNetB0"
+    with frozen([backbone]):
+        assert not backbone.trainable_variables
+    assert [each.name for each in backbone.layers if each.weights and each.trainable] == learning

@@ -1,0 +1,95 @@
+"""`fit` refuses, or replaces, what it would get wrong without a word."""
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.errors import ConfigError
+from trainer.training import keras_fit
+from trainer.training.optimizers import create_optimizer
+
+
+class Steps:
+    """Follows so many steps."""
+
+    is_asked_to_end = False
+
+    def __init__(self, count):
+        self.step = 0
+        self._count = count
+
+    @property
+    def is_done(self):
+        return self.step >= self._count
+
+    def advance(self, steps, sums, ends, waiting_s=None):
+        self.step += steps
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        pytest.param(lambda: keras.optimizers.SGD(clipnorm=1.0), "--clip-norm", id="clipnorm"),
+        pytest.param(
+            lambda: keras.optimizers.SGD(global_clipnorm=1.0), "--clip-norm", id="global_clipnorm"
+        ),
+        pytest.param(lambda: keras.optimizers.SGD(clipvalue=1.0), "--clip-norm", id="clipvalue"),
+        pytest.param(
+            lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()),
+            "mixed_bfloat16",
+            id="loss scale",
+        ),
+        pytest.param(
+            lambda: keras.optimizers.SGD(gradient_accumulation_steps=2),
+            "larger --batch-size",
+            id="gradient accumulation",
+        ),
+        pytest.param(
+            lambda: keras.optimizers.SGD(use_ema=True, ema_overwrite_frequency=2),
+            "leave it out",
+            id="EMA overwriting",
+        ),
+    ],
+)
+def test_faulty_optimizers_are_refused(optimizer, message):
+    with pytest.raises(ConfigError, match=message):
+        keras_fit.check_optimizer(optimizer())
+
+
+@pytest.mark.parametrize("clip_norm", [None, 1.0])
+def test_ours_pass(clip_norm):
+    for name in ("adam", "adamw", "sgd"):
+        keras_fit.check_optimizer(create_optimizer(name, 0.1, clip_norm))
+
+
+@pytest.mark.slow
+def test_fit_takes_as_many_steps_as_asked(make_plan, two_replicas):
+    """A finite dataset of unknown size would run too many (17-18 instead of 16)."""
+    plan = make_plan(two_replicas, steps_per_epoch=8)
+
+    keras_fit.run(plan, Steps(16))
+
+    assert int(plan.optimizer.iterations.numpy()) == 16
+
+
+@pytest.mark.slow
+def test_batch_normalization_is_synchronized(make_plan, one_replica, two_replicas):
+    def normalized():
+        return keras.Sequential(
+            [
+                keras.Input((16, 16, 3)),
+                keras.layers.Conv2D(4, 3),
+                keras.layers.BatchNormalization(momentum=0.5),
+                keras.layers.Flatten(),
+                keras.layers.Dense(3),
+            ]
+        )
+
+    def trained_weights(strategy):
+        plan = make_plan(strategy, model=normalized, steps_per_epoch=3)
+        keras_fit.run(plan, Steps(3))
+        return np.concatenate([np.ravel(each) for each in plan.model.get_weights()])
+
+    np.testing.assert_allclose(
+        trained_weights(two_replicas), trained_weights(one_replica), rtol=0, atol=1e-5
+    )

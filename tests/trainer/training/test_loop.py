@@ -1,0 +1,373 @@
+"""The number of replicas and the loop change nothing but rounding."""
+
+import dataclasses
+import functools
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from following import Follower
+
+from trainer.augmentation.mixing import Mixing
+from trainer.tasks import image_models
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.reading import training_batches
+from trainer.training import keras_fit, loop
+from trainer.training.random_numbers import seed_by_step
+
+LOOPS = {"custom": loop.run, "fit": keras_fit.run}
+
+
+def run(plan, loop="custom", epochs=range(2)):
+    """Runs the epochs; returns the weights, one after the other, and the history."""
+    follower = Follower(plan, epochs)
+    LOOPS[loop](plan, follower)
+    history = follower.history
+    weights = np.concatenate([np.ravel(each) for each in plan.model.get_weights()])
+    return weights, history
+
+
+@pytest.fixture(scope="module")
+def trained(make_plan, one_replica, two_replicas):
+    """A function (loop, number of replicas, clip norm) to weights and history of 20 steps."""
+    results = {}
+
+    def get(loop, replicas, clip_norm=None):
+        key = (loop, replicas, clip_norm)
+        if key not in results:
+            strategy = {1: one_replica, 2: two_replicas}[replicas]
+            results[key] = run(make_plan(strategy, clip_norm=clip_norm), loop)
+        return results[key]
+
+    return get
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clip_norm", [None, 0.2])
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
+    one, history_of_one = trained(loop, 1, clip_norm)
+    two, history_of_two = trained(loop, 2, clip_norm)
+
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+    for (_, row), (_, other) in zip(history_of_one, history_of_two, strict=True):
+        assert other == pytest.approx(row, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
+    make_plan, one_replica, two_replicas, four_replicas, loop
+):
+    one, two, four = (
+        run(make_plan(strategy, clip_norm=0.2, weight_decay=0.01, ema=0.9), loop, range(5))[0]
+        for strategy in (one_replica, two_replicas, four_replicas)
+    )
+
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(four, one, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas, loop):
+    changes = BatchChanges(
+        label_smoothing=0.1, mixing=Mixing(mixup=0.4, cutmix=1), class_weights=(3.0, 1.0, 0.5)
+    )
+
+    def trained_on(strategy):
+        plan = make_plan(strategy, steps_per_epoch=5)
+        task = dataclasses.replace(plan.task, augment="rand", inputs=sized(plan.task.inputs))
+        batches = functools.partial(changed_batches, task, dataset, changes)
+        return run(dataclasses.replace(plan, task=task, batches=batches), loop)
+
+    (one, history_of_one), (two, history_of_two) = map(trained_on, (one_replica, two_replicas))
+
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+    assert history_of_two[1][1] == pytest.approx(history_of_one[1][1], abs=1e-5)
+
+
+def changed_batches(task, dataset, changes, first_record):
+    return training_batches(
+        task,
+        dataset,
+        "train",
+        batch_size=8,
+        seed=5,
+        first_record=first_record,
+        changes=changes,
+        balanced=True,
+    )
+
+
+def sized(inputs):
+    return {name: dataclasses.replace(each, height=16, width=16) for name, each in inputs.items()}
+
+
+@pytest.mark.slow
+def test_clipping_bites(trained):
+    free, _ = trained("custom", 1)
+    clipped, _ = trained("custom", 1, 0.2)
+
+    assert np.abs(free - clipped).max() > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clip_norm", [None, 0.2])
+def test_fit_learns_what_the_custom_loop_learns(trained, clip_norm):
+    custom, custom_history = trained("custom", 2, clip_norm)
+    fit, fit_history = trained("fit", 2, clip_norm)
+
+    np.testing.assert_allclose(fit, custom, rtol=0, atol=1e-5)
+    for (epoch, row), (fit_epoch, fit_row) in zip(custom_history, fit_history, strict=True):
+        assert epoch == fit_epoch
+        assert list(row) == list(fit_row)
+        assert fit_row == pytest.approx(row, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_loss_falls(trained):
+    _, history = trained("custom", 2)
+
+    assert [epoch for epoch, _ in history] == [0, 1]
+    assert history[1][1]["loss"] < history[0][1]["loss"] * 0.8
+
+
+@pytest.mark.slow
+def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
+    """Why `SumThenClip` exists: when this fails, Keras has mended it."""
+
+    def keras_clipping():
+        return keras.optimizers.SGD(0.01, momentum=0.9, global_clipnorm=0.2)
+
+    one, _ = run(make_plan(one_replica, keras_clipping, steps_per_epoch=5))
+    two, _ = run(make_plan(two_replicas, keras_clipping, steps_per_epoch=5))
+
+    assert np.abs(one - two).max() > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_a_run_goes_on_at_an_epoch_as_if_it_had_not_stopped(trained, make_plan, one_replica, loop):
+    whole, history = trained(loop, 1)
+    plan = make_plan(one_replica)
+
+    run(plan, loop, range(1))
+    resumed, rest = run(plan, loop, range(1, 2))
+
+    np.testing.assert_allclose(resumed, whole, rtol=0, atol=1e-6)
+    assert rest[0][0] == 1
+    assert rest[0][1] == pytest.approx(history[1][1], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_metrics_are_means_over_the_examples_of_the_epoch(make_plan, two_replicas):
+    plan = make_plan(two_replicas, lambda: keras.optimizers.SGD(0.0), steps_per_epoch=3)
+    losses, correct = [], []
+    for inputs, target in plan.batches_from(0).take(3):
+        outputs = plan.model(plan.task.prepare(inputs))
+        losses += plan.task.loss(target, outputs).numpy().tolist()
+        correct += plan.task.metrics["accuracy"](target, outputs).numpy().tolist()
+
+    _, history = run(plan, epochs=range(1))
+
+    expected = {"loss": np.mean(losses), "accuracy": np.mean(correct)}
+    assert history[0][1] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_small_model_learns_the_same_on_two_replicas(make_plan, one_replica, two_replicas):
+    def small():
+        image = keras.Input((16, 16, 3))
+        return keras.Model(image, keras.layers.Dense(3)(image_models.encode("small", image, None)))
+
+    one, _ = run(make_plan(one_replica, model=small), epochs=range(1))
+    two, _ = run(make_plan(two_replicas, model=small), epochs=range(1))
+
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_regularization_counts_once_for_any_number_of_replicas(
+    make_plan, one_replica, two_replicas
+):
+    def trained_kernel(strategy, strength):
+        def model():
+            regularizer = keras.regularizers.L2(strength)
+            return keras.Sequential(
+                [
+                    keras.Input((16, 16, 3)),
+                    keras.layers.Flatten(),
+                    keras.layers.Dense(3, kernel_regularizer=regularizer),
+                ]
+            )
+
+        return run(make_plan(strategy, model=model, steps_per_epoch=5), epochs=range(1))[0]
+
+    one, two = trained_kernel(one_replica, 0.1), trained_kernel(two_replicas, 0.1)
+
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+    assert np.abs(one - trained_kernel(one_replica, 0.0)).max() > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_accumulated_parts_learn_what_the_whole_batch_learns(
+    trained, make_plan, one_replica, two_replicas, replicas
+):
+    whole, history = trained("custom", 1)
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+
+    parts, history_of_parts = run(make_plan(strategy, plan={"accumulate_steps": 4 // replicas}))
+
+    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-5)
+    assert history_of_parts[1][1] == pytest.approx(history[1][1], abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_compiled_steps_learn_what_others_learn(
+    trained, make_plan, one_replica, two_replicas, replicas
+):
+    whole, _ = trained("custom", 1)
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+
+    compiled, _ = run(make_plan(strategy, plan={"jit_compile": True}))
+
+    np.testing.assert_allclose(compiled, whole, rtol=0, atol=1e-4)
+
+
+def with_dropout():
+    """The pattern of zeros in dropout is seen in the weights' changes."""
+    return keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            keras.layers.Flatten(),
+            keras.layers.Dropout(0.5),
+            keras.layers.Dense(3),
+        ]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", ["custom", "fit"])
+def test_each_step_and_replica_has_its_own_dropout(make_plan, two_replicas, loop):
+    plan = make_plan(two_replicas, model=with_dropout, steps_per_epoch=2)
+    seed_by_step(plan.model, plan.optimizer, 1)
+    masks = []
+
+    @tf.function
+    def draw():
+        def of_replica():
+            ones = tf.ones([1, 16, 16, 3])
+            return plan.model.layers[1](plan.model.layers[0](ones), training=True)
+
+        return two_replicas.experimental_local_results(two_replicas.run(of_replica))
+
+    masks += [each.numpy().tobytes() for each in draw()]
+    repeated = [each.numpy().tobytes() for each in draw()]
+    run(plan, loop, range(1))
+    masks += [each.numpy().tobytes() for each in draw()]
+
+    assert repeated == masks[:2]  # a function of the step alone
+    assert len(set(masks)) == 4
+
+
+@pytest.mark.slow
+def test_a_run_with_dropout_goes_on_as_if_it_had_not_stopped(make_plan, two_replicas):
+    def part(epochs, plan=None):
+        plan = plan or make_plan(two_replicas, model=with_dropout, steps_per_epoch=3)
+        seed_by_step(plan.model, plan.optimizer, 1)
+        return run(plan, epochs=epochs)[0], plan
+
+    whole, _ = part(range(2))
+    _, stopped = part(range(1))
+    other = make_plan(two_replicas, model=with_dropout, steps_per_epoch=3)
+    other.model.set_weights(stopped.model.get_weights())
+    for mine, theirs in zip(other.optimizer.variables, stopped.optimizer.variables, strict=True):
+        mine.assign(theirs)
+
+    resumed, _ = part(range(1, 2), other)
+
+    np.testing.assert_array_equal(resumed, whole)
+
+
+@pytest.mark.slow
+def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replicas):
+    def scaled():
+        return keras.optimizers.LossScaleOptimizer(
+            keras.optimizers.SGD(0.01), initial_scale=2.0**10
+        )
+
+    plan = make_plan(two_replicas, scaled, steps_per_epoch=1)
+    batches = plan.batches
+
+    def overflowing(first_record):
+        weights = tf.constant([1.0] * 4 + [float("inf")] + [1.0] * 3)  # on the second replica
+        return batches(first_record).map(lambda inputs, target: (inputs, target, weights))
+
+    before = [each.copy() for each in plan.model.get_weights()]
+    run(dataclasses.replace(plan, batches=overflowing), epochs=range(1))
+
+    for mine, theirs in zip(plan.model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert float(plan.optimizer.dynamic_scale.numpy()) == 2.0**9
+
+    run(plan, epochs=range(1, 2))
+    changed = plan.model.get_weights()
+    assert all(np.isfinite(each).all() for each in changed)
+    assert any((mine != theirs).any() for mine, theirs in zip(changed, before, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_regularised_loss_is_told_alike_by_both_loops(
+    make_plan, one_replica, two_replicas, replicas
+):
+    def model():
+        return keras.Sequential(
+            [
+                keras.Input((16, 16, 3)),
+                keras.layers.Flatten(),
+                keras.layers.Dense(3, kernel_regularizer=keras.regularizers.L2(0.1)),
+            ]
+        )
+
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+    histories = [
+        run(make_plan(strategy, model=model, steps_per_epoch=4), loop, range(1))[1][0][1]
+        for loop in LOOPS
+    ]
+
+    assert histories[0]["loss"] == pytest.approx(histories[1]["loss"], rel=1e-5)
+
+
+@pytest.mark.slow
+def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
+    plan = make_plan(one_replica)
+
+    def late(number):
+        time.sleep(0.2)
+        return number
+
+    def late_batches(first_record):
+        return plan.batches(first_record).map(
+            lambda images, labels: (
+                images,
+                tf.ensure_shape(tf.numpy_function(late, [labels], tf.int64), labels.shape),
+            )
+        )
+
+    late_plan = dataclasses.replace(plan, batches=late_batches)
+    train_steps, batches = (
+        loop.train_function(late_plan),
+        iter(late_plan.distributed_batches(0)),
+    )
+    train_steps(batches, tf.constant(1), tf.constant(0.0))  # which compiles
+    began = time.monotonic()
+    waiting_s = float(train_steps(batches, tf.constant(6), tf.constant(0.0))[-1])
+    seconds = time.monotonic() - began
+
+    assert 0.5 * seconds <= waiting_s <= seconds

@@ -1,0 +1,42 @@
+"""What may be tuned, in a file."""
+
+import pytest
+
+from trainer.errors import ConfigError, TrainerError
+from trainer.options.tune import TuneConfig
+from trainer.tuning import Tuning
+
+
+def test_settings_come_back(tmp_path):
+    file = tmp_path / "tuning.json"
+    file.write_text('{"parallel_calls": 4, "cache": "disk"}')
+
+    tuning = Tuning.read(str(file))
+
+    assert tuning == Tuning(parallel_calls=4, cache="disk")
+    assert tuning.to_json() == {"parallel_calls": 4, "cache": "disk"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param('{"seed": 1}', "there is no setting in .*seed", id="decides the order"),
+        pytest.param('{"prefetch": 0}', "prefetch=0: give a whole number", id="none"),
+        pytest.param('{"prefetch": 1.5}', "prefetch=1.5: give a whole number", id="a fraction"),
+        pytest.param('{"cache": "tape"}', "there is no cache .tape", id="no such place"),
+        pytest.param("[1]", "is not a JSON object", id="a list"),
+        pytest.param("{", "cannot be read", id="no JSON"),
+    ],
+)
+def test_what_cannot_be_tuned(tmp_path, text, message):
+    file = tmp_path / "tuning.json"
+    file.write_text(text)
+
+    with pytest.raises(TrainerError, match=message):
+        Tuning.read(str(file))
+
+
+@pytest.mark.parametrize("wrong", [{"seconds": 0}, {"batch_size": 0}, {"output": "tuning.txt"}])
+def test_options_of_tune(wrong):
+    with pytest.raises(ConfigError):
+        TuneConfig(data="x", **wrong)

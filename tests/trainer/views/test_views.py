@@ -1,0 +1,185 @@
+"""Views: one part of an image, applied alike to its pixels, boxes and keypoints."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.views import View, Views, draw, see_boxes, see_keypoints, whole
+from trainer.views.pixels import decode_jpeg, see_image
+
+SIZE = tf.constant([120, 160])
+
+
+def view(top=0, left=0, height=120, width=160, flips=(False, False)):
+    return View(tf.constant([top, left, height, width]), SIZE, tf.constant(flips))
+
+
+@pytest.mark.parametrize(
+    ("seen_by", "box", "expected", "is_visible"),
+    [
+        pytest.param(view(), (0.1, 0.2, 0.3, 0.5), (0.1, 0.2, 0.3, 0.5), True, id="whole"),
+        pytest.param(
+            view(flips=(True, False)), (0.1, 0.2, 0.3, 0.5), (0.7, 0.2, 0.9, 0.5), True, id="mirror"
+        ),
+        pytest.param(
+            view(flips=(False, True)),
+            (0.1, 0.2, 0.3, 0.5),
+            (0.1, 0.5, 0.3, 0.8),
+            True,
+            id="upside down",
+        ),
+        pytest.param(
+            view(top=60, left=80, height=60, width=80),
+            (0.5, 0.5, 0.75, 1.0),
+            (0.0, 0.0, 0.5, 1.0),
+            True,
+            id="the lower right quarter",
+        ),
+        pytest.param(
+            view(left=40, width=80, flips=(True, False)),
+            (0.125, 0.0, 0.5, 0.5),
+            (0.5, 0.0, 1.0, 0.5),
+            True,
+            id="cut, then mirrored; two thirds are left",
+        ),
+        pytest.param(
+            view(left=60, width=80),
+            (0.125, 0, 0.4, 1),
+            (0, 0, 0.05, 1),
+            False,
+            id="too little left",
+        ),
+        pytest.param(view(left=80, width=80), (0, 0, 0.4, 1), (0, 0, 0, 1), False, id="outside"),
+        pytest.param(
+            view(top=-120, left=-160, height=240, width=320),
+            (0.0, 0.0, 1.0, 0.5),
+            (0.5, 0.5, 1.0, 0.75),
+            True,
+            id="a window twice as large",
+        ),
+    ],
+)
+def test_boxes(seen_by, box, expected, is_visible):
+    boxes, visible = see_boxes(Views(least_box_area=0.5), seen_by, tf.constant([box]))
+
+    np.testing.assert_allclose(boxes, [expected], atol=1e-6)
+    assert visible.numpy().tolist() == [is_visible]
+
+
+def test_keypoints():
+    points = tf.constant([[[0.5, 0.25, 2.0], [0.1, 0.1, 1.0], [-1.0, -1.0, -1.0]]])
+
+    seen = see_keypoints(view(left=40, width=80, flips=(True, False)), points).numpy()[0]
+
+    np.testing.assert_allclose(seen[0], [0.5, 0.25, 2.0])
+    assert seen[1, 2] == 0  # left of the window
+    assert seen[2].tolist() == [-1, -1, -1]
+
+
+def marked(box):
+    """A black image of 120 x 160 with a white box."""
+    image = np.zeros((120, 160, 3), np.uint8)
+    xmin, ymin, xmax, ymax = np.round(np.multiply(box, [160, 120, 160, 120])).astype(int)
+    image[ymin:ymax, xmin:xmax] = 255
+    return image
+
+
+def white_box(image):
+    rows, columns = (np.flatnonzero((image[..., 0] > 127).any(axis=axis)) for axis in (1, 0))
+    height, width = image.shape[:2]
+    return [
+        columns[0] / width,
+        rows[0] / height,
+        (columns[-1] + 1) / width,
+        (rows[-1] + 1) / height,
+    ]
+
+
+VIEWS = Views(area=(0.3, 2.5), aspect=(0.7, 1.4), mirror=True, upside_down=True)
+
+
+def test_a_box_is_where_its_pixels_are():
+    """The same view of decoded pixels, of a JPEG, of a mask, and of the box."""
+    box = (0.3, 0.4, 0.7, 0.8)
+    image = marked(box)
+    jpeg = tf.io.encode_jpeg(image, quality=95)
+    places = set()
+
+    for number in range(6):
+        seen_by = draw(VIEWS, tf.constant([3, number], tf.int64), SIZE, tf.constant([box]))
+        (expected,), _ = see_boxes(VIEWS, seen_by, tf.constant([box]))
+        decoded = see_image(seen_by, image, (40, 60)).numpy()
+        from_jpeg = decode_jpeg(seen_by, jpeg, (40, 60), 3).numpy()
+        mask = see_image(seen_by, image, (40, 60), fill=0, nearest=True).numpy()
+        places.add(tuple(np.round(expected, 2)))
+
+        assert decoded.shape == from_jpeg.shape == (40, 60, 3)
+        assert decoded.dtype == from_jpeg.dtype == np.uint8
+        assert set(mask.ravel()) <= {0, 255}
+        for pixels in (decoded, from_jpeg, mask):
+            np.testing.assert_allclose(white_box(pixels), expected, atol=1.1 / 40)
+    assert len(places) == 6
+
+
+def test_a_view_is_a_function_of_its_seed():
+    first, same, other = (draw(VIEWS, tf.constant(seed), SIZE) for seed in ([1, 2], [1, 2], [1, 3]))
+
+    assert [part.numpy().tolist() for part in first] == [part.numpy().tolist() for part in same]
+    assert first.window.numpy().tolist() != other.window.numpy().tolist()
+
+
+@pytest.mark.parametrize("size", [(375, 500), (47, 1000), (3, 5), (1, 1)])
+def test_windows_stay_within_the_image(size):
+    views = Views(area=(0.25, 1.0), aspect=(0.75, 4 / 3))
+    for number in range(12):
+        seed = tf.constant([1, number])
+        window = draw(views, seed, tf.constant(size)).window.numpy().tolist()
+        for start, extent, side in zip(window[:2], window[2:], size, strict=True):
+            assert 0 <= start < start + extent <= side
+
+
+def test_a_view_shows_a_box_where_there_is_one():
+    views = Views(area=(0.05, 0.05))
+    corner = tf.constant([[0.9, 0.9, 1.0, 1.0]])
+
+    for number in range(8):
+        seen_by = draw(views, tf.constant([7, number], tf.int64), SIZE, corner)
+        assert see_boxes(views, seen_by, corner)[1].numpy().tolist() == [True]
+
+
+def test_a_photograph_is_scaled_by_the_decoder_without_moving():
+    """A window at a quarter of its size, against all pixels decoded and then resized."""
+    rng = np.random.default_rng(0)
+    smooth = tf.image.resize(rng.uniform(0, 255, (8, 10, 3)), (480, 640), method="bicubic")
+    jpeg = tf.io.encode_jpeg(tf.cast(tf.clip_by_value(smooth, 0, 255), tf.uint8), quality=97)
+    image = tf.io.decode_jpeg(jpeg)
+    seen_by = draw(Views(area=(0.5, 0.5)), tf.constant([1, 2]), tf.constant([480, 640]))
+
+    fast = decode_jpeg(seen_by, jpeg, (60, 80), 3).numpy().astype(int)
+
+    assert np.abs(fast - see_image(seen_by, image, (60, 80)).numpy()).mean() < 1.5
+    everything = decode_jpeg(whole(tf.constant([480, 640])), jpeg, (60, 80), 3).numpy().astype(int)
+    assert np.abs(fast - everything).mean() > 5
+
+
+def test_a_fine_pattern_becomes_grey_instead_of_stripes():
+    """Antialiasing: without it, each pixel of the result is one of the pattern's."""
+    stripes = np.tile(np.array([0, 255], np.uint8), (96, 60))[..., None].repeat(3, axis=-1)
+
+    seen = see_image(whole(tf.constant([96, 120])), stripes, (24, 30)).numpy()
+
+    assert abs(seen[2:-2, 2:-2].astype(int) - 127).max() < 25
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"area": (0.0, 1.0)}, r"area=\(0.0, 1.0\) cannot be drawn"),
+        ({"aspect": (2.0, 1.0)}, r"aspect=\(2.0, 1.0\) cannot be drawn"),
+        ({"least_box_area": 2}, "least_box_area=2 is not a share"),
+    ],
+)
+def test_ranges_that_cannot_be_drawn(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        Views(**arguments)

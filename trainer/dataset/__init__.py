@@ -1,0 +1,289 @@
+"""A dataset in the trainer: splits, features, batches."""
+
+import dataclasses
+import functools
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from trainer import input_pipeline, parsing
+from trainer.dataset.contents import Contents
+from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
+from trainer.errors import ConfigError
+from trainer.image_cache import ImageCache, any_images
+from trainer.image_cache.stored_images import ImageStores
+from trainer.input_pipeline import arguments, lengths
+from trainer.input_pipeline.arguments import ImageSize
+from trainer.input_pipeline.elements import arranger
+from trainer.input_pipeline.record_source import Reading
+from trainer.input_pipeline.selection import check_choice, check_equal_sizes, select
+from trainer.input_pipeline.tensorflow_errors import explain
+from trainer.schema.features import Feature
+from trainer.tuning import Tuning
+from trainer.views import Views
+
+_DEFAULT_BATCH_SIZE = 32
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dataset(Contents):
+    """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`."""
+
+    _num_classes: dict[tuple[str, str], int] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _stores: ImageStores = dataclasses.field(default_factory=ImageStores, repr=False, compare=False)
+
+    def num_classes(self, name: str, split: str | None = None) -> int:
+        """The number of classes of a feature: those that it declares, else those in a split.
+
+        Without declared classes it is 1 + the largest number in the split, from one pass that
+        reads only this key; the result is cached. Records without a label (-1, or an empty
+        list) do not count: 0 if no record has one.
+
+        Raises:
+            UnknownNameError: No such feature or split.
+            ConfigError: The feature does not hold class numbers.
+        """
+        (feature,) = select(self.features, name, self.path)
+        if feature.classes:
+            return len(feature.classes)
+        check_class_numbers(feature)
+        chosen = self.split(split).name
+        if (name, chosen) not in self._num_classes:
+            batches = self.batches(chosen, batch_size=1024, features=[name], padding_value=-1)
+            self._num_classes[name, chosen] = count_classes(batches, name)
+        return self._num_classes[name, chosen]
+
+    def batches(
+        self,
+        split: str | None = None,
+        *,
+        batch_size: int | None = _DEFAULT_BATCH_SIZE,
+        features: str | Sequence[str] | None = None,
+        target: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        image_size: ImageSize | None = None,
+        image_dtype: Literal["float32", "uint8"] = "float32",
+        views: Views | None = None,
+        augment: parsing.Augment | None = None,
+        audio_mono: bool = False,
+        pad: Mapping[str, int] | None = None,
+        truncate: bool = False,
+        padding_value: lengths.Padding | Mapping[str, lengths.Padding] | None = None,
+        ragged: bool | Sequence[str] = False,
+        boxes: Literal["padded", "ragged"] = "padded",
+        max_boxes: int | None = None,
+        buckets: Sequence[tuple[int | None, int]] | None = None,
+        bucket_by: str | None = None,
+        shuffle: bool = False,
+        seed: int | None = None,
+        shuffle_buffer: int | None = None,
+        balance: str | None = None,
+        repeat: bool | int = False,
+        first_record: int = 0,
+        worker: int = 0,
+        num_workers: int = 1,
+        drop_remainder: bool = False,
+        deterministic: bool = True,
+        cache: ImageCache | str = "none",
+        tuning: Tuning | None = None,
+        prepare: Callable[..., Any] | None = None,
+    ) -> tf.data.Dataset:
+        """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
+
+        Names and shapes (b: records per batch; n: longest record in the batch, others are padded):
+            an image: float32 in 0..1, or uint8, [b, height, width, channels];
+            audio: float32 in -1..1 [b, n, channels], padded with 0.0;
+            a class label: int64 [b], from 0; with several labels per record [b, n], padded with -1;
+            a tensor: [b, …], with its dtype and shape;
+            a sequence: int64, float32 or `tf.string` [b, n, …], padded with 0, 0.0 or "";
+            `boxes`: float32 [b, n, 4], xmin, ymin, xmax, ymax in 0..1, with `box_labels`
+            int64 [b, n] from 0 and `box_<attribute>` [b, n], padded with -1 ("" for an
+            attribute of bytes);
+            every other column: [b] under its own name; text and bytes are `tf.string`.
+
+        Args:
+            split: May be left out if there is only one split.
+            batch_size: Records per batch; None yields single records, without the axis b.
+            features: The names of the features to read, or one name; all by default.
+            target: An output's name: elements become (inputs, target). A single input is a
+                tensor, several are a dict. Several names make the target a dict.
+            sample_weight: A number's name: elements become (inputs, target, weight) with the
+                weight as float32 [b]; it is not an input.
+            image_size: One side or (height, width), in pixels, to which images are stretched,
+                antialiased. Without it, only images of a declared size can be batched.
+            image_dtype: "float32" in 0..1, or "uint8" in 0..255.
+            views: Crops and flips, drawn for each record and pass by `seed` before the image is
+                decoded; boxes and keypoints move with it.
+            augment: A function (uint8 [height, width, channels], seed int64 [2]) to another such
+                image; the seed is that of the record and pass.
+            audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
+            pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
+                labels and attributes. A longer record is an error.
+            truncate: Cut records that are longer than `pad` or `max_boxes` instead.
+            padding_value: One value for all outputs of its type, or values by output.
+            ragged: True makes outputs of varying length ragged tensors; or their names.
+            boxes: "ragged" does so for boxes with their labels and attributes.
+            max_boxes: Like `pad`, for all boxes.
+            buckets: `[(50, 64), (100, 32), (None, 16)]` instead of batch_size: batches of 64
+                for records of length up to 50, of 32 for up to 100, of 16 for longer ones. The
+                number of batches is not known in advance: `fit` needs repeat and
+                steps_per_epoch. Several replicas cannot share such batches.
+            bucket_by: The output whose length counts, if several vary.
+            shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
+                blocks of up to 64 records permuted over the whole split, then windows of
+                `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
+            seed: Makes the order the same in each run; random by default.
+            shuffle_buffer: Records that are in memory to be permuted; by default as many as fit
+                64 MiB, up to 65,536.
+            balance: A feature, read before, whose classes come equally often; rare records repeat.
+            repeat: True for endless, or the number of passes. Batches continue across the end
+                of a pass.
+            first_record: Records to skip, counted over all passes; they are not read.
+            worker: The number, from 0, of this process among `num_workers`.
+            num_workers: Processes that share every batch: each gets its part of the same
+                `batch_size` records, of which it reads no others.
+            drop_remainder: Leave out a last batch that is not full (of each bucket).
+            deterministic: False lets records overtake each other when reading stalls.
+            cache: Where decoded images are kept for further passes: "memory", "disk", "auto",
+                "none", or an ImageCache with bounds (docs/input.md).
+            tuning: Parallelism and buffers, which change no batch.
+            prepare: A function of each element, in parallel, before elements wait for their use.
+
+        Raises:
+            UnknownNameError: No such split, feature or output.
+            ConfigError: Arguments that cannot be combined, or with wrong values.
+
+        The dataset itself raises `tf.errors.InvalidArgumentError` for a record that does not fit
+        the features; its message names the key and the remedy. `numpy` raises DatasetDamagedError.
+        """
+        chosen = self.split(split)
+        selected = select(self.features, features, self.path)
+        check_choice("image_dtype", image_dtype, ("float32", "uint8"))
+        check_choice("boxes", boxes, ("padded", "ragged"))
+        batch_size = arguments.whole_number("batch_size", batch_size)
+        max_boxes = arguments.whole_number("max_boxes", max_boxes)
+        window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
+        share = arguments.share(worker, num_workers, batch_size if not buckets else None)
+        first_record = arguments.whole_number("first_record", first_record, least=0) or 0
+        seed = arguments.seed_number(seed)
+        passes, size = arguments.passes(repeat), arguments.height_and_width(image_size)
+        if buckets and batch_size != _DEFAULT_BATCH_SIZE:
+            raise ConfigError(
+                f"buckets have their own batch sizes; leave out batch_size={batch_size}"
+            )
+        if batch_size is not None and size is None:
+            check_equal_sizes(selected)
+        seed = secrets.randbits(32) if seed is None else seed
+        arguments.check_balance(balance, shuffle)
+        read = functools.partial(self.batches, chosen.name)
+        classes = read_classes(self.features, balance, read) if balance else None
+        decoding = parsing.Decoding(
+            image_size=size,
+            image_dtype=image_dtype,
+            audio_mono=audio_mono,
+            views=views,
+            augment=augment,
+            seed=seed,
+        )
+        images = any_images(selected)
+        caching = self.image_cache(chosen.name, cache, images, views, size)
+        decoding = dataclasses.replace(decoding, stored_size=caching.size)
+        count = functools.partial(self.num_records, chosen.name)
+        stored = self._stores.of(chosen, caching, images, count)
+        outputs = parsing.outputs(selected, decoding)
+        arrange = arranger(outputs, target, sample_weight)
+        num_records = chosen.num_records if passes is None else self.num_records(chosen.name)
+        return input_pipeline.batches(
+            chosen.shards,
+            num_records,
+            functools.partial(self.index, chosen.name),
+            selected,
+            Reading(
+                shuffle=shuffle,
+                seed=seed,
+                window=window,
+                classes=classes,
+                passes=passes,
+                first_record=first_record,
+                share=share,
+                deterministic=deterministic,
+                tuning=tuning or Tuning(),
+            ),
+            decoding,
+            lengths.Batching(
+                size=batch_size if share is None else share.size,
+                drop_remainder=drop_remainder,
+                lengths=lengths.pad_lengths(pad, max_boxes, outputs),
+                truncate=truncate,
+                padding=lengths.padding(padding_value, outputs),
+                ragged=lengths.ragged_names(ragged, boxes, outputs),
+                buckets=lengths.make_buckets(buckets, bucket_by, outputs),
+            ),
+            arrange if prepare is None else lambda by_name: prepare(arrange(by_name)),
+            f"one that does not fit: {self.remedy}",
+            stored,
+        )
+
+    def image_cache(
+        self,
+        split: str,
+        cache: ImageCache | str,
+        images: Sequence[Feature],
+        views: Views | None,
+        size: tuple[int, int] | None,
+    ) -> ImageCache:
+        """The cache that `batches` takes for `cache`: "auto" chosen, with its bound and size.
+
+        Args:
+            split: Whose images are kept.
+            cache: As for `batches`.
+            images: The features that are kept.
+            views: As for `batches`.
+            size: `image_size`, as (height, width).
+
+        Raises:
+            ConfigError: There is no size.
+        """
+        count = functools.partial(self.num_records, split)
+        return self._stores.resolve(cache, images, views, size, count)
+
+    def numpy(
+        self,
+        split: str | None = None,
+        *,
+        features: str | Sequence[str] | None = None,
+        image_size: ImageSize | None = None,
+        image_dtype: Literal["float32", "uint8"] = "float32",
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        seed: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The records of a split one by one, or in batches, as NumPy arrays by name; text is bytes.
+
+        Arguments, names and errors are those of `batches`. Without `batch_size`, shapes have no
+        axis b, images keep their own size unless `image_size` is set, and nothing is padded:
+        boxes are [n, 4].
+
+        Raises:
+            DatasetDamagedError: A record does not fit the features, or a shard is damaged.
+        """
+        dataset = self.batches(
+            split,
+            batch_size=batch_size,
+            features=features,
+            image_size=image_size,
+            image_dtype=image_dtype,
+            shuffle=shuffle,
+            seed=seed,
+        )
+        return self._read(dataset)
+
+    def _read(self, dataset: tf.data.Dataset) -> Iterator[dict[str, Any]]:
+        try:
+            yield from dataset.as_numpy_iterator()
+        except tf.errors.OpError as error:
+            raise explain(error, self.remedy) from error

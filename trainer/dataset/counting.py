@@ -1,0 +1,110 @@
+"""Counts the records and classes of bare TFRecord files, which have no metadata."""
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.records.index import AFTER_BYTES, BEFORE_BYTES, cut_off, read_index
+from trainer.records.shard_files import ShardFiles
+from trainer.schema.features import Feature
+
+
+def count_records(shards: ShardFiles) -> int:
+    """The records of TFRecord files.
+
+    In uncompressed files only the frames' headers are read, which takes microseconds per
+    record; gzip is read completely.
+
+    Raises:
+        DatasetDamagedError: A file ends within a record; or gzip ends too early, which
+            TensorFlow accepts as the end of the file.
+    """
+    if not shards.compression:
+        return read_index(shards).num_records
+    numbers = range(len(shards.files))
+    shards.expect([*numbers])
+    return sum(_count_unpacked(shards.path(number)) for number in numbers)
+
+
+def count_classes(batches: tf.data.Dataset, name: str) -> int:
+    """1 + the largest of the int64 numbers `name` in `batches`; 0 if none is above -1."""
+
+    def larger(largest: Any, batch: Any) -> Any:
+        numbers = tf.reshape(batch[name], [-1])
+        return tf.reduce_max(tf.concat([[largest], numbers], axis=0))
+
+    return int(batches.reduce(tf.constant(-1, tf.int64), larger).numpy()) + 1
+
+
+def check_class_numbers(feature: Feature) -> None:
+    """Raises ConfigError unless the feature holds class numbers."""
+    if feature.dtype != "int64":
+        raise ConfigError(
+            f"feature {feature.name!r} is a {feature.kind} of {feature.dtype}, not a class number; "
+            "declare it as class_label, or choose another feature"
+        )
+
+
+def _check_one_class(feature: Feature) -> None:
+    if feature.shape or feature.dtype not in ("int64", "string", "bytes"):
+        raise ConfigError(
+            f"feature {feature.name!r} is a {feature.kind} of {feature.dtype}, not one class per "
+            "record; name another"
+        )
+
+
+def read_classes(
+    features: Mapping[str, Feature], name: str, batches: Callable[..., tf.data.Dataset]
+) -> Any:
+    """The class of each record, int64 [records]; of strings their places in alphabetical order.
+
+    Args:
+        features: The dataset's.
+        name: Of the feature.
+        batches: `Dataset.batches` of the split.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: The feature is not one class per record, or a record has none.
+    """
+    if name not in features:
+        raise UnknownNameError("feature", name, features)
+    _check_one_class(features[name])
+    parts = [each[name].numpy() for each in batches(batch_size=1024, features=[name])]
+    values = np.concatenate(parts)
+    if values.dtype == object:
+        return np.unique(values, return_inverse=True)[1]
+    if (values < 0).any():
+        raise ConfigError(
+            f"{name} of record {int(np.argmax(values < 0))} is {values.min()}, which is no class; "
+            "leave such records out of the dataset"
+        )
+    return values
+
+
+def _count_unpacked(path: str) -> int:
+    count = 0
+    with tf.io.gfile.GFile(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
+        try:
+            while header := file.read(BEFORE_BYTES):
+                rest = _num_bytes(header) - BEFORE_BYTES
+                if rest < 0 or len(file.read(rest)) < rest:
+                    raise cut_off(path, count)
+                count += 1
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise cut_off(path, count) from error
+    return count
+
+
+def _num_bytes(header: bytes) -> int:
+    """Bytes of a record including its frame; 0 if the header is incomplete."""
+    if len(header) < BEFORE_BYTES:
+        return 0
+    length: int = struct.unpack("<Q", header[:8])[0]
+    return BEFORE_BYTES + length + AFTER_BYTES

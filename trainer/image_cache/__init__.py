@@ -1,0 +1,206 @@
+"""Where decoded images are kept from the first pass on: the choice, and what it is made of."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import tensorflow as tf
+
+from trainer.config import CACHES
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
+from trainer.records.shard_files import cache_folder
+from trainer.schema.features import Feature
+from trainer.views import Views
+
+# Of the memory, or of the disk's space, that is free.
+_SHARE_OF_MEMORY = 0.5
+_SHARE_OF_DISK = 0.25
+_CHECKSUM_BYTES = 4
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCache:
+    """How decoded images are kept, so that further passes need not decode them.
+
+    Attributes:
+        place: "memory"; "disk"; "none"; or "auto": memory, else disk, where all images fit and
+            crops are not changed by it.
+        max_bytes: None for half of the memory, or a quarter of the disk's space, that is free.
+            Of images that exceed it, as many are kept as fit.
+        folder: For "disk", on this machine; None for `~/.cache/beam-tfrecords/decoded-images`.
+        size: (height, width) at which whole images are kept, of which views are taken; None for
+            `stored_size`. Where it is given, views are taken of images of this size whatever the
+            place.
+
+    Raises:
+        UnknownNameError: There is no such place.
+        ConfigError: The folder is not a local one.
+    """
+
+    place: str = "auto"
+    max_bytes: int | None = None
+    folder: str | None = None
+    size: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.place not in CACHES:
+            raise UnknownNameError("cache", self.place, CACHES)
+        if self.folder is not None and "://" in self.folder:
+            raise ConfigError(
+                f"decoded images cannot be kept in {self.folder}: name a folder of this machine"
+            )
+
+    @property
+    def path(self) -> Path:
+        """The folder of files."""
+        return Path(folder_in(cache_folder()) if self.folder is None else self.folder)
+
+
+def folder_in(cache_dir: str | os.PathLike[str]) -> str:
+    """The folder of decoded images in a folder of caches, where nothing else is kept."""
+    return os.path.join(cache_dir, "decoded-images")
+
+
+def stored_size(views: Views | None, size: tuple[int, int]) -> tuple[int, int]:
+    """The size at which whole images are kept: that of a view, or larger where views are crops.
+
+    The side is 1 / √(a median window's area) of a view's: so half of all windows have as many
+    pixels as are shown. Half of the windows have less than √(least · largest) of the area.
+    """
+    if views is None or views.are_whole:
+        return size
+    margin = max(1.0, 1 / math.sqrt(math.sqrt(views.area[0] * views.area[1])))
+    height, width = size
+    return round(height * margin), round(width * margin)
+
+
+def resolve(
+    cache: ImageCache,
+    images: Sequence[Feature],
+    views: Views | None,
+    size: tuple[int, int] | None,
+    num_records: int,
+    taken: int = 0,
+) -> ImageCache:
+    """The cache with a place other than "auto", its bound, and the size of what is kept.
+
+    Args:
+        cache: As it was asked for.
+        images: The features that are kept.
+        views: Of the images.
+        size: (height, width) of a view.
+        num_records: Of the split.
+        taken: Bytes that are promised to others in memory.
+
+    Raises:
+        ConfigError: There is no size.
+    """
+    is_asked = cache.place in ("memory", "disk")
+    if is_asked and images and size is None:
+        raise ConfigError(
+            f"cache={cache.place!r} keeps images of one size; give image_size=(height, width)"
+        )
+    if not images or size is None:
+        return ImageCache(place="none")
+    changes_crops = cache.size is None and not (views is None or views.are_whole)
+    if cache.place == "none" or (cache.place == "auto" and changes_crops):
+        return dataclasses.replace(cache, place="none")
+    stored = cache.size or stored_size(views, size)
+    num_bytes = num_records * (row_bytes(images, stored) + _CHECKSUM_BYTES)
+    for place in ("memory", "disk"):
+        if cache.place not in (place, "auto"):
+            continue
+        most = cache.max_bytes
+        if most is None and place == "memory":
+            most = int(free_memory() * _SHARE_OF_MEMORY)
+        elif most is None:
+            most = int(free_space(cache.path) * _SHARE_OF_DISK)
+        if place == "memory":
+            most = max(0, most - taken)
+        if cache.place == place or num_bytes <= most:
+            return dataclasses.replace(cache, place=place, max_bytes=most, size=stored)
+    return dataclasses.replace(cache, place="none")
+
+
+def row_bytes(images: Sequence[Feature], size: tuple[int, int]) -> int:
+    """The bytes of a record's images at this size."""
+    return sum(size[0] * size[1] * (each.shape[2] or 3) for each in images)
+
+
+def make_store(
+    cache: ImageCache, images: Sequence[Feature], num_records: int, shards: Sequence[str]
+) -> ImageStore:
+    """The store of a resolved cache.
+
+    Args:
+        cache: Resolved, with a place other than "none".
+        images: The features that are kept.
+        num_records: Of the split.
+        shards: What tells the content of each shard.
+
+    Raises:
+        TrainerError: The folder cannot be written.
+    """
+    assert cache.size is not None
+    assert cache.max_bytes is not None
+    num_bytes = row_bytes(images, cache.size)
+    if cache.place == "memory":
+        return MemoryStore(min(num_records, cache.max_bytes // num_bytes), num_bytes)
+    count = min(num_records, cache.max_bytes // (num_bytes + _CHECKSUM_BYTES))
+    made_of = {
+        "shards": list(shards),
+        "images": [(each.key, each.shape[2] or 3) for each in images],
+        "size": cache.size,
+        "tensorflow": tf.__version__,  # whose decoder it is
+    }
+    name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+    return FileStore(cache.path, name, count, num_bytes, cache.max_bytes)
+
+
+def free_memory() -> int:
+    """Bytes of memory that this process may still take, also in a container."""
+    free = int(psutil.virtual_memory().available)
+    try:
+        limit = (_CGROUP / "memory.max").read_text().strip()
+        used = int((_CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):
+        return free
+    return free if limit == "max" else min(free, max(0, int(limit) - used))
+
+
+def free_space(folder: Path) -> int:
+    """Bytes that are free on the disk of a folder, or taken by the images in it."""
+    existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    own = sum(each.stat().st_blocks * 512 for each in folder.glob("*.images"))
+    return shutil.disk_usage(existing).free + own
+
+
+def describe(cache: ImageCache, num_records: int, images: Sequence[Feature]) -> str:
+    """What a message says of a resolved cache."""
+    assert cache.size is not None
+    assert cache.max_bytes is not None
+    num_bytes = num_records * row_bytes(images, cache.size)
+    height, width = cache.size
+    where = "memory" if cache.place == "memory" else os.fspath(cache.path)
+    part = "" if num_bytes <= cache.max_bytes else f", of which {_size(cache.max_bytes)} fit"
+    return (
+        f"decoded images are kept in {where}: {num_records:,} of {width}x{height}, "
+        f"{_size(num_bytes)}{part} (--cache {cache.place})"
+    )
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{num_bytes / 1e6:.1f} MB"
+
+
+def any_images(features: Sequence[Feature]) -> list[Feature]:
+    """The features whose decoded images are kept."""
+    return [each for each in features if each.kind == "image"]

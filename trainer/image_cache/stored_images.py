@@ -1,0 +1,180 @@
+"""The images of records in the input pipeline: found in a store, or decoded and kept there."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.image_cache import ImageCache, make_store, resolve, row_bytes
+from trainer.image_cache.store import ImageStore
+from trainer.parsing import Recall, Tensors
+from trainer.records.split import Split
+from trainer.schema.features import Feature
+from trainer.tensors import Tensor
+from trainer.views import Views
+
+# Of the bytes of images, what the rest of their records may take; and what one costs besides.
+_SHARE_OF_RESTS = 4
+_REST_BYTES = 100
+
+
+class ImageStores:
+    """The stores of a dataset: every iteration over a split goes on with the same one."""
+
+    def __init__(self) -> None:
+        self._stores: dict[Any, StoredImages] = {}
+
+    def resolve(
+        self,
+        cache: ImageCache | str,
+        images: Sequence[Feature],
+        views: Views | None,
+        size: tuple[int, int] | None,
+        count: Callable[[], int],
+    ) -> ImageCache:
+        """As `image_cache.resolve`; `count` returns the number of records."""
+        asked = ImageCache(place=cache) if isinstance(cache, str) else cache
+        if not images or asked.place == "none":
+            return dataclasses.replace(asked, place="none", size=asked.size if images else None)
+        taken = sum(
+            each.store.num_bytes for key, each in self._stores.items() if key[1] == "memory"
+        )
+        return resolve(asked, images, views, size, count(), taken)
+
+    def of(
+        self, split: Split, cache: ImageCache, images: Sequence[Feature], count: Callable[[], int]
+    ) -> "StoredImages | None":
+        """The images of a split in a resolved cache; None where nothing is kept."""
+        if cache.place == "none" or cache.size is None:
+            return None
+        key = (split.name, cache.place, cache.folder, cache.size, *(each.name for each in images))
+        if key not in self._stores:
+            shards = split.sha256 or [*map(split.shards.identity, range(len(split.files)))]
+            store = make_store(cache, images, count(), shards)
+            self._stores[key] = StoredImages(store, images, cache.size)
+        return self._stores[key]
+
+
+class Rests:
+    """What records hold besides their images, by number: serialized Examples in memory.
+
+    Args:
+        max_bytes: Of all of them together.
+        keys: Of the images, which are left empty.
+    """
+
+    def __init__(self, max_bytes: int, keys: Sequence[str]) -> None:
+        self._room = max_bytes
+        self._keys = keys
+        self._by_number: dict[int, bytes] = {}
+
+    def get(self, number: int) -> bytes | None:
+        """The rest of a record, if it was added."""
+        return self._by_number.get(number)
+
+    def add(self, number: int, record: bytes) -> None:
+        """Keeps the rest of a record, if there is room."""
+        if number in self._by_number or self._room <= 0:
+            return
+        example = tf.train.Example.FromString(record)
+        for key in self._keys:
+            if key in example.features.feature:
+                example.features.feature[key].bytes_list.value[:] = [b""]
+        rest = example.SerializeToString()
+        self._room -= len(rest) + _REST_BYTES
+        self._by_number[number] = rest
+
+
+class Reads(Protocol):
+    """Reads records by number; `RecordReader` is one."""
+
+    def read(self, numbers: Any) -> Any:
+        """The serialized records: bytes objects [n]."""
+
+
+class RestReader:
+    """Reads records; of those whose images are kept the rest, from memory.
+
+    Args:
+        reader: Reads the others.
+        store: Where images are kept.
+        rests: Of the records so far.
+    """
+
+    def __init__(self, reader: Reads, store: ImageStore, rests: Rests) -> None:
+        self._reader = reader
+        self._store = store
+        self._rests = rests
+
+    def read(self, numbers: Any) -> Any:
+        """The serialized records of these numbers: bytes objects [n]."""
+        records = np.empty(len(numbers), object)
+        holds = self._store.holds(numbers).tolist()
+        for place, (number, is_kept) in enumerate(zip(numbers.tolist(), holds, strict=True)):
+            records[place] = self._rests.get(number) if is_kept else None
+        (missing,) = np.nonzero(records == None)  # noqa: E711
+        if len(missing):
+            records[missing] = self._reader.read(numbers[missing])
+            for place in missing.tolist():
+                self._rests.add(int(numbers[place]), records[place])
+        return records
+
+
+class StoredImages:
+    """Whole images at one size, by the number of their record.
+
+    Args:
+        store: Rows with the images of a record one after the other.
+        features: Of the images.
+        size: (height, width) in pixels.
+    """
+
+    def __init__(
+        self, store: ImageStore, features: Sequence[Feature], size: tuple[int, int]
+    ) -> None:
+        self.store = store
+        self._rests = Rests(store.num_bytes // _SHARE_OF_RESTS, [each.key for each in features])
+        self._shapes = {each.name: (*size, each.shape[2] or 3) for each in features}
+        self._row_bytes = row_bytes(features, size)
+
+    def reader(self, reader: Reads) -> "RestReader":
+        """Reads what `reader` does, but not again the images that are kept."""
+        return RestReader(reader, self.store, self._rests)
+
+    def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows uint8 [n, row] and whether each was found, bool [n], from keys int64 [n, 2]."""
+        # Not stateful: a deterministic run would look one after the other.
+        rows, found = tf.numpy_function(
+            self.store.find, [keys[:, 1]], [tf.uint8, tf.bool], stateful=False
+        )
+        return tf.ensure_shape(rows, [None, self._row_bytes]), tf.ensure_shape(found, [None])
+
+    def recall(self, key: Tensor, row: Tensor, found: Tensor) -> Recall:
+        """What finds the images of one record, or keeps those that are decoded."""
+
+        def keep(number: Any, decoded: Any) -> Any:
+            self.store.keep(int(number), decoded)
+            return decoded
+
+        def kept(decode: Callable[[], Tensors]) -> Tensor:
+            decoded = decode()
+            flat = tf.concat([tf.reshape(decoded[name], [-1]) for name in self._shapes], axis=0)
+            # The result is used: a stateless operation without use would be left out.
+            same = tf.numpy_function(keep, [key[1], flat], tf.uint8, stateful=False)
+            return tf.ensure_shape(same, [self._row_bytes])
+
+        def recall(decode: Callable[[], Tensors]) -> Tensors:
+            return self._images(tf.cond(found, lambda: row, lambda: kept(decode)))
+
+        return recall
+
+    def _images(self, row: Tensor) -> Tensors:
+        sizes = [math.prod(shape) for shape in self._shapes.values()]
+        parts = tf.split(row, sizes) if len(sizes) > 1 else [row]
+        return {
+            name: tf.reshape(part, shape)
+            for part, (name, shape) in zip(parts, self._shapes.items(), strict=True)
+        }

@@ -1,0 +1,103 @@
+"""The whole input pipeline, from records to batches.
+
+The order of the records is a pure function of (seed, pass over the data), and each record comes
+with its pass and number. So a training run that knows how many records it has used can
+continue with the next one, without a stored shuffle buffer. TensorFlow's global seed does not
+matter.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from trainer import parsing
+from trainer.image_cache.stored_images import StoredImages
+from trainer.input_pipeline import padding
+from trainer.input_pipeline.lengths import Batching
+from trainer.input_pipeline.record_source import Reading, Records
+from trainer.records.index import RecordIndex
+from trainer.records.shard_files import ShardFiles
+from trainer.schema.features import Feature
+from trainer.tuning import cpu_count
+
+
+def batches(
+    shards: ShardFiles,
+    num_records: int | None,
+    index: Callable[[], RecordIndex],
+    features: Sequence[Feature],
+    reading: Reading,
+    decoding: parsing.Decoding,
+    batching: Batching,
+    arrange: Callable[[parsing.Tensors], Any],
+    misfit: str,
+    images: StoredImages | None = None,
+) -> tf.data.Dataset:
+    """The dataset of batches, each arranged by `arrange`.
+
+    Args:
+        shards: The split's files.
+        num_records: Over all files; None if they have not been counted.
+        index: Returns where the records are.
+        features: The features to read.
+        reading: Which records are read, and in which order.
+        decoding: How images and audio are decoded.
+        batching: How records become batches.
+        arrange: Makes an element of the dataset from tensors by name.
+        misfit: The text of TensorFlow's error for a record that does not fit `features`.
+        images: Where decoded images are kept; None keeps none.
+    """
+    parse = parsing.parser(features, decoding, misfit)
+    records = Records(shards, num_records, index, reading, images)  # (bytes, key)
+
+    def single(record: Any, key: Any, *found: Any) -> parsing.Tensors:
+        recalled = () if images is None else (images.recall(key, *found),)
+        return padding.fit(parse(record, key, *recalled), batching)
+
+    if batching.size is None:
+        elements = records.map(lambda *record: arrange(single(*record)))
+    elif parsing.reads_batches(features) and batching.buckets is None:
+        elements = records.map_batches(
+            lambda batch, _: arrange(padding.to_dense(parse(batch), batching)),
+            batching.size,
+            drop_remainder=batching.drop_remainder,
+        )
+    else:
+        decoded = records.map(  # ({name: […]}, {ragged name: length})
+            lambda *record: padding.measure(single(*record), batching)
+        )
+        elements = padding.batch(decoded, batching).map(
+            lambda columns, lengths: arrange(padding.to_ragged(columns, lengths)),
+            num_parallel_calls=reading.tuning.parallel_calls or cpu_count(),
+        )
+    options = tf.data.Options()
+    options.deterministic = reading.deterministic
+    # TensorFlow's own sharding gave two workers 278 of 375 records, 102 of them twice.
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    waiting = reading.tuning.prefetch or tf.data.AUTOTUNE
+    return elements.with_options(options).prefetch(waiting)
+
+
+def with_mask(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
+    """Adds a mask, float32 [size], to each batch, and pads a short batch to `size`.
+
+    The mask is 1 for records and 0 for padding, so that every replica gets a part of the last
+    batch and each record still counts exactly once.
+    """
+
+    def fill(*batch: Any) -> tuple[Any, ...]:
+        length = tf.shape(tf.nest.flatten(batch)[0])[0]
+
+        def pad(tensor: Any) -> Any:
+            missing = [[0, size - length]] + [[0, 0]] * (len(tensor.shape) - 1)
+            if tensor.dtype == tf.string:
+                padded = tf.pad(tensor, missing, constant_values="")
+            else:
+                padded = tf.pad(tensor, missing)
+            return tf.ensure_shape(padded, [size, *tensor.shape[1:]])
+
+        mask = tf.cast(tf.range(size) < length, tf.float32)
+        return (*tf.nest.map_structure(pad, batch), mask)
+
+    return batches.map(fill, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)

@@ -1,0 +1,237 @@
+"""How records become batches: the arguments of `Dataset.batches` about lengths, checked."""
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.parsing import Output
+from trainer.schema.features import is_whole
+
+Padding = int | float | str | bytes
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Buckets:
+    """Records are batched with others of similar length.
+
+    Attributes:
+        by: The output whose length counts.
+        up_to: The longest length in each bucket; the last bucket, of longer records, has none.
+        batch_sizes: Records per batch, by bucket.
+    """
+
+    by: str
+    up_to: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """How records become batches.
+
+    Attributes:
+        size: Records per batch; None for single records. Ignored with `buckets`.
+        drop_remainder: Leave out batches that are not full.
+        lengths: By output, the length that each record is padded to; other outputs are padded to
+            the longest record in the batch.
+        truncate: Cut longer records, which otherwise are an error.
+        padding: The padding value of each output that can be padded.
+        ragged: Outputs that become ragged tensors instead.
+        buckets: None for batches without regard to length.
+    """
+
+    size: int | None
+    drop_remainder: bool = False
+    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    truncate: bool = False
+    padding: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    ragged: frozenset[str] = frozenset()
+    buckets: Buckets | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.lengths:
+            if name in self.ragged:
+                raise ConfigError(
+                    f"{name!r} cannot be both padded (pad, max_boxes) and ragged; leave one out"
+                )
+        if self.truncate and not self.lengths:
+            raise ConfigError('truncate=True cuts to the length in pad; add pad={"sequence": 128}')
+        if self.buckets and self.buckets.by in self.lengths:
+            raise ConfigError(
+                f"pad makes all {self.buckets.by!r} equally long, so buckets cannot sort by their "
+                "length; leave one out"
+            )
+
+
+def pad_lengths(
+    pad: Mapping[str, int] | None, max_boxes: int | None, outputs: Sequence[Output]
+) -> dict[str, int]:
+    """The length by output; the name of a feature sets all of its outputs.
+
+    Raises:
+        UnknownNameError: No such output.
+        ConfigError: It has a fixed shape, or the length is less than 1.
+    """
+    if not isinstance(pad or {}, Mapping):
+        raise ConfigError(f'pad={pad!r} does not name outputs; give pad={{"sequence": 128}}')
+    stated: dict[str, Any] = dict(pad or {})
+    if max_boxes is not None:
+        boxes = {output.feature.name for output in outputs if output.feature.kind == "boxes"}
+        stated |= dict.fromkeys(boxes, max_boxes)
+    lengths: dict[str, int] = {}
+    for name, length in stated.items():
+        if not is_whole(length) or length < 1:
+            raise ConfigError(
+                f"pad={{{name!r}: {length!r}}} is not a length; give a positive number"
+            )
+        members = _members(name, outputs, "pad")
+        lengths |= dict.fromkeys(
+            (member for member in members if member == name or member not in stated), int(length)
+        )
+    return lengths
+
+
+def padding(
+    value: Padding | Mapping[str, Padding] | None, outputs: Sequence[Output]
+) -> dict[str, Any]:
+    """The padding value of each output that can be padded.
+
+    Args:
+        value: By output; or one value, for all outputs of numbers or all of strings, whichever
+            it is. Other outputs have the default of their kind.
+        outputs: Of the features.
+
+    Raises:
+        UnknownNameError: No such output.
+        ConfigError: It has a fixed shape, or cannot hold that value.
+    """
+    padded = {output.name: output for output in outputs if output.padding is not None}
+    if isinstance(value, Mapping):
+        for name in value:
+            _members(name, outputs, "padding_value")
+        stated = dict(value)
+    elif value is None:
+        stated = {}
+    else:
+        of_text = isinstance(value, str | bytes)
+        stated = {
+            name: value for name, each in padded.items() if (each.dtype == tf.string) == of_text
+        }
+    return {name: _fill(each, stated.get(name, each.padding)) for name, each in padded.items()}
+
+
+def _fill(output: Output, value: Any) -> Any:
+    if output.dtype == tf.string:
+        fits = isinstance(value, str | bytes)
+    else:
+        fits = isinstance(value, numbers.Real) and _holds(output.dtype, value)
+    if not fits:
+        raise ConfigError(
+            f"padding_value {value!r} does not fit {output.name!r} of type "
+            f"{output.dtype.name}; give a value of that type"
+        )
+    return tf.constant(value, output.dtype)
+
+
+def _holds(dtype: tf.DType, value: Any) -> bool:
+    """Whether `dtype` can represent `value`, to its precision."""
+    if dtype.is_floating:
+        # `float` and `math.isfinite` fail on integers beyond float64.
+        is_finite = value == value and value not in (math.inf, -math.inf)
+        return not is_finite or abs(value) <= float(dtype.max)
+    return bool(dtype.min <= value <= dtype.max and value == round(value))
+
+
+def ragged_names(
+    ragged: bool | Sequence[str], boxes: str, outputs: Sequence[Output]
+) -> frozenset[str]:
+    """The outputs that become ragged tensors.
+
+    Raises:
+        UnknownNameError: No such output.
+        ConfigError: It has a fixed shape.
+    """
+    if ragged is True:
+        return frozenset(output.name for output in outputs if output.padding is not None)
+    names = [ragged] if isinstance(ragged, str) else list(ragged or ())
+    if boxes == "ragged":
+        names += [output.feature.name for output in outputs if output.feature.kind == "boxes"]
+    return frozenset(member for name in names for member in _members(name, outputs, "ragged"))
+
+
+def make_buckets(
+    buckets: Sequence[tuple[int | None, int]] | None, by: str | None, outputs: Sequence[Output]
+) -> Buckets | None:
+    """The buckets, or None.
+
+    Raises:
+        UnknownNameError: No such output.
+        ConfigError: Several outputs vary and none is named, or the buckets are not in order
+            or leave out long records.
+    """
+    if not buckets:
+        if by is not None:
+            raise ConfigError(f"bucket_by={by!r} needs buckets=[(50, 64), (None, 16)]")
+        return None
+    if not isinstance(buckets, Sequence) or not all(map(_is_bucket, buckets)):
+        raise ConfigError(
+            f"buckets={buckets!r} must be pairs (length, batch size) of whole numbers: "
+            "[(50, 64), (None, 16)]"
+        )
+    *shorter, (last, _) = buckets
+    up_to = [length for length, _ in shorter if length is not None]
+    if last is not None or len(up_to) < len(shorter) or up_to != sorted(set(up_to)):
+        raise ConfigError(
+            f"buckets={list(buckets)!r} must have increasing lengths and end in (None, batch size) "
+            "for all longer records"
+        )
+    batch_sizes = [size for _, size in buckets]
+    if min([*up_to, *batch_sizes]) < 1:
+        raise ConfigError(f"buckets={list(buckets)!r} has a number below 1; give positive numbers")
+    return Buckets(
+        by=_bucket_output(by, outputs), up_to=tuple(up_to), batch_sizes=tuple(batch_sizes)
+    )
+
+
+def _is_bucket(bucket: Any) -> bool:
+    match bucket:
+        case (length, size):
+            return (length is None or is_whole(length)) and is_whole(size)
+    return False
+
+
+def _bucket_output(by: str | None, outputs: Sequence[Output]) -> str:
+    varying = [output for output in outputs if output.varies]
+    names = [output.name for output in varying]
+    if by is not None:
+        if by not in names:
+            raise UnknownNameError("output of varying length for bucket_by", by, names)
+        return by
+    if not names:
+        raise ConfigError("buckets sort by length, but no output varies; pass batch_size instead")
+    if len({output.feature.name for output in varying}) > 1:
+        raise ConfigError(f"several outputs vary in length; name one by bucket_by: {names}")
+    return names[0]
+
+
+def _members(name: str, outputs: Sequence[Output], argument: str) -> Collection[str]:
+    """The output `name`; where that is a feature's name, all outputs of the feature."""
+    members = [
+        output.name
+        for output in outputs
+        if output.padding is not None and name in (output.name, output.feature.name)
+    ]
+    if not members:
+        fixed = {output.name: output.shape for output in outputs if output.padding is None}
+        if name in fixed:
+            raise ConfigError(
+                f"{argument} names {name!r}, whose shape {list(fixed[name])} is fixed; leave it out"
+            )
+        known = [output.name for output in outputs if output.padding is not None]
+        raise UnknownNameError(f"output for {argument}", name, known)
+    return members

@@ -1,0 +1,241 @@
+"""The records of a split as a `tf.data.Dataset`: serialized, each with its pass and number."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.errors import ConfigError
+from trainer.image_cache.stored_images import Reads, StoredImages
+from trainer.records.balanced_order import BalancedOrder
+from trainer.records.index import RecordIndex
+from trainer.records.order import Order, Share, window_size
+from trainer.records.reader import RecordReader
+from trainer.records.shard_files import ShardFiles
+from trainer.tuning import Tuning, cpu_count
+
+_READ_BUFFER_BYTES = 1 << 20
+# Records whose stored images are looked for at once.
+_LOOKED_UP = 32
+_FOREVER = (1 << 63) - 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which records are read, and in which order.
+
+    Attributes:
+        shuffle: Another order in each pass; otherwise the order in the files.
+        seed: Decides the order.
+        window: Records that are permuted together; None for as many as fit 64 MiB.
+        classes: int64 [records]: the classes that come equally often in another order; or None.
+        passes: Passes over the data; None for endless.
+        first_record: Records already used, counted over all passes.
+        share: The part of this worker in each global batch; None for all of it.
+        deterministic: False lets records overtake each other when reading stalls.
+        tuning: How many are read, and mapped, at once.
+    """
+
+    shuffle: bool = False
+    seed: int = 0
+    window: int | None = None
+    classes: Any = dataclasses.field(default=None, compare=False)
+    passes: int | None = 1
+    first_record: int = 0
+    share: Share | None = None
+    deterministic: bool = True
+    tuning: Tuning = dataclasses.field(default_factory=Tuning)
+
+    @property
+    def by_number(self) -> bool:
+        """Whether records are found by their numbers; otherwise the files are read in one pass."""
+        return self.shuffle or self.passes != 1 or self.first_record > 0 or self.share is not None
+
+
+class Records:
+    """Serialized records of a split, as single elements or in batches.
+
+    Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 (with balanced
+    classes that over the records of its class) and the record's number. Nothing else decides what
+    is drawn at random for a record.
+
+    Args:
+        shards: The files.
+        num_records: Over all files; None if they have not been counted.
+        index: Returns where the records are.
+        reading: Which records are read, and in which order.
+        images: Where decoded images are kept; None keeps none.
+    """
+
+    def __init__(
+        self,
+        shards: ShardFiles,
+        num_records: int | None,
+        index: Callable[[], RecordIndex],
+        reading: Reading,
+        images: StoredImages | None = None,
+    ) -> None:
+        found = index() if reading.by_number or images else None
+        self._remaining = _remaining(num_records if found is None else found.num_records, reading)
+        self._windows = None if found is None else _windows(found, reading, images)
+        self._images = images
+        self._shards = shards
+        self._parallel_calls = reading.tuning.parallel_calls or cpu_count()
+
+    def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
+        """`function` of each (record, key); where images are kept also of `look_up`'s row."""
+        if self._images is not None:
+            look_up = self._images.look_up
+            chunks = self.map_batches(
+                lambda records, keys: (records, keys, *look_up(keys)),
+                _LOOKED_UP,
+                drop_remainder=False,
+            )
+            elements = _with_cardinality(chunks.unbatch(), self._remaining)
+            return elements.map(function, num_parallel_calls=self._parallel_calls)
+        if self._windows is not None:
+            records = _with_cardinality(self._windows.unbatch(), self._remaining)
+            return records.map(function, num_parallel_calls=self._parallel_calls)
+        records = _with_cardinality(self._sequence(), self._remaining)
+        return records.enumerate().map(
+            lambda number, record: function(record, tf.stack([tf.zeros_like(number), number])),
+            num_parallel_calls=self._parallel_calls,
+        )
+
+    def map_batches(
+        self, function: Callable[[Any, Any], Any], size: int, *, drop_remainder: bool
+    ) -> tf.data.Dataset:
+        """`function` of each batch: `tf.string` [b], int64 [b, 2]."""
+        if self._windows is not None:
+            count = self._remaining
+            if count is not None and count != tf.data.INFINITE_CARDINALITY:
+                count = count // size if drop_remainder else -(-count // size)
+            batches = self._windows.rebatch(size, drop_remainder=drop_remainder)
+            return _with_cardinality(batches, count).map(
+                function, num_parallel_calls=self._parallel_calls
+            )
+
+        def numbered(batch: Any, records: Any) -> Any:
+            numbers = batch * size + tf.range(tf.size(records, out_type=tf.int64))
+            return function(records, tf.stack([tf.zeros_like(numbers), numbers], axis=-1))
+
+        records = _with_cardinality(self._sequence(), self._remaining)
+        batches = records.batch(size, drop_remainder=drop_remainder).enumerate()
+        return batches.map(numbered, num_parallel_calls=self._parallel_calls)
+
+    def _sequence(self) -> tf.data.Dataset:
+        """One pass over the files from their beginning; remote ones each once it is here."""
+        paths: Any = list(self._shards.files)
+        if self._shards.fetcher is not None:
+            numbers = tf.data.Dataset.range(len(paths))
+            fetcher = self._shards.fetcher
+
+            def fetch(number: Any) -> Any:
+                if number == 0:
+                    fetcher.expect(range(len(fetcher.files)))
+                return fetcher.fetch(number)
+
+            paths = numbers.map(
+                lambda number: tf.ensure_shape(tf.numpy_function(fetch, [number], tf.string), [])
+            )
+        return tf.data.TFRecordDataset(
+            paths, self._shards.compression, buffer_size=_READ_BUFFER_BYTES
+        )
+
+
+def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Dataset:
+    if count is None:
+        return dataset
+    return dataset.apply(tf.data.experimental.assert_cardinality(count))
+
+
+def _remaining(num_records: int | None, reading: Reading) -> int | None:
+    """The number of records that are read; None if it is not known."""
+    if reading.passes is None:
+        return int(tf.data.INFINITE_CARDINALITY)
+    if num_records is None:
+        return None
+    remaining = num_records * reading.passes - reading.first_record
+    if remaining < 0:
+        raise ConfigError(
+            f"first_record={reading.first_record} is beyond {reading.passes} pass(es) over "
+            f"{num_records} records; give a smaller number, or more passes by repeat"
+        )
+    if reading.share is None:
+        return remaining
+    positions = np.arange(remaining % reading.share.batch_size)
+    batches = remaining // reading.share.batch_size
+    return batches * reading.share.size + int(reading.share.holds(positions).sum())
+
+
+def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
+    """Windows, read one ahead: `tf.string` [n], int64 [n, 2].
+
+    Each time that a finite dataset is iterated over, its order goes on with further passes. An
+    endless one begins with the same: Keras looks at a first batch before `fit`.
+    """
+    if not index.num_records:
+        return tf.data.Dataset.from_tensors(
+            (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
+        )
+    window = reading.window or window_size(index.num_records, index.num_bytes)
+    order: Order | BalancedOrder
+    if reading.classes is None:
+        seed = reading.seed if reading.shuffle else None
+        order = Order(index.shard_lengths, seed=seed, window=window)
+    else:
+        order = BalancedOrder(reading.classes, seed=reading.seed, window=window)
+    reader: Reads = RecordReader(index, reading.tuning.read_threads)
+    if images is not None:
+        reader = images.reader(reader)
+    iterations = itertools.count()
+
+    def begin(_: Any) -> Any:
+        """The first pass of this iteration, and its first window, counted from that pass."""
+        first_pass = next(iterations) * (reading.passes or 0)
+        passes, rest = divmod(reading.first_record, order.num_records)
+        number = order.find(first_pass + passes, rest)
+        return np.array([first_pass, passes * order.num_windows + number], np.int64)
+
+    def read(first_pass: Any, count: Any) -> tuple[Any, Any]:
+        passes, number = divmod(int(count), order.num_windows)
+        pass_number = int(first_pass) + passes
+        position, keys = order.window(pass_number, number)
+        since = passes * order.num_records + position - reading.first_record
+        positions = since + np.arange(len(keys))
+        chosen = positions >= 0
+        if reading.share is not None:
+            chosen &= reading.share.holds(positions)
+        keys = keys[chosen]
+        try:
+            records = reader.read(keys[:, 1])
+        except OSError as error:
+            raise ValueError(f"a shard cannot be read: {error}") from None
+        return records, keys
+
+    def window_at(first_pass: Any, count: Any) -> tuple[Any, Any]:
+        # Not stateful: a deterministic run would read windows one by one, not ahead.
+        records, keys = tf.numpy_function(
+            read, [first_pass, count], [tf.string, tf.int64], stateful=False
+        )
+        return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
+
+    def iteration(start: Any) -> tf.data.Dataset:
+        end = _FOREVER if reading.passes is None else reading.passes * order.num_windows
+        return tf.data.Dataset.range(start[1], end).map(
+            lambda count: window_at(start[0], count),
+            num_parallel_calls=1,  # in the background
+            deterministic=True,
+        )
+
+    # Not stateful either: then nothing of a deterministic run would be in parallel. With its input
+    # it is not taken for a constant.
+    starts = tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).map(
+        lambda nothing: tf.ensure_shape(
+            tf.numpy_function(begin, [nothing], tf.int64, stateful=False), [2]
+        )
+    )
+    return starts.flat_map(iteration)

@@ -1,0 +1,1 @@
+"""The options of the commands. Imports no TensorFlow."""

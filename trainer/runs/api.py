@@ -1,0 +1,87 @@
+"""`trainer.train`: the command `train`, with objects of Python in place of names."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+
+from trainer.config import option
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError
+from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.parsing import Augment
+from trainer.runs.own_parts import LossFn, OptimizerFn, OwnParts
+from trainer.runs.train import train as run_train
+from trainer.tasks.models import path_of
+from trainer.tasks.task import Task
+
+
+def train(
+    data: str | os.PathLike[str] | Dataset,
+    output: str | os.PathLike[str],
+    *,
+    model: str | Callable[[Task], keras.Model] = "small",
+    loss: LossFn | None = None,
+    metrics: Mapping[str, LossFn] | None = None,
+    augment: str | Augment = "auto",
+    optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
+    schedule: str | keras.optimizers.schedules.LearningRateSchedule = "constant",
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    **options: Any,
+) -> dict[str, float]:
+    """Trains a model like `python -m trainer train`, to the same bits with the same options.
+
+    A run that is in `output` goes on with the same call.
+
+    Args:
+        data: A dataset that `trainer.open` opened, or what it opens.
+        output: The directory for the run.
+        model: A name as for `--model`, or a function that takes the task and returns the model.
+        loss: Takes (target, outputs) of a batch, and returns each example's loss, float32 [b];
+            None for the task's.
+        metrics: More of them by name: functions as `loss`; the metric is the mean of their values.
+        augment: A name as for `--augment`, or a function of an image, uint8 [h, w, c], and a seed,
+            int64 [2], that returns such an image.
+        optimizer: A name as for `--optimizer`; an optimizer, or a function that takes the learning
+            rate and returns one.
+        schedule: A name as for `--schedule`, or a learning rate by step.
+        callbacks: Called as by `Model.fit`.
+        **options: The command's other options by their names with `_`, such as `batch_size=64`.
+
+    Returns:
+        The last row of the run's history: epoch, step, loss, metrics.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+        TypeError: The command has no such option.
+    """
+    dataset = data if isinstance(data, Dataset) else None
+    path = data.path if isinstance(data, Dataset) else os.fspath(data)
+    given = {"data": path, "output": os.fspath(output), **options}
+    parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
+    if isinstance(model, str):
+        given["model"] = model
+    else:
+        parts["model_fn"], given["model_fn"] = model, path_of(model)
+    if loss is not None:
+        parts["loss_fn"], given["loss_fn"] = loss, path_of(loss)
+    if isinstance(augment, str):
+        given["augment"] = augment
+    else:
+        parts["augment_fn"], given["augment_fn"] = augment, path_of(augment)
+    if isinstance(optimizer, str):
+        given["optimizer"] = optimizer
+    else:
+        parts["optimizer"], given["optimizer_fn"] = optimizer, path_of(optimizer)
+        if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ConfigError(
+                f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
+                "function that takes it"
+            )
+    if isinstance(schedule, str):
+        given["schedule"] = schedule
+    else:
+        parts["schedule"] = schedule
+    with readable_errors():
+        return dict(run_train(given, dataset, OwnParts(**parts)))

@@ -1,0 +1,133 @@
+"""The batches that a run trains on, by its options."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from trainer.augmentation.mixing import Mixing
+from trainer.config import TrainConfig
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError
+from trainer.parsing import Augment
+from trainer.runs.input import RunInput
+from trainer.tasks import Task
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.class_weights import class_weights
+from trainer.tasks.inputs.image import Image
+from trainer.tasks.models import path_of
+from trainer.tasks.reading import training_batches
+from trainer.tasks.targets import OneClass
+
+BALANCED = "balanced"
+
+
+def batch_changes(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    previous: Mapping[str, Any] | None,
+    num_workers: int,
+) -> BatchChanges:
+    """What the options change in batches.
+
+    Args:
+        config: The options.
+        task: What is trained.
+        dataset: With the records of each class.
+        split: To train on.
+        previous: config.json of a run that goes on, which keeps its weights of classes; or None.
+        num_workers: That share a batch.
+
+    Raises:
+        ConfigError: The task does not suit an option.
+    """
+    if config.sampling == BALANCED and not isinstance(task.goal, OneClass):
+        raise ConfigError(
+            f"--sampling balanced needs one class per record, but the target {task.target!r} is "
+            f"{task.goal.in_words}; leave it out"
+        )
+    weights = (previous or {}).get("class_weights", [])
+    if previous is None and config.class_weights is not None:
+        weights = class_weights(config.class_weights, task, dataset, split)
+    changes = BatchChanges(
+        label_smoothing=config.label_smoothing,
+        mixing=Mixing(mixup=config.mixup, cutmix=config.cutmix),
+        class_weights=tuple(weights),
+    )
+    changes.check(task, config.batch_size, num_workers)
+    return changes
+
+
+def batches_of_run(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    source: RunInput,
+    changes: BatchChanges,
+    augment_fn: Augment | None = None,
+) -> Callable[..., tf.data.Dataset]:
+    """The function that `training.Plan.batches` describes.
+
+    Args:
+        config: The options.
+        task: What is trained.
+        dataset: The data.
+        split: To train on.
+        source: The order, the cache and the tuning of the run.
+        changes: Of whole batches.
+        augment_fn: The user's own augmentation: an image, uint8 [h, w, c], and a seed, int64 [2],
+            to such an image.
+
+    Raises:
+        ConfigError: The user's own augmentation does not suit the images.
+    """
+    assert config.seed is not None
+    seed = config.seed
+    augment = None if augment_fn is None else _checked_augmentation(augment_fn, task)
+    return lambda first_record, worker=0, num_workers=1: training_batches(
+        task,
+        dataset,
+        split,
+        batch_size=config.batch_size,
+        seed=seed,
+        window=source.order["window"],
+        first_record=first_record,
+        worker=worker,
+        num_workers=num_workers,
+        changes=changes,
+        augment=augment,
+        balanced=config.sampling == BALANCED,
+        cache=source.cache,
+        tuning=source.tuning,
+    )
+
+
+def _checked_augmentation(function: Augment, task: Task) -> Augment:
+    """The user's function, tried on the task's images."""
+    path = path_of(function)
+    images = [each for each in task.inputs.values() if isinstance(each, Image)]
+    if not images:
+        raise ConfigError(
+            f"--augment-fn {path} needs an image, but the inputs are "
+            f"{', '.join(each.name for each in task.inputs.values())}; leave it out"
+        )
+    image = tf.TensorSpec((images[0].height, images[0].width, images[0].channels), tf.uint8)
+    try:
+        made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
+    except Exception as error:  # whatever the user's function raises
+        raise ConfigError(
+            f"--augment-fn {path} does not take an image, uint8 {image.shape}, and a seed, int64 "
+            f"[2]: {error}"
+        ) from error
+    found = made.structured_outputs
+    if not isinstance(found, tf.Tensor | tf.TensorSpec) or (
+        found.dtype != tf.uint8 or not found.shape.is_compatible_with(image.shape)
+    ):
+        raise ConfigError(
+            f"--augment-fn {path} returns {found}; return an image of the same kind, uint8 "
+            f"{image.shape}"
+        )
+    return function

@@ -1,0 +1,105 @@
+"""What `train` chooses where its options leave it open: splits, task, sizes, steps."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trainer.config import TrainConfig
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError
+from trainer.progress import Progress
+from trainer.schema.features import Feature
+from trainer.tasks import Settings, Task, choose_task
+from trainer.tasks.detection.points import default_size
+
+_VALIDATION_NAMES = ("validation", "val", "valid")
+
+
+def train_split(dataset: Dataset, name: str | None) -> str:
+    """The name of the split to train on."""
+    if name is None and "train" in dataset.splits:
+        return "train"
+    return dataset.split(name).name
+
+
+def validation_split(dataset: Dataset, name: str | None, progress: Progress) -> str | None:
+    """The name of the split to validate on, or None."""
+    if name == "none":
+        return None
+    if name is not None:
+        return dataset.split(name).name
+    for usual in _VALIDATION_NAMES:
+        if usual in dataset.splits:
+            return usual
+    progress.say(
+        f"no validation: none of the splits {', '.join(dataset.splits)} is named "
+        f"{', '.join(_VALIDATION_NAMES)}; name one by --validation-split"
+    )
+    return None
+
+
+def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
+    """The task, and the options completed with the size of its images."""
+    size = config.image_size or _declared_size(dataset.features.values())
+    task, reason = choose_task(
+        dataset.features,
+        config.target,
+        target_as=config.target_as,
+        inputs=config.inputs,
+        sample_weight=config.sample_weight,
+        settings=settings(config.to_json() | {"image_size": size}),
+    )
+    if task.name == "detection" and config.image_size is None:
+        size = default_size(size)
+        sized = settings(config.to_json() | {"image_size": size})
+        task = dataclasses.replace(
+            task,
+            inputs={
+                name: each.from_feature(dataset.features[each.name], sized)
+                for name, each in task.inputs.items()
+            },
+        )
+        task = dataclasses.replace(task, goal=task.goal.with_inputs([*task.inputs.values()], sized))
+        progress.say(f"images are shown at {size[1]}x{size[0]} (--image-size)")
+    progress.say(f"task {task.name}: {reason}")
+    has_images = any(each.group == "image" for each in task.inputs.values())
+    if config.image_size is not None and not has_images:
+        raise ConfigError("--image-size needs an image among the inputs; leave it out")
+    if has_images and size is None:
+        size = Settings().image_size
+        progress.say(f"images differ in size; resizing to {size[1]}x{size[0]} (--image-size)")
+    return task, dataclasses.replace(config, image_size=size if has_images else None)
+
+
+def settings(options: Mapping[str, Any]) -> Settings:
+    """The settings of inputs in the options of the command or of config.json."""
+    height, width = options["image_size"] or Settings().image_size
+    return Settings(
+        image_size=(height, width),
+        image_model=options["model"],
+        weights=options["weights"],
+        lengths=options["pad"],
+        augment=options.get("augment", "none"),
+    )
+
+
+def _declared_size(features: Iterable[Feature]) -> tuple[int, int] | None:
+    for feature in features:
+        height, width = feature.shape[:2] if feature.kind == "image" else (None, None)
+        if height is not None and width is not None:
+            return height, width
+    return None
+
+
+def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
+    """The steps of an epoch: the full batches in a pass, or what the option says."""
+    if num_records == 0:
+        raise ConfigError(
+            f"the train split of {config.data} has no records; build the dataset again"
+        )
+    if num_records < config.batch_size:
+        progress.say(
+            f"a batch of {config.batch_size} is larger than the {num_records} training records; "
+            "some occur twice in a batch"
+        )
+    return config.steps_per_epoch or max(1, num_records // config.batch_size)

@@ -1,0 +1,269 @@
+"""The work between steps: metrics, checkpoints, validation, history, callbacks."""
+
+import contextlib
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from trainer.errors import TrainingDivergedError
+from trainer.progress import Progress, as_text
+from trainer.runs.directory import Row, RunDirectory
+from trainer.training.averaging import averaged
+from trainer.training.checkpoint import Checkpoints
+from trainer.training.interruption import Interruption
+from trainer.training.loop import Plan, metric_names
+from trainer.training.optimizers import learning_rate
+from trainer.training.pace import Pace
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """When something is to be done, in steps.
+
+    Attributes:
+        epochs: In total.
+        steps_per_epoch: Each epoch's end is saved and validated.
+        checkpoint_every: Further checkpoints, or None.
+        validate_every: Further validations, or None.
+        patience: Ends training after so many validations without a better one, or None.
+    """
+
+    epochs: int
+    steps_per_epoch: int
+    checkpoint_every: int | None = None
+    validate_every: int | None = None
+    patience: int | None = None
+
+    @property
+    def last_step(self) -> int:
+        """Steps in total."""
+        return self.epochs * self.steps_per_epoch
+
+    def steps_to_next(self, step: int) -> int:
+        """Steps from `step` to the next event, at least 1."""
+        periods = (self.steps_per_epoch, self.checkpoint_every, self.validate_every)
+        return min(period - step % period for period in periods if period)
+
+    def saves_at(self, step: int) -> bool:
+        """Whether there is a checkpoint at this step."""
+        return self.validates_at(step) or _is_multiple(step, self.checkpoint_every)
+
+    def validates_at(self, step: int) -> bool:
+        """Whether there is a row of the history at this step."""
+        return _is_multiple(step, self.steps_per_epoch) or _is_multiple(step, self.validate_every)
+
+
+def _is_multiple(step: int, period: int | None) -> bool:
+    return period is not None and step % period == 0
+
+
+class Recorder:
+    """Follows a run step by step.
+
+    A checkpoint is saved before validation: a run that is killed or fails there goes on with that
+    validation.
+
+    Args:
+        run: Where the run is written; None writes nothing, as on other machines than the first.
+        plan: What is trained.
+        events: When something is to be done.
+        checkpoints: Weights and position.
+        validate: Loss and metrics by name of the validation split, or None.
+        history: The rows so far.
+        progress: For messages.
+        callbacks: Keras's, called as `Model.fit` does, with a batch a call of the loop.
+    """
+
+    def __init__(
+        self,
+        run: RunDirectory | None,
+        plan: Plan,
+        events: Events,
+        checkpoints: Checkpoints,
+        validate: Callable[[], dict[str, float]] | None,
+        history: list[Row],
+        progress: Progress,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+    ) -> None:
+        self.step = 0
+        self.history = history
+        self._run = run
+        self._plan = plan
+        self._events = events
+        self._checkpoints = checkpoints
+        self._validate = validate
+        self._progress = progress
+        self._pace = Pace(plan.batch_size, plan.task.unit)
+        self._interruption = Interruption()
+        self._names = metric_names(plan.task)
+        self._sums = [0.0] * len(self._names)
+        self._writers = {
+            name: tf.summary.create_file_writer(os.fspath(run.logs / name))
+            for name in ("train", *(["validation"] if validate else []))
+            if run is not None
+        }
+        plan.model.stop_training = False
+        plan.model.optimizer = plan.optimizer  # for callbacks
+        self._callbacks = keras.callbacks.CallbackList(
+            list(callbacks), model=plan.model, epochs=events.epochs, steps=events.steps_per_epoch
+        )
+
+    def restore(self) -> int:
+        """Takes up the newest checkpoint; returns its step."""
+        self.step, self._sums = self._checkpoints.restore()
+        self.history = [row for row in self.history if row.get("step", math.inf) <= self.step]
+        return self.step
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        """The time of the training; signals are noted meanwhile."""
+        with self._interruption.expected():
+            self._callbacks.on_train_begin()
+            if self.step and self._events.validates_at(self.step):
+                self._end_interval()
+            self._start_progress()
+            yield
+            self._progress.finish()
+            if summary := self._pace.summary():
+                self._progress.say(summary)
+            self._callbacks.on_train_end()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether training ends here."""
+        return (
+            self.step >= self._events.last_step
+            or self._plan.model.stop_training
+            or self._is_without_hope()
+        )
+
+    def steps_to_event(self) -> int:
+        """Steps until there is something to do."""
+        return self._events.steps_to_next(self.step)
+
+    @property
+    def is_asked_to_end(self) -> bool:
+        """Whether a signal came."""
+        return self._interruption.signal_name is not None
+
+    def advance(
+        self, steps: int, sums: Sequence[float], ends: bool, waiting_s: float | None = None
+    ) -> None:
+        """Counts steps that are done, and does what is to be done after them.
+
+        Raises:
+            TrainingDivergedError: The loss is not finite; nothing of these steps is saved.
+            InterruptedRunError: The process was asked to end; the run is saved.
+        """
+        first, self.step = self.step + 1, self.step + steps
+        if not math.isfinite(sums[0]):
+            raise TrainingDivergedError(
+                f"the loss of step {_range_text(first, self.step)} is {sums[0]}; lower "
+                "--learning-rate, or clip with --clip-norm 1"
+            )
+        self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
+        means = self._means()
+        self._pace.add(steps, waiting_s)
+        rate = learning_rate(self._plan.optimizer)
+        left_s = self._pace.seconds_for(self._events.last_step - self.step)
+        self._progress.advance(steps, means, self._pace.facts(rate, left_s))
+        now = (each / steps / self._plan.batch_size for each in sums)
+        self._log(
+            "train",
+            {
+                **dict(zip(self._names, now, strict=True)),
+                "learning_rate": rate,
+                **self._pace.scalars(),
+            },
+        )
+        in_epoch = (self.step - 1) % self._events.steps_per_epoch
+        self._callbacks.on_train_batch_end(in_epoch, means)
+        # Alone, a process need not wait for the others to know.
+        ends = ends or (self.is_asked_to_end and not self._plan.has_other_workers)
+        if ends or self._events.saves_at(self.step):
+            self._checkpoints.save(self.step, self._sums)
+            for writer in self._writers.values():
+                writer.flush()
+        if ends:
+            self._interruption.end()
+        if self._events.validates_at(self.step):
+            self._progress.finish()
+            self._end_interval()
+            if not self.is_done:
+                self._start_progress()
+
+    def _means(self) -> dict[str, float]:
+        """The metrics since the epoch began."""
+        steps = (self.step - 1) % self._events.steps_per_epoch + 1
+        count = steps * self._plan.batch_size
+        return {name: each / count for name, each in zip(self._names, self._sums, strict=True)}
+
+    def _start_progress(self) -> None:
+        epoch, done = divmod(self.step, self._events.steps_per_epoch)
+        if self.is_done:
+            return
+        if not done:
+            self._callbacks.on_epoch_begin(epoch)
+        label = f"epoch {epoch + 1}/{self._events.epochs}"
+        self._progress.start(label, self._events.steps_per_epoch, done)
+        self._pace.start()
+
+    def _end_interval(self) -> None:
+        """Validates, and writes a row of the history; at an epoch's end its metrics are final."""
+        ends_epoch = _is_multiple(self.step, self._events.steps_per_epoch)
+        if not any(row.get("step") == self.step for row in self.history):
+            self._record_row(ends_epoch)
+        if ends_epoch:
+            self._sums = [0.0] * len(self._names)
+
+    def _record_row(self, ends_epoch: bool) -> None:
+        epoch = -(-self.step // self._events.steps_per_epoch)
+        metrics = self._means()
+        row: Row = {"epoch": epoch, "step": self.step, **metrics}
+        if self._validate is not None:
+            with self._interruption.with_nothing_to_save(self._plan.has_other_workers):
+                self._callbacks.on_test_begin()
+                with averaged(self._plan.optimizer):
+                    validation = self._validate()
+                self._callbacks.on_test_end(validation)
+            row |= {f"val_{name}": value for name, value in validation.items()}
+            self._log("validation", validation)
+        values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
+        self.history.append(row)
+        if self._run is not None:
+            self._run.write_history(self.history)
+            if row is min(self.history, key=selection_loss):
+                with averaged(self._plan.optimizer):
+                    self._run.save_model(self._plan.model, self._run.best_model)
+        if ends_epoch:
+            self._callbacks.on_epoch_end(epoch - 1, values)
+        where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"
+        self._progress.say(f"{where}: {as_text(values)}")
+
+    def _is_without_hope(self) -> bool:
+        """Whether validation has not become better for too long."""
+        if self._events.patience is None or not self.history:
+            return False
+        best = min(range(len(self.history)), key=lambda place: selection_loss(self.history[place]))
+        return len(self.history) - 1 - best >= self._events.patience
+
+    def _log(self, writer: str, values: dict[str, Any]) -> None:
+        if writer in self._writers:
+            with self._writers[writer].as_default(step=self.step):
+                for name, value in values.items():
+                    tf.summary.scalar(name, value)
+
+
+def selection_loss(row: Row) -> float:
+    """The best row has the lowest; a loss that is not finite is never the best."""
+    loss = row.get("val_loss", row["loss"])
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _range_text(first: int, last: int) -> str:
+    return f"{last}" if first == last else f"{first} to {last}"

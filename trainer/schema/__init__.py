@@ -1,0 +1,1 @@
+"""The features of a record: read, observed or inferred."""

@@ -1,0 +1,1 @@
+"""Training by the step: loops, strategies, optimizers, checkpoints."""

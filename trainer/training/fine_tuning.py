@@ -1,0 +1,84 @@
+"""Training on from weights that were learned elsewhere: first the new head alone, then all of it.
+
+At the usual rate, the first gradients of a head that is still random ruin the weights below it.
+"""
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+
+from trainer.config import TrainConfig
+from trainer.training.optimizers import HeadFirst, learning_rate_schedule
+
+# See docs/training.md for what was measured.
+HEAD_EPOCHS = 2
+RATE_SHARE = 0.1
+# Adam's averages of squares begin at zero again for the layers that join; until they are known,
+# its steps are up to six times as long.
+WARM_UP_STEPS = 200
+
+
+def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:
+    """The steps in which only the head learns; 0 without weights from elsewhere."""
+    if config.weights is None:
+        return 0
+    epochs = HEAD_EPOCHS if config.head_epochs is None else config.head_epochs
+    return epochs * steps_per_epoch
+
+
+def schedule(
+    config: TrainConfig, steps_per_epoch: int
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
+    """The learning rate by step: that of the head, then that of all, which warms up first."""
+    first, last = head_steps(config, steps_per_epoch), config.epochs * steps_per_epoch
+    if config.weights is None:
+        return learning_rate_schedule(
+            config.schedule, config.learning_rate, config.warmup_steps, last
+        )
+    if first >= last:
+        return config.learning_rate
+    rate = config.fine_tune_rate or RATE_SHARE * config.learning_rate
+    warm_up = config.warmup_steps
+    if first and not warm_up:
+        warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # the same with more epochs
+    then = learning_rate_schedule(config.schedule, rate, warm_up, last - first)
+    return HeadFirst(config.learning_rate, first, then) if first else then
+
+
+def backbones(model: keras.Model) -> list[keras.Model]:
+    """The parts of a built-in model that take weights from elsewhere."""
+    return [layer for layer in model.layers if isinstance(layer, keras.Model)]
+
+
+@contextlib.contextmanager
+def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
+    """Layers that do not learn meanwhile; their batch normalisation uses what it has learned."""
+    chosen = [
+        each
+        for layer in layers
+        for each in layer._flatten_layers()
+        if each.trainable and not each._layers
+    ]
+    for each in chosen:
+        each.trainable = False
+    try:
+        yield
+    finally:
+        for each in chosen:
+            each.trainable = True
+
+
+def freeze_stages(backbone: keras.Model, count: int) -> None:
+    """Freezes the layers before the image is more than 2**count times smaller."""
+    height = backbone.input.shape[1]
+    current, stage = height, 0
+    for layer in backbone.layers:
+        shape: Any = getattr(layer.output, "shape", ())
+        if len(shape) == 4 and shape[1] < current and not (shape[1] == 1 and current > 2):
+            current = shape[1]
+            stage = max(stage, round(math.log2(height / current)))
+        if stage <= count:
+            layer.trainable = False

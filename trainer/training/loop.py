@@ -1,0 +1,257 @@
+"""The trainer's own loop: GradientTape under `strategy.run`, several steps per `tf.function`."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import keras
+import tensorflow as tf
+
+from trainer.tasks.task import Task
+from trainer.training.fine_tuning import frozen
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that a training loop needs.
+
+    Attributes:
+        task: Loss, metrics, and the preparation of inputs on the device.
+        model: Made in the strategy's scope.
+        optimizer: Made and built in the strategy's scope.
+        strategy: The replicas.
+        batches: Takes the number of records used so far, and, where several workers train,
+            this one's number and theirs; returns the endless dataset of its parts of the
+            global batches after them: (inputs, target), or (inputs, target, weight).
+        batch_size: Examples per step, over all replicas.
+        steps_per_epoch: Steps.
+        steps_per_call: Steps per call of a `tf.function`; more of them reduce the cost of the
+            work between calls (Python, progress).
+        accumulate_steps: Parts of a replica's batch whose gradients are summed, one after the
+            other, for a step.
+        jit_compile: Compile the forward and backward pass with XLA.
+        backbones: The parts of the model with weights from elsewhere.
+        head_steps: The first steps, in which they do not learn.
+        times_input: Measure how long steps wait for their batches, which TensorFlow refuses to do
+            in deterministic runs.
+    """
+
+    task: Task
+    model: keras.Model
+    optimizer: keras.optimizers.Optimizer
+    strategy: tf.distribute.Strategy
+    batches: Callable[..., tf.data.Dataset]
+    batch_size: int
+    steps_per_epoch: int
+    steps_per_call: int = 8
+    accumulate_steps: int = 1
+    jit_compile: bool = False
+    backbones: Sequence[keras.Model] = ()
+    head_steps: int = 0
+    times_input: bool = True
+
+    def batches_from(self, step: int) -> tf.data.Dataset:
+        """The global batches after `step` steps."""
+        return self.batches(step * self.batch_size)
+
+    @property
+    def has_other_workers(self) -> bool:
+        """Whether other processes train along."""
+        return isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+    def distributed_batches(self, step: int) -> Any:
+        """The batches after `step` steps, each in equal parts for all replicas."""
+        if not self.has_other_workers:
+            return self.strategy.experimental_distribute_dataset(self.batches_from(step))
+
+        def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            batches = self.batches(
+                step * self.batch_size, context.input_pipeline_id, context.num_input_pipelines
+            )
+            return batches.rebatch(self.batch_size // context.num_replicas_in_sync)
+
+        return self.strategy.distribute_datasets_from_function(part)
+
+
+class Follower(Protocol):
+    """Follows a training step by step; `recording.Recorder` is one.
+
+    Attributes:
+        step: Steps done.
+        is_asked_to_end: Whether this process was told to end.
+    """
+
+    step: int
+
+    @property
+    def is_asked_to_end(self) -> bool: ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether training ends here."""
+
+    def steps_to_event(self) -> int:
+        """Steps until the follower has something to do, at least 1."""
+
+    def advance(
+        self, steps: int, sums: Sequence[float], ends: bool, waiting_s: float | None = None
+    ) -> None:
+        """Counts steps that are done.
+
+        Args:
+            steps: How many.
+            sums: Over all examples of these steps, in the order of `metric_names`.
+            ends: Whether a worker was asked to end before them; all are told alike.
+            waiting_s: Seconds in which they waited for their batches, if that was measured.
+        """
+
+
+def run(plan: Plan, follower: Follower) -> None:
+    """Trains on from the follower's step until it says that training is done."""
+    batches = iter(plan.distributed_batches(follower.step))
+    if follower.step < plan.head_steps:
+        _train(plan, follower, batches, plan.backbones, plan.head_steps)
+    _train(plan, follower, batches)
+
+
+def _train(
+    plan: Plan,
+    follower: Follower,
+    batches: Any,
+    frozen_layers: Sequence[keras.Model] = (),
+    last_step: int | None = None,
+) -> None:
+    train_steps = train_function(plan, frozen_layers)
+    while not follower.is_done and (last_step is None or follower.step < last_step):
+        steps = min(plan.steps_per_call, follower.steps_to_event())
+        if last_step is not None:
+            steps = min(steps, last_step - follower.step)
+        sums, asked, waiting_s = train_steps(
+            batches, tf.constant(steps), tf.constant(float(follower.is_asked_to_end))
+        )
+        follower.advance(
+            steps,
+            sums.numpy().tolist(),
+            ends=float(asked) > 0,
+            waiting_s=float(waiting_s) if plan.times_input else None,
+        )
+
+
+def metric_names(task: Task) -> list[str]:
+    """The names of the sums that steps return, in order."""
+    return ["loss", *task.metrics]
+
+
+def train_function(
+    plan: Plan, frozen_layers: Sequence[keras.Model] = ()
+) -> Callable[[Any, Any, Any], Any]:
+    """The function (iterator of distributed batches, number of steps, asked) that trains.
+
+    It returns the sums over all examples of those steps, float32 [1 + metrics], in the
+    order of `metric_names`; the sum of `asked` over the replicas; and the seconds in which steps
+    waited for their batches, float64. Weights only affect the loss. Frozen layers do not learn.
+    """
+    strategy, model, optimizer = plan.strategy, plan.model, plan.optimizer
+    scales_loss = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    if scales_loss:
+        _sum_before_scaling(optimizer)
+
+    def gradients_of(inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
+        with tf.GradientTape() as tape:
+            outputs = model(plan.task.prepare(inputs), training=True)
+            losses = plan.task.loss(target, outputs) * weight
+            # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
+            # over replicas is then the global mean.
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
+            if model.losses:
+                penalty = tf.add_n(model.losses)
+                share = plan.accumulate_steps * strategy.num_replicas_in_sync
+                loss += penalty / share
+                losses += penalty
+            loss = optimizer.scale_loss(loss) if scales_loss else loss
+        gradients = tape.gradient(loss, model.trainable_variables)
+        return gradients, example_sums(plan.task, losses, target, outputs)
+
+    compute = tf.function(gradients_of, jit_compile=True) if plan.jit_compile else gradients_of
+
+    def replica_step(inputs: Any, target: Any, weight: Any = None) -> Any:
+        weight = tf.ones(tf.shape(tf.nest.flatten(target)[0])[:1]) if weight is None else weight
+        target = plan.task.goal.with_totals(target)
+        gradients, sums = None, 0.0
+        for part in _parts((inputs, target, weight), plan.accumulate_steps):
+            of_part, sums_of_part = compute(*part)
+            gradients = of_part if gradients is None else _added(gradients, of_part)
+            sums += sums_of_part
+        if scales_loss:
+            # An overflow on one replica is one on all of them.
+            context = tf.distribute.get_replica_context()
+            gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        # Sums over the replicas, then clips (optimizers.py), then updates: one reduction.
+        optimizer.apply(gradients, model.trainable_variables)
+        return sums
+
+    def total(by_replica: Any) -> Any:
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, by_replica, axis=None)
+
+    def train_steps(batches: Any, steps: Any, asked: Any) -> Any:
+        sums = tf.zeros([len(metric_names(plan.task))])
+        waiting_s = tf.zeros([], tf.float64)
+        with frozen(frozen_layers):  # while it is traced
+            for _ in tf.range(steps):
+                # The next batch may be taken during a step: that is no waiting.
+                since = _time_after(sums) if plan.times_input else waiting_s
+                batch = next(batches)
+                if plan.times_input:
+                    waiting_s += tf.maximum(_time_after(batch) - since, 0.0)
+                sums += total(strategy.run(replica_step, args=batch))
+        return sums, total(strategy.run(tf.identity, args=(asked,))), waiting_s
+
+    compiled: Callable[[Any, Any, Any], Any] = tf.function(train_steps)
+    return compiled
+
+
+def _time_after(values: Any) -> Any:
+    """Seconds, float64 [], once `values` have been computed; of a batch, once the host has it."""
+    with tf.device("/cpu:0"):
+        first = tf.nest.flatten(values, expand_composites=True)[0]
+        with tf.control_dependencies([tf.identity(first)]):
+            return tf.timestamp()
+
+
+def _parts(batch: Any, count: int) -> list[Any]:
+    """A replica's batch in equal parts."""
+    if count == 1:
+        return [batch]
+    size = tf.shape(tf.nest.flatten(batch)[0])[0] // count
+    return [
+        tf.nest.map_structure(lambda value, n=n: value[n * size : (n + 1) * size], batch)
+        for n in range(count)
+    ]
+
+
+def _added(gradients: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    return [
+        None if other is None else tf.convert_to_tensor(gradient) + tf.convert_to_tensor(other)
+        for gradient, other in zip(gradients, others, strict=True)
+    ]
+
+
+def _sum_before_scaling(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
+    """Lets the inner optimizer take gradients that are already summed over the replicas.
+
+    Keras looks for an overflow on the first replica only, before its own sum.
+    """
+    inner = optimizer.inner_optimizer
+    clip = getattr(inner, "clip", lambda gradients: gradients)
+    inner._all_reduce_sum_gradients = lambda gradients_and_variables: clip(
+        list(gradients_and_variables)
+    )
+
+
+def example_sums(task: Task, losses: Any, target: Any, outputs: Any, mask: Any = None) -> Any:
+    """Sums over the examples where `mask` is 1, float32 [1 + metrics], as `metric_names`."""
+    columns = [losses, *(metric(target, outputs) for metric in task.metrics.values())]
+    values = tf.stack([tf.cast(column, tf.float32) for column in columns])  # [1 + metrics, b]
+    if mask is not None:  # not a product: the padding of a batch may give NaN
+        values = tf.where(mask > 0, values, 0.0)
+    return tf.reduce_sum(values, axis=1)
