@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainer.dataset.counting import count_records
+from trainer.dataset.counting import count_gzip_records
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.records.index import RecordIndex
 from trainer.records.split import Split
@@ -68,8 +68,10 @@ class Contents:
         chosen = self.split(split)
         if chosen.num_records is not None:
             return chosen.num_records
+        if not chosen.compression:
+            return self.index(chosen.name).num_records
         if chosen.name not in self._record_counts:
-            self._record_counts[chosen.name] = count_records(chosen.shards)
+            self._record_counts[chosen.name] = count_gzip_records(chosen.shards)
         return self._record_counts[chosen.name]
 
     def index(self, split: str | None = None) -> RecordIndex:

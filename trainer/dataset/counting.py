@@ -10,23 +10,18 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.records.index import AFTER_BYTES, BEFORE_BYTES, cut_off, read_index
+from trainer.records.index import AFTER_BYTES, BEFORE_BYTES, cut_off
 from trainer.records.shard_files import ShardFiles
 from trainer.schema.features import Feature
 
 
-def count_records(shards: ShardFiles) -> int:
-    """The records of TFRecord files.
-
-    In uncompressed files only the frames' headers are read, which takes microseconds per
-    record; gzip is read completely.
+def count_gzip_records(shards: ShardFiles) -> int:
+    """The records of gzip TFRecord files, which are read completely.
 
     Raises:
         DatasetDamagedError: A file ends within a record; or gzip ends too early, which
             TensorFlow accepts as the end of the file.
     """
-    if not shards.compression:
-        return read_index(shards).num_records
     numbers = range(len(shards.files))
     shards.expect([*numbers])
     return sum(_count_unpacked(shards.path(number)) for number in numbers)

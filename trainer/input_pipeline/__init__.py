@@ -59,7 +59,7 @@ def batches(
         elements = records.map(lambda *record: arrange(single(*record)))
     elif parsing.reads_batches(features) and batching.buckets is None:
         elements = records.map_batches(
-            lambda batch, _: arrange(padding.to_dense(parse(batch), batching)),
+            lambda batch: arrange(padding.to_dense(parse(batch), batching)),
             batching.size,
             drop_remainder=batching.drop_remainder,
         )

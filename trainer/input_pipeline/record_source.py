@@ -21,6 +21,8 @@ _READ_BUFFER_BYTES = 1 << 20
 # Records whose stored images are looked for at once.
 _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
+# Than windows in which records are permuted: 16 MiB are 16 reads of a megabyte.
+_SMALLER = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class Reading:
 
     @property
     def by_number(self) -> bool:
-        """Whether records are found by their numbers; otherwise the files are read in one pass."""
+        """Whether records must be found by their numbers: one pass from the first is not enough."""
         return self.shuffle or self.passes != 1 or self.first_record > 0 or self.share is not None
 
 
@@ -78,7 +80,9 @@ class Records:
         reading: Reading,
         images: StoredImages | None = None,
     ) -> None:
-        found = index() if reading.by_number or images else None
+        # Gzip is read by number only where it must, for it is unpacked first.
+        by_number = not shards.compression or reading.by_number or images is not None
+        found = index() if by_number else None
         self._remaining = _remaining(num_records if found is None else found.num_records, reading)
         self._windows = None if found is None else _windows(found, reading, images)
         self._images = images
@@ -88,11 +92,11 @@ class Records:
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
         """`function` of each (record, key); where images are kept also of `look_up`'s row."""
         if self._images is not None:
+            assert self._windows is not None
             look_up = self._images.look_up
-            chunks = self.map_batches(
+            chunks = self._windows.rebatch(_LOOKED_UP).map(
                 lambda records, keys: (records, keys, *look_up(keys)),
-                _LOOKED_UP,
-                drop_remainder=False,
+                num_parallel_calls=self._parallel_calls,
             )
             elements = _with_cardinality(chunks.unbatch(), self._remaining)
             return elements.map(function, num_parallel_calls=self._parallel_calls)
@@ -106,28 +110,26 @@ class Records:
         )
 
     def map_batches(
-        self, function: Callable[[Any, Any], Any], size: int, *, drop_remainder: bool
+        self, function: Callable[[Any], Any], size: int, *, drop_remainder: bool
     ) -> tf.data.Dataset:
-        """`function` of each batch: `tf.string` [b], int64 [b, 2]."""
-        if self._windows is not None:
-            count = self._remaining
-            if count is not None and count != tf.data.INFINITE_CARDINALITY:
-                count = count // size if drop_remainder else -(-count // size)
-            batches = self._windows.rebatch(size, drop_remainder=drop_remainder)
-            return _with_cardinality(batches, count).map(
-                function, num_parallel_calls=self._parallel_calls
-            )
-
-        def numbered(batch: Any, records: Any) -> Any:
-            numbers = batch * size + tf.range(tf.size(records, out_type=tf.int64))
-            return function(records, tf.stack([tf.zeros_like(numbers), numbers], axis=-1))
-
-        records = _with_cardinality(self._sequence(), self._remaining)
-        batches = records.batch(size, drop_remainder=drop_remainder).enumerate()
-        return batches.map(numbered, num_parallel_calls=self._parallel_calls)
+        """`function` of each batch of records, `tf.string` [b]."""
+        if self._windows is None:
+            records = _with_cardinality(self._sequence(), self._remaining)
+            batches = records.batch(size, drop_remainder=drop_remainder)
+            return batches.map(function, num_parallel_calls=self._parallel_calls)
+        count = self._remaining
+        if count is not None and count != tf.data.INFINITE_CARDINALITY:
+            count = count // size if drop_remainder else -(-count // size)
+        records = self._windows.map(
+            lambda records, _: records, num_parallel_calls=self._parallel_calls
+        )
+        batches = records.rebatch(size, drop_remainder=drop_remainder)
+        return _with_cardinality(batches, count).map(
+            function, num_parallel_calls=self._parallel_calls
+        )
 
     def _sequence(self) -> tf.data.Dataset:
-        """One pass over the files from their beginning; remote ones each once it is here."""
+        """One pass over gzip files from their beginning; remote ones each once it is here."""
         paths: Any = list(self._shards.files)
         if self._shards.fetcher is not None:
             numbers = tf.data.Dataset.range(len(paths))
@@ -182,6 +184,8 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
             (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
         )
     window = reading.window or window_size(index.num_records, index.num_bytes)
+    if not reading.shuffle:  # only what is read at once
+        window = max(1, window // _SMALLER)
     order: Order | BalancedOrder
     if reading.classes is None:
         seed = reading.seed if reading.shuffle else None
@@ -223,7 +227,10 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         )
         return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
 
-    def iteration(start: Any) -> tf.data.Dataset:
+    def iteration(nothing: Any) -> tf.data.Dataset:
+        # Not stateful either: then nothing of a deterministic run would be in parallel. With its
+        # input it is not taken for a constant.
+        start = tf.numpy_function(begin, [nothing], tf.int64, stateful=False)
         end = _FOREVER if reading.passes is None else reading.passes * order.num_windows
         return tf.data.Dataset.range(start[1], end).map(
             lambda count: window_at(start[0], count),
@@ -231,11 +238,4 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
             deterministic=True,
         )
 
-    # Not stateful either: then nothing of a deterministic run would be in parallel. With its input
-    # it is not taken for a constant.
-    starts = tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).map(
-        lambda nothing: tf.ensure_shape(
-            tf.numpy_function(begin, [nothing], tf.int64, stateful=False), [2]
-        )
-    )
-    return starts.flat_map(iteration)
+    return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)

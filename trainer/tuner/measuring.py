@@ -105,7 +105,7 @@ class Measurement:
             yield (
                 "parse",
                 records.map_batches(
-                    lambda batch, _: _little(parse(batch)), self.batch_size, drop_remainder=True
+                    lambda batch: _little(parse(batch)), self.batch_size, drop_remainder=True
                 ),
             )
         else:

@@ -1,0 +1,76 @@
+"""The stages of the input run beside each other, and beside the training."""
+
+import itertools
+
+import pytest
+
+import trainer
+from trainer.augmentation.mixing import Mixing
+from trainer.input_pipeline import with_mask
+from trainer.input_pipeline.record_source import Records
+from trainer.tasks import Settings, choose_task
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.reading import evaluation_batches, training_batches
+from trainer.views import Views
+
+
+def stages(dataset):
+    """The kinds of a dataset and of all that it is made of, the last one first."""
+    yield type(dataset).__name__.strip("_").removesuffix("Dataset")
+    for each in dataset._inputs():
+        yield from stages(each)
+
+
+def task_of(dataset):
+    return choose_task(dataset.features, settings=Settings(image_size=(8, 8)))[0]
+
+
+def training(dataset, changes=None):
+    task = task_of(dataset)
+    return training_batches(task, dataset, "train", batch_size=4, seed=1, changes=changes)
+
+
+def evaluation(dataset):
+    task = task_of(dataset)
+    return with_mask(evaluation_batches(task, dataset, "train", batch_size=4), 4)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param(lambda data: data.batches("train", image_size=8), id="images"),
+        pytest.param(
+            lambda data: data.batches("train", image_size=8, views=Views(mirror=True)), id="views"
+        ),
+        pytest.param(
+            lambda data: data.batches("train", image_size=8, cache="memory"), id="kept images"
+        ),
+        pytest.param(lambda data: data.batches("train", features="label"), id="whole batches"),
+        pytest.param(lambda data: data.batches("train", batch_size=None), id="single records"),
+        pytest.param(training, id="training"),
+        pytest.param(
+            lambda data: training(data, BatchChanges(mixing=Mixing(mixup=0.2))), id="mixed batches"
+        ),
+        pytest.param(evaluation, id="evaluation"),
+    ],
+)
+def test_every_map_is_parallel_and_nothing_follows_the_prefetch(colors, batches):
+    kinds = [kind for kind in stages(batches(trainer.open(colors))) if kind != "Options"]
+
+    assert kinds[0] == "Prefetch"
+    assert "ParallelMap" in kinds
+    # `unbatch` has one of its own, over windows.
+    assert [
+        kind
+        for after, kind in itertools.pairwise(kinds)
+        if kind == "Map" and after != "Restructured"
+    ] == []
+
+
+def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
+    monkeypatch.setattr(Records, "_sequence", None)  # one file after the other
+    dataset = trainer.open(colors)
+
+    numbers = [int(record["number"]) for record in dataset.numpy("train", features="number")]
+
+    assert numbers == [*range(0, 50, 3), *range(1, 50, 3), *range(2, 50, 3)]
