@@ -1,4 +1,4 @@
-"""Infers the schema of existing Examples: every key is a feature (docs/tfrecords.md)."""
+"""Infers the schema of existing Examples: every key is a feature (docs/format.md)."""
 
 import dataclasses
 import functools

@@ -1,6 +1,7 @@
 """Infers the features of bare files: every key is a feature of the same name.
 
-`beam_pipeline` infers the schema of such files by the same rules.
+The rules are those of docs/format.md, which `beam_pipeline` has, too; the shape of raw numbers is
+guessed here alone.
 """
 
 import dataclasses
