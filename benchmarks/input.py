@@ -35,7 +35,7 @@ import tensorflow as tf
 from PIL import Image
 
 import trainer
-from trainer.views import Views
+from trainer import Views
 
 NUM_FILES = 8
 WINDOW = 2048

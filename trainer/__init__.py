@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trainer.runs.api import train
     from trainer.schema.features import Feature
     from trainer.tuning import Tuning
+    from trainer.views import Views
 
 __all__ = [
     "CheckpointError",
@@ -49,6 +50,7 @@ __all__ = [
     "TrainingDivergedError",
     "Tuning",
     "UnknownNameError",
+    "Views",
     "export",
     "open",
     "train",
@@ -60,6 +62,7 @@ _MODULE_OF = {
     "ImageCache": "trainer.image_cache",
     "Split": "trainer.records.split",
     "Tuning": "trainer.tuning",
+    "Views": "trainer.views",
     "export": "trainer.exporting",
     "open": "trainer.dataset.opening",
     "train": "trainer.runs.api",
