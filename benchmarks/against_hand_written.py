@@ -69,19 +69,21 @@ def main() -> None:
         print(f"ratio of {title}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 
-def measure(command: Sequence[str]) -> Figures:
-    """Runs a command to its end."""
+def measure(command: Sequence[str], others: Sequence[int] = ()) -> Figures:
+    """Runs a command to its end; `others` are processes that work for it, with their own."""
     started = time.monotonic()
-    before = os.times()
+    before, others_before = os.times(), sum(map(cpu_s_with_children, others))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0.0
     while process.poll() is None:
-        peak = max(peak, sum(map(pss_mib, family(process.pid))))
+        members = (member for root in (process.pid, *others) for member in family(root))
+        peak = max(peak, sum(map(pss_mib, members)))
         time.sleep(0.05)
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with {process.returncode}")
     after = os.times()
     cpu_s = sum(after[2:4]) - sum(before[2:4])  # of children that have ended
+    cpu_s += sum(map(cpu_s_with_children, others)) - others_before
     return Figures(time.monotonic() - started, cpu_s, peak)
 
 
@@ -95,6 +97,18 @@ def family(pid: int) -> Iterator[int]:
             continue
         for child in children:
             yield from family(int(child))
+
+
+def cpu_s_with_children(pid: int) -> float:
+    """The CPU time of a process and of all that descend from it, also of those that have ended."""
+    ticks = 0
+    for member in family(pid):
+        try:
+            status = Path(f"/proc/{member}/stat").read_text()
+        except OSError:  # it has ended
+            continue
+        ticks += sum(map(int, status.rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def pss_mib(pid: int) -> float:

@@ -4,23 +4,29 @@
 
 Builds from tiny images in tars: each record is a byte range, so that what a record itself costs
 shows, not its decoding. Prints a table. What follows `--` goes to Beam, for instance
-`--runner=FlinkRunner --flink_master=localhost:8081 --parallelism=4`; time is the launcher's then,
-and CPU and memory are those of the processes that it starts itself. Memory is the sum of the
-memory that is theirs (PSS), looked at every 50 ms. Linux only.
+`--runner=FlinkRunner --flink_master=localhost:8081`; with `--parallelism 1 2 4` each build runs
+with each of these. CPU and memory are those of the processes that the build starts itself, and of
+`--processes` with all that these start, such as a cluster's on this machine. Memory is the sum of
+the memory that is theirs (PSS), looked at every 50 ms. Linux only.
 """
 
 import argparse
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from against_hand_written import Figures, measure
 from memory import tars
 
-WIDTH, HEIGHT, MARGIN = 640, 400, 60
+WIDTH, HEIGHT, MARGIN, LEGEND = 680, 400, 60, 120
 COLOURS = {"wall s": "#0b6e99", "CPU s": "#d9730d", "peak MiB": "#4d6461"}
+DASHES = ("", "7 4", "2 4", "9 3 2 3")
+LABEL_HEIGHT = 15
+
+# By parallelism ("" where it is not given), then by the number of records.
+Rows = dict[str, dict[int, Figures]]
 
 
 def main() -> None:
@@ -29,50 +35,87 @@ def main() -> None:
     beam = sys.argv[end + 1 :]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--parallelism", nargs="+", default=[""])
+    parser.add_argument("--processes", type=int, nargs="+", default=[])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "memory"))
     parser.add_argument("--picture", type=Path, help="an SVG file to draw the figures to")
     args = parser.parse_args(sys.argv[1:end])
-    titles = f"{'records':>11}{'wall s':>9}{'CPU s':>9}{'peak MiB':>10}"
+    titles = f"{'parallelism':>12}{'records':>11}{'wall s':>9}{'CPU s':>9}{'peak MiB':>10}"
     print(f"{titles}{'more CPU µs':>13}{'more bytes':>12}   (a record, to the row above)")
-    rows: dict[int, Figures] = {}
+    rows: Rows = {parallelism: {} for parallelism in args.parallelism}
     for count in sorted(args.records):
         path = tars(args.folder / f"tars_{count}", count)
         build = ["-m", "beam_pipeline", "build", str(path), "--output", str(args.folder / "data")]
-        rows[count] = measure([sys.executable, *build, "--overwrite", *beam])
-        print(f"{line(count, rows)}{growth(count, rows)}", flush=True)
+        for parallelism, runs in rows.items():
+            options = [*beam, *([f"--parallelism={parallelism}"] if parallelism else [])]
+            command = [sys.executable, *build, "--overwrite", *options]
+            runs[count] = measure(command, args.processes)
+            print(f"{parallelism:>12}{line(count, runs)}{growth(count, runs)}", flush=True)
     if args.picture:
         args.picture.write_text(picture(rows))
 
 
-def line(count: int, rows: dict[int, Figures]) -> str:
+def line(count: int, runs: Mapping[int, Figures]) -> str:
     """A row of the table."""
-    wall, cpu, peak = rows[count]
+    wall, cpu, peak = runs[count]
     return f"{count:11,}{wall:9.1f}{cpu:9.1f}{peak:10.0f}"
 
 
-def growth(count: int, rows: dict[int, Figures]) -> str:
+def growth(count: int, runs: Mapping[int, Figures]) -> str:
     """What each record costs more, compared with the run of fewer ones."""
-    fewer = max((other for other in rows if other < count), default=0)
+    fewer = max((other for other in runs if other < count), default=0)
     if not fewer:
         return ""
     more = count - fewer
-    cpu_us = (rows[count].cpu_s - rows[fewer].cpu_s) / more * 1e6
-    num_bytes = (rows[count].peak_mib - rows[fewer].peak_mib) / more * 2**20
+    cpu_us = (runs[count].cpu_s - runs[fewer].cpu_s) / more * 1e6
+    num_bytes = (runs[count].peak_mib - runs[fewer].peak_mib) / more * 2**20
     return f"{cpu_us:13.0f}{num_bytes:12.0f}"
 
 
-def picture(rows: dict[int, Figures]) -> str:
-    """The figures as an SVG, both axes logarithmic."""
-    columns = dict(zip(COLOURS, zip(*rows.values(), strict=True), strict=True))
-    values = [value for column in columns.values() for value in column]
-    xs = scale(rows, MARGIN, WIDTH - 2 * MARGIN)
-    ys = scale(values, HEIGHT - MARGIN, MARGIN / 2)
+def picture(rows: Rows) -> str:
+    """The figures as an SVG, both axes logarithmic; a parallelism has dashes of its own."""
+    runs = [figures for by_count in rows.values() for figures in by_count.values()]
+    counts = sorted({count for by_count in rows.values() for count in by_count})
+    xs = scale(counts, MARGIN, WIDTH - LEGEND)
+    ys = scale([value for figures in runs for value in figures], HEIGHT - MARGIN, MARGIN / 2)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"'
         ' font-family="sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        *axes(counts, [value for figures in runs for value in figures], xs, ys),
     ]
-    for power in powers(rows):
+    labels = []
+    for dashes, (parallelism, by_count) in zip(DASHES, rows.items(), strict=False):
+        for place, (title, colour) in enumerate(COLOURS.items()):
+            points = [(xs(count), ys(by_count[count][place])) for count in by_count]
+            path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+            parts.append(
+                f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"'
+                f' stroke-dasharray="{dashes}"/>'
+            )
+            parts += (
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points
+            )
+            text = f"{title}, {parallelism} at once" if parallelism else title
+            labels.append((points[-1][1], colour, text))
+    lowest = 0.0
+    for y, colour, text in sorted(labels):
+        lowest = max(y + 4, lowest + LABEL_HEIGHT)
+        parts.append(
+            f'<text x="{WIDTH - LEGEND + 10}" y="{lowest:.0f}" fill="{colour}">{text}</text>'
+        )
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def axes(
+    counts: Iterable[int],
+    values: Iterable[float],
+    xs: Callable[[float], float],
+    ys: Callable[[float], float],
+) -> list[str]:
+    """Lines and numbers at the powers of ten."""
+    parts = []
+    for power in powers(counts):
         parts.append(
             f'<path d="M{xs(power):.0f} {MARGIN / 2}V{HEIGHT - MARGIN}" stroke="#ddd"/>'
             f'<text x="{xs(power):.0f}" y="{HEIGHT - MARGIN + 20}" text-anchor="middle">'
@@ -80,24 +123,12 @@ def picture(rows: dict[int, Figures]) -> str:
         )
     for power in powers(values):
         parts.append(
-            f'<path d="M{MARGIN} {ys(power):.0f}H{WIDTH - 2 * MARGIN}" stroke="#ddd"/>'
+            f'<path d="M{MARGIN} {ys(power):.0f}H{WIDTH - LEGEND}" stroke="#ddd"/>'
             f'<text x="{MARGIN - 6}" y="{ys(power) + 4:.0f}" text-anchor="end">{power:,.0f}</text>'
         )
-    parts.append(
-        f'<text x="{WIDTH / 2 - MARGIN / 2}" y="{HEIGHT - 14}" text-anchor="middle">records</text>'
-    )
-    for title, column in columns.items():
-        points = [(xs(count), ys(value)) for count, value in zip(rows, column, strict=True)]
-        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        parts.append(f'<path d="M{path}" fill="none" stroke="{COLOURS[title]}" stroke-width="2"/>')
-        parts += (
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[title]}"/>' for x, y in points
-        )
-        x, y = points[-1]
-        parts.append(
-            f'<text x="{x + 10:.0f}" y="{y + 4:.0f}" fill="{COLOURS[title]}">{title}</text>'
-        )
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    middle = (MARGIN + WIDTH - LEGEND) / 2
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 14}" text-anchor="middle">records</text>')
+    return parts
 
 
 def powers(values: Iterable[float]) -> list[float]:
