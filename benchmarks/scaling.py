@@ -20,7 +20,7 @@ from pathlib import Path
 from against_hand_written import Figures, measure
 from memory import tars
 
-WIDTH, HEIGHT, MARGIN, LEGEND = 680, 400, 60, 120
+WIDTH, HEIGHT, MARGIN, LEGEND = 720, 400, 60, 170
 COLOURS = {"wall s": "#0b6e99", "CPU s": "#d9730d", "peak MiB": "#4d6461"}
 DASHES = ("", "7 4", "2 4", "9 3 2 3")
 LABEL_HEIGHT = 15
@@ -96,7 +96,7 @@ def picture(rows: Rows) -> str:
             parts += (
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points
             )
-            text = f"{title}, {parallelism} at once" if parallelism else title
+            text = f"{title}, parallelism {parallelism}" if parallelism else title
             labels.append((points[-1][1], colour, text))
     lowest = 0.0
     for y, colour, text in sorted(labels):
