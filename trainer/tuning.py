@@ -16,8 +16,8 @@ class Tuning:
     """Settings of the input pipeline.
 
     Attributes:
-        parallel_calls: Records that are decoded at once; None for the number of CPUs, which
-            TensorFlow's own choice reaches after a while only.
+        parallel_calls: Records that are decoded, or wait for their batch; None for
+            `usual_parallel_calls`, which TensorFlow's own choice reaches after a while only.
         prefetch: Batches that wait for the training; None leaves it to TensorFlow.
         read_threads: Ranges of shards that are read at once; None for 16, or 64 of a store.
         cache: Where decoded images are kept, as by `--cache`.
@@ -76,6 +76,11 @@ class Tuning:
         return {
             name: value for name, value in dataclasses.asdict(self).items() if value is not None
         }
+
+
+def usual_parallel_calls() -> int:
+    """One record for each CPU, and as many again that wait while a batch is put together."""
+    return 2 * cpu_count()
 
 
 def cpu_count() -> int:

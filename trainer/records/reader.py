@@ -50,45 +50,71 @@ class RecordReader:
         needed = np.unique(shards).tolist()
         later = range(needed[-1] + 1, len(self._index.shards.files))
         self._index.shards.expect([*needed, *later])
-        wanted = np.bincount(shards, ends - starts)
+
+        # Ranges without larger gaps; parts of them that one thread reads, each of one shard.
+        is_far = starts[1:] - ends[:-1] > self._gap
         part = np.cumsum(ends - starts) // _PART_BYTES
-        edges = (shards[1:] != shards[:-1]) | (part[1:] != part[:-1])
+        begins_part = (shards[1:] != shards[:-1]) | (part[1:] != part[:-1])
         if self._index.shards.fetcher:  # a part is a request
-            edges |= starts[1:] - ends[:-1] > self._gap
-        splits = np.flatnonzero(edges) + 1
-        parts = [slice(*each) for each in zip([0, *splits], [*splits, len(ordered)], strict=True)]
+            begins_part |= is_far
+        begins_range = begins_part | is_far
+        first = np.concatenate([[0], np.flatnonzero(begins_range) + 1])
+        last = np.concatenate([first[1:], [len(ordered)]]) - 1
+        offsets = starts[first]
+        lengths = ends[last] - offsets
+        chunks = self._read_ranges(
+            shards[first],
+            offsets,
+            lengths,
+            np.flatnonzero(np.concatenate([[True], begins_part[first[1:] - 1]])),
+            np.bincount(shards, ends - starts),
+        )
 
-        def read_part(part: slice) -> None:
-            records[order[part]] = self._read_part(
-                int(shards[part.start]), wanted, ordered[part], starts[part], ends[part]
+        range_of = np.concatenate([[0], np.cumsum(begins_range)])
+        moved = (np.cumsum(lengths) - lengths - offsets)[range_of]
+        payloads, is_whole = _unframed(b"".join(chunks), starts + moved, ends + moved)
+        if not is_whole.all():
+            damaged = int(ordered[np.argmin(is_whole)])
+            raise DatasetDamagedError(
+                f"a shard is damaged: {self._index.describe(damaged)} is not what was written "
+                "(its checksum differs); copy that file again, or build the dataset again"
             )
-
-        if len(parts) == 1:
-            read_part(parts[0])
-        else:
-            for _ in self._threads.map(read_part, parts):
-                pass  # raises what a part raised
+        records[order] = _objects(payloads)
         return records
 
-    def _read_part(self, shard: int, wanted: Any, numbers: Any, starts: Any, ends: Any) -> Any:
-        """Records of one shard, in its order: bytes objects [n]."""
-        breaks = np.flatnonzero(starts[1:] - ends[:-1] > self._gap) + 1
-        found = np.empty(len(numbers), object)
-        with self._index.shards.open(shard, int(wanted[shard])) as read:
-            for begin, end in zip([0, *breaks], [*breaks, len(numbers)], strict=True):
-                origin, num_bytes = int(starts[begin]), int(ends[end - 1] - starts[begin])
-                content = read(num_bytes, origin).ljust(num_bytes, b"\0")
-                part = slice(begin, end)
-                payloads, is_whole = _unframed(content, starts[part] - origin, ends[part] - origin)
-                if not is_whole.all():
-                    damaged = int(numbers[begin + int(np.argmin(is_whole))])
-                    raise DatasetDamagedError(
-                        f"a shard is damaged: {self._index.describe(damaged)} is not what was "
-                        "written (its checksum differs); copy that file again, or build the "
-                        "dataset again"
-                    )
-                found[part] = payloads
-        return found
+    def _read_ranges(
+        self, shards: Any, offsets: Any, lengths: Any, parts: Any, wanted: Any
+    ) -> list[bytes]:
+        """The bytes of ranges; what a file lacks is zeros.
+
+        Args:
+            shards, offsets, lengths: Of each range.
+            parts: The first range of each part.
+            wanted: The bytes that are read of each shard.
+        """
+        chunks = [b""] * len(offsets)
+
+        def read_part(begin: int, end: int) -> None:
+            shard = int(shards[begin])
+            with self._index.shards.open(shard, int(wanted[shard])) as read:
+                for place in range(begin, end):
+                    length = int(lengths[place])
+                    chunks[place] = read(length, int(offsets[place])).ljust(length, b"\0")
+
+        ends = [*parts[1:].tolist(), len(offsets)]
+        if len(ends) == 1:
+            read_part(0, len(offsets))
+        else:
+            for _ in self._threads.map(read_part, parts.tolist(), ends):
+                pass  # raises what a part raised
+        return chunks
+
+
+def _objects(values: list[bytes]) -> Any:
+    """An array of objects, [n]."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
 
 
 def _unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:

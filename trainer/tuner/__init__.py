@@ -13,7 +13,7 @@ from trainer.tasks.reading import decoding_arguments, with_statistics
 from trainer.tuner.ladder import Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.picture import picture
-from trainer.tuning import Tuning, cpu_count
+from trainer.tuning import Tuning, cpu_count, usual_parallel_calls
 
 __all__ = ["tune"]
 
@@ -90,12 +90,12 @@ def _with_cache(
 
 
 def _parallel_calls(measurement: Measurement, rate: float, progress: Progress) -> int | None:
-    """Records to decode at once, where another number beats the number of CPUs."""
+    """Records to decode at once, where another number beats the usual one."""
     best, chosen = rate * _WORTH, None
-    cpus = cpu_count()
-    for count in sorted({max(1, cpus // 2), 2 * cpus} - {cpus}):
+    usual = usual_parallel_calls()
+    for count in (cpu_count(), 2 * usual):
         found = measurement.rate(measurement.batches(tuning=Tuning(parallel_calls=count)))
-        progress.say(f"{count} records at once: {found:,.0f}/s, {cpus} at once: {rate:,.0f}/s")
+        progress.say(f"{count} records at once: {found:,.0f}/s, {usual} at once: {rate:,.0f}/s")
         if found > best:
             best, chosen = found, count
     return chosen

@@ -67,6 +67,10 @@ def test_every_map_is_parallel_and_nothing_follows_the_prefetch(colors, batches)
     ] == []
 
 
+def test_tensorflow_does_not_tune_the_chain(dataset):
+    assert dataset.batches("train", image_size=8).options().autotune.enabled is False
+
+
 def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
     monkeypatch.setattr(Records, "_sequence", None)  # one file after the other
     dataset = trainer.open(colors)
