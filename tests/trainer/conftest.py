@@ -292,7 +292,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
         yield folder
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def indeterminism_afterwards() -> Iterator[None]:
     """`--deterministic` holds for the process; this ends it after the test."""
     yield

@@ -77,7 +77,8 @@ class RecordReader:
             damaged = int(ordered[np.argmin(is_whole)])
             raise DatasetDamagedError(
                 f"a shard is damaged: {self._index.describe(damaged)} is not what was written "
-                "(its checksum differs); copy that file again, or build the dataset again"
+                "(its checksum differs); copy that file again, or build the dataset again; "
+                "`python -m beam_pipeline verify` finds all such shards"
             )
         records[order] = _objects(payloads)
         return records

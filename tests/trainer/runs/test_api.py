@@ -42,9 +42,6 @@ def own_module(tmp_path, monkeypatch):
     return "own_parts_of_a_test"
 
 
-pytestmark = pytest.mark.usefixtures("indeterminism_afterwards")
-
-
 @pytest.mark.slow
 def test_it_is_the_command(colors, tmp_path, own_module, capsys):
     by_command, by_call = tmp_path / "command", tmp_path / "call"

@@ -89,9 +89,7 @@ def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_resumes_to_bits_equal_to_one_that_did_not_stop(
-    finished, colors, tmp_path, indeterminism_afterwards
-):
+def test_a_stopped_run_resumes_to_bits_equal_to_one_that_did_not_stop(finished, colors, tmp_path):
     whole, _ = finished
     arguments = options(colors, tmp_path, "--deterministic", "--quiet")
 

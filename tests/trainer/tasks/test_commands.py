@@ -7,7 +7,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework import config as tensorflow_config
 
 from trainer.__main__ import main
 
@@ -223,18 +222,9 @@ def test_a_resumed_run_keeps_its_vocabulary(directory_of, train, tmp_path):
     assert file.read_bytes() == before
 
 
-@pytest.fixture
-def indeterminism_afterwards():
-    """`--deterministic` holds for the process; this ends it after the test."""
-    yield
-    tensorflow_config.disable_op_determinism()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["audio", "text", "image_metadata"])
-def test_a_resumed_run_is_equal_to_one_that_did_not_stop(
-    kind, directory_of, train, tmp_path, indeterminism_afterwards
-):
+def test_a_resumed_run_is_equal_to_one_that_did_not_stop(kind, directory_of, train, tmp_path):
     def weights():
         model = keras.models.load_model(tmp_path / "run" / "model.keras")
         return np.concatenate([np.ravel(each) for each in model.get_weights()])
