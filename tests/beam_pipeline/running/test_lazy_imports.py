@@ -64,7 +64,9 @@ def test_beam_asks_nothing_of_them_at_its_import():
         "load_when_called(*__main__.MONGODB)\n"
         "import beam_pipeline.cli.commands\n"
         "rare = ('requests.models', 'httplib2.auth', 'pyarrow._compute', 'pymongo')\n"
-        "print([name for name in rare if name in sys.modules])\n"
+        # Beam imports pandas where it is installed, and that asks for this.
+        "asked = {'pyarrow._compute'} if 'pandas' in sys.modules else set()\n"
+        "print([name for name in rare if name in sys.modules and name not in asked])\n"
         "import requests, httplib2, pyarrow.compute\n"
         "print(requests.Session.__name__, httplib2.Http.__name__, pyarrow.compute.sum([2, 3]))\n"
         "import apache_beam.io\n"
