@@ -1,11 +1,12 @@
 """`python -m trainer`: the commands and their options. TensorFlow loads when a command runs."""
 
 import argparse
+import functools
 import json
 import math
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from trainer import startup
@@ -15,6 +16,8 @@ from trainer.options.predict import PredictConfig, add_predict
 from trainer.options.train import add_number, add_runtime, add_train
 from trainer.options.tune import TuneConfig, add_tune
 from trainer.runs.continuing import new_config
+
+_Command = Callable[[], dict[str, float]]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,13 +61,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: dict[str, Any]) -> dict[str, float]:
     command = arguments.pop("command")
     arguments.pop("debug", None)  # main reads it
-    return {
+    prepare = {
         "train": _train,
         "evaluate": _evaluate,
         "predict": _predict,
         "export": _export,
         "tune": _tune,
-    }[command](arguments)
+    }[command]
+    run = prepare(arguments)
+    with startup.importing():
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
+
+    with readable_errors():
+        return run()
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:
@@ -89,57 +98,59 @@ def as_json(metrics: Mapping[str, float]) -> str:
     )
 
 
-def _train(arguments: dict[str, Any]) -> dict[str, float]:
+# Each checks its options, then imports its command.
+
+
+def _train(arguments: dict[str, Any]) -> _Command:
     if "data" in arguments or arguments.get("overwrite"):
         new_config(arguments)  # wrong options are told at once
     with startup.importing():
-        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.runs.train import train
 
-    with readable_errors():
-        return train(arguments)
+    return functools.partial(train, arguments)
 
 
-def _evaluate(arguments: dict[str, Any]) -> dict[str, float]:
+def _evaluate(arguments: dict[str, Any]) -> _Command:
     with startup.importing():
-        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.runs.evaluate import evaluate
 
-    with readable_errors():
-        return evaluate(**arguments)
+    return functools.partial(evaluate, **arguments)
 
 
-def _predict(arguments: dict[str, Any]) -> dict[str, float]:
+def _predict(arguments: dict[str, Any]) -> _Command:
     arguments["inputs"] = tuple(arguments["inputs"])
     config = PredictConfig(**arguments)
     with startup.importing():
-        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.predicting import predict
 
-    with readable_errors():
+    def run() -> dict[str, float]:
         count = predict(config)
-    return {"num_records": count} if config.output is not None else {}
+        return {"num_records": count} if config.output is not None else {}
+
+    return run
 
 
-def _export(arguments: dict[str, Any]) -> dict[str, float]:
+def _export(arguments: dict[str, Any]) -> _Command:
     with startup.importing():
         from trainer import exporting
-        from trainer.input_pipeline.tensorflow_errors import readable_errors
 
-    with readable_errors():
+    def run() -> dict[str, float]:
         print(exporting.export(**arguments))
-    return {}
+        return {}
+
+    return run
 
 
-def _tune(arguments: dict[str, Any]) -> dict[str, float]:
+def _tune(arguments: dict[str, Any]) -> _Command:
     config = TuneConfig(**arguments)
     with startup.importing():
-        from trainer.input_pipeline.tensorflow_errors import readable_errors
         from trainer.tuner import tune
 
-    with readable_errors():
+    def run() -> dict[str, float]:
         print(json.dumps(tune(config)))
-    return {}
+        return {}
+
+    return run
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

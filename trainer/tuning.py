@@ -40,6 +40,11 @@ class Tuning:
         if self.cache is not None and self.cache not in CACHES:
             raise UnknownNameError("cache", self.cache, CACHES)
 
+    @property
+    def num_calls(self) -> int:
+        """`parallel_calls`, or the usual number."""
+        return self.parallel_calls or usual_parallel_calls()
+
     @classmethod
     def read(cls, path: str) -> Self:
         """The settings in a JSON file, as `python -m trainer tune` writes it.

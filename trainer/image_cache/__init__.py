@@ -15,8 +15,8 @@ import tensorflow as tf
 from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
-from trainer.records.shard_files import cache_folder
 from trainer.schema.features import Feature
+from trainer.store.cache import cache_folder
 from trainer.views import Views
 
 # Of the memory, or of the disk's space, that is free.
@@ -61,12 +61,16 @@ class ImageCache:
     @property
     def path(self) -> Path:
         """The folder of files."""
-        return Path(folder_in(cache_folder()) if self.folder is None else self.folder)
+        return Path(folder_in(None) if self.folder is None else self.folder)
 
 
-def folder_in(cache_dir: str | os.PathLike[str]) -> str:
-    """The folder of decoded images in a folder of caches, where nothing else is kept."""
-    return os.path.join(cache_dir, "decoded-images")
+def folder_in(cache_dir: str | None) -> str:
+    """The folder of decoded images in a folder of caches, where nothing else is kept.
+
+    Args:
+        cache_dir: None for the user's.
+    """
+    return os.path.join(cache_folder() if cache_dir is None else cache_dir, "decoded-images")
 
 
 def stored_size(views: Views | None, size: tuple[int, int]) -> tuple[int, int]:

@@ -19,7 +19,6 @@ from trainer.input_pipeline.record_source import Reading, Records
 from trainer.records.index import RecordIndex
 from trainer.records.shard_files import ShardFiles
 from trainer.schema.features import Feature
-from trainer.tuning import usual_parallel_calls
 
 
 def batches(
@@ -69,7 +68,7 @@ def batches(
         )
         elements = padding.batch(decoded, batching).map(
             lambda columns, lengths: arrange(padding.to_ragged(columns, lengths)),
-            num_parallel_calls=reading.tuning.parallel_calls or usual_parallel_calls(),
+            num_parallel_calls=reading.tuning.num_calls,
         )
     options = tf.data.Options()
     options.deterministic = reading.deterministic

@@ -15,7 +15,7 @@ from trainer.records.index import RecordIndex
 from trainer.records.order import Order, Share, window_size
 from trainer.records.reader import RecordReader
 from trainer.records.shard_files import ShardFiles
-from trainer.tuning import Tuning, usual_parallel_calls
+from trainer.tuning import Tuning
 
 _READ_BUFFER_BYTES = 1 << 20
 # Records whose stored images are looked for at once.
@@ -87,7 +87,7 @@ class Records:
         self._windows = None if found is None else _windows(found, reading, images)
         self._images = images
         self._shards = shards
-        self._parallel_calls = reading.tuning.parallel_calls or usual_parallel_calls()
+        self._parallel_calls = reading.tuning.num_calls
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
         """`function` of each (record, key); where images are kept also of `look_up`'s row."""

@@ -22,6 +22,7 @@ from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
 from trainer.predicting.rows import Row, create_writer, row_of
 from trainer.progress import Progress
+from trainer.runs import choices
 from trainer.runs.directory import RunDirectory
 from trainer.schema.features import Feature
 from trainer.tasks import Settings, Task, models
@@ -78,7 +79,7 @@ def predict(config: PredictConfig) -> int:
     count = 0
     with _opened(config.output) as output:
         writer = create_writer(config.format, task, output)
-        for record in _records(config, task, features, model, _settings(options)):
+        for record in _records(config, task, features, model, choices.settings(options)):
             count += 1
             size = None
             row: Row = {"source": record.source}
@@ -172,8 +173,7 @@ def _datasets(
         cache = cache_of(config.cache_dir, config.cache_bytes)
         dataset = open_data(first, None, features, cache)
         check_same_inputs(task, dataset.features, settings)
-        default = "test" if "test" in dataset.splits else None
-        split = dataset.split(config.split or default).name
+        split = choices.evaluation_split(dataset, config.split)
 
         def name(number: int, columns: Mapping[str, Any], place: int) -> str:
             file = columns[_FILENAME][place].decode() if _FILENAME in columns else ""
@@ -231,13 +231,3 @@ def _opened(output: str | None) -> Iterator[TextIO]:
         return
     with Path(output).open("w", encoding="utf-8") as file:
         yield file
-
-
-def _settings(options: Mapping[str, Any]) -> Settings:
-    height, width = options["image_size"] or Settings().image_size
-    return Settings(
-        image_size=(height, width),
-        image_model=options["model"],
-        weights=options["weights"],
-        lengths=options["pad"],
-    )

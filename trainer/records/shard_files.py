@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError
 from trainer.store import objects
+from trainer.store.cache import cache_folder
 from trainer.store.fetching import Fetcher
 
 _COPIED_BYTES = 1 << 20
@@ -107,12 +108,6 @@ class ShardFiles:
     @property
     def _exceeds_cache(self) -> bool:
         return self.fetcher is not None and not self.fetcher.holds_all
-
-
-def cache_folder() -> Path:
-    """For what is made of files once: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "beam-tfrecords"
 
 
 def cached_path(kind: str, identity: str, suffix: str) -> Path:

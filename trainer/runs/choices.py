@@ -38,6 +38,12 @@ def validation_split(dataset: Dataset, name: str | None, progress: Progress) -> 
     return None
 
 
+def evaluation_split(dataset: Dataset, name: str | None) -> str:
+    """The name of the split to evaluate on, or to predict for."""
+    default = "test" if "test" in dataset.splits else None
+    return dataset.split(name or default).name
+
+
 def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
     """The task, and the options completed with the size of its images."""
     size = config.image_size or _declared_size(dataset.features.values())

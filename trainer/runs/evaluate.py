@@ -7,7 +7,7 @@ from typing import Any
 from trainer.dataset.opening import cache_of, open_data
 from trainer.errors import ConfigError
 from trainer.progress import Progress
-from trainer.runs.choices import settings
+from trainer.runs.choices import evaluation_split, settings
 from trainer.runs.directory import Row, RunDirectory
 from trainer.tasks import Task, models
 from trainer.tasks.reading import evaluation_batches
@@ -57,8 +57,7 @@ def evaluate(
     cache, features = cache_of(cache_dir, cache_bytes), recorded_features(recorded, task.features)
     dataset = open_data(data, schema, features, cache)
     check_same_records(task, dataset.features, settings(run_config["options"]))
-    default = "test" if "test" in dataset.splits else None
-    split_name = dataset.split(split or default).name
+    split_name = evaluation_split(dataset, split)
     with strategy.scope():
         model = models.load(file, run_config["options"]["model_fn"])
     batches = evaluation_batches(task, dataset, split_name, batch_size=global_batch)

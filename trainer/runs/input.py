@@ -86,7 +86,7 @@ def input_of_run(
     asked = ImageCache(
         place=place,
         max_bytes=config.cache_bytes,
-        folder=None if config.cache_dir is None else folder_in(config.cache_dir),
+        folder=folder_in(config.cache_dir),
         size=None if recorded is None else tuple(recorded),
     )
     cache = dataset.image_cache(split, asked, images, views, size)

@@ -26,6 +26,12 @@ _PARTIAL = ".partial"
 _BLOCK_BYTES = 1 << 20
 
 
+def cache_folder() -> Path:
+    """For what is made of files once: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "beam-tfrecords"
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
     """A file of a store.

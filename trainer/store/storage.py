@@ -8,15 +8,14 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from trainer.store import objects
-from trainer.store.cache import Cache, RemoteFile
+from trainer.store.cache import Cache, RemoteFile, cache_folder
 from trainer.store.urls import is_object as is_object
 from trainer.store.urls import scheme_of
 
 
 def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache:
     """The cache in a folder; by default that of the user, `~/.cache/beam-tfrecords`."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Cache(folder or os.path.join(base, "beam-tfrecords", "shards"), max_bytes)
+    return Cache(folder or str(cache_folder() / "shards"), max_bytes)
 
 
 def exists(path: str) -> bool:

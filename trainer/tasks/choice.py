@@ -24,7 +24,7 @@ _NAMES = {
     "text": "text_classification",
     "array": "array_classification",
 }
-CLASS, NUMBER = "class", "number"
+_NUMBER = "number"
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -55,7 +55,7 @@ def choose_task(
         ConfigError: The features suit no task.
     """
     settings = settings or Settings()
-    as_numbers = None if target_as is None else target_as == NUMBER
+    as_numbers = None if target_as is None else target_as == _NUMBER
     goal = choose_target(features, target, as_numbers)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)

@@ -28,7 +28,6 @@ class Checkpoints:
         writes: bool = True,
     ) -> None:
         self._writes = writes  # where several workers train, one does
-        self._model = model
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
         self._sums = tf.Variable([0.0] * num_sums, dtype=tf.float64, trainable=False)
         self._checkpoint = tf.train.Checkpoint(

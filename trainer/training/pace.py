@@ -32,6 +32,14 @@ class Part:
             (self.waiting_s or 0.0) + (other.waiting_s or 0.0) if known else None,
         )
 
+    def __sub__(self, other: "Part") -> "Part":
+        known = self.waiting_s is not None and other.waiting_s is not None
+        return Part(
+            self.steps - other.steps,
+            self.seconds - other.seconds,
+            (self.waiting_s or 0.0) - (other.waiting_s or 0.0) if known else None,
+        )
+
     @property
     def steps_per_s(self) -> float:
         """0 before the first step."""
@@ -63,7 +71,8 @@ class Pace:
         self._now_s = now_s
         self._then_s = now_s()
         self._is_warm = False
-        self._recent: collections.deque[Part] = collections.deque()
+        # The total before each of the last calls.
+        self._before: collections.deque[Part] = collections.deque()
 
     def start(self) -> None:
         """Steps begin now, after something else."""
@@ -77,15 +86,15 @@ class Pace:
         if not self._is_warm:
             self._is_warm = True
             return
+        self._before.append(self.total)
         self.total += part
-        self._recent.append(part)
-        while self.recent.seconds - self._recent[0].seconds > _RECENT_S:
-            self._recent.popleft()
+        while len(self._before) > 1 and self.total.seconds - self._before[1].seconds > _RECENT_S:
+            self._before.popleft()
 
     @property
     def recent(self) -> Part:
         """The steps of the last seconds."""
-        return sum(self._recent, Part())
+        return self.total - self._before[0] if self._before else Part()
 
     def scalars(self) -> dict[str, float]:
         """The last seconds by name, for TensorBoard."""

@@ -77,8 +77,7 @@ def _with_cache(
     """The cache that "auto" would take, and what the pipeline reaches with it; or none."""
     task, dataset = measurement.task, measurement.dataset
     images = any_images([dataset.features[each.name] for each in task.inputs.values()])
-    folder = None if config.cache_dir is None else folder_in(config.cache_dir)
-    asked = ImageCache(max_bytes=config.cache_bytes, folder=folder)
+    asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
     size = decoding_arguments(task)["image_size"]
     views = task.augmentation.views
     cache = dataset.image_cache(measurement.split, asked, images, views, size)

@@ -7,7 +7,7 @@ that cannot see the output fails at the end.
 import contextlib
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -59,6 +59,20 @@ def is_this_machine(host: str) -> bool:
             listener.bind(address)
             return True
     return False
+
+
+def check_places(output: str, inputs: Sequence[str], seen: bool, runner: str) -> None:
+    """Raises ConfigError where the workers of a job could not use the output or an input.
+
+    Args:
+        output: The directory that datasets go to.
+        inputs: Files and folders that workers read.
+        seen: Whether the workers see this machine's disks.
+        runner: What runs the job, for the message.
+    """
+    check_store(output, "--output")
+    for option, path in (("--output", output), *(("the input", path) for path in inputs)):
+        check_seen(path, seen, option, runner)
 
 
 def check_seen(path: str, seen: bool, option: str, runner: str) -> None:

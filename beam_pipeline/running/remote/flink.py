@@ -72,9 +72,7 @@ class FlinkCluster:
             self._portable.environment_cache_millis = _CACHE_MS
         loopback = self._portable.environment_type == "LOOPBACK"
         seen = not self.rest or self._is_here() or loopback
-        checks.check_store(output, "--output")
-        for option, path in (("--output", output), *(("the input", path) for path in inputs)):
-            checks.check_seen(path, seen, option, f"Flink at {self.rest}")
+        checks.check_places(output, inputs, seen, f"Flink at {self.rest}")
 
     def state(self, job_name: str) -> JobState:
         """What Flink says of the job."""

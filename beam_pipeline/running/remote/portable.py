@@ -58,9 +58,7 @@ class PortableCluster:
             self._portable.environment_type = "LOOPBACK"
         checks.check_environment(self._options)
         seen = here or self._portable.environment_type == "LOOPBACK"
-        checks.check_store(output, "--output")
-        for option, path in (("--output", output), *(("the input", path) for path in inputs)):
-            checks.check_seen(path, seen, option, f"the job service at {self._endpoint}")
+        checks.check_places(output, inputs, seen, f"the job service at {self._endpoint}")
 
     def state(self, job_name: str) -> JobState:
         """What the job service says of the job."""

@@ -10,7 +10,8 @@ from trainer.errors import DatasetDamagedError
 from trainer.records import index as record_index
 from trainer.records.index import read_index
 from trainer.records.reader import RecordReader
-from trainer.records.shard_files import ShardFiles, cache_folder
+from trainer.records.shard_files import ShardFiles
+from trainer.store.cache import cache_folder
 
 
 @pytest.fixture
