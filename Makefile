@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow coverage mutations test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -36,6 +36,23 @@ test: $(READY)
 test-slow: $(READY)
 	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and not flink and not gpu and not readers and not docker and not dataflow and not runners'
 
+# Lines and branches that the quick tests and the slow ones run, worker processes and commands
+# included: a table in the terminal, pages in htmlcov/.
+coverage: $(READY)
+	rm -f .coverage .coverage.*
+	$(PYTEST) --cov --cov-report= --hypothesis-profile=thorough \
+	  -m 'not flink and not gpu and not readers and not docker and not dataflow and not runners'
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
+
+# 200 random changes of the rooms that data could get lost in, each with the tests that should fail
+# for it; what they survive is printed. Takes an hour or more.
+MUTATED ?= beam_pipeline/assign beam_pipeline/write beam_pipeline/dataset beam_pipeline/tfrecord \
+  tfrecord_dataset trainer/records trainer/training/checkpoint.py
+mutations: $(READY)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[mutations]'
+	$(BIN)/python tests/mutations.py $(MUTATED)
+
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m gpu tests/gpu
@@ -52,6 +69,7 @@ test-docker: $(READY)
 	{ command -v buildah && command -v mmdebstrap; } || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends buildah crun mmdebstrap; } \
 	  || echo 'no image can be built here: buildah and mmdebstrap cannot be installed'
+	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m docker tests/docker
 
 # Google's libraries change Beam's file systems and its start, so they have an environment of their
@@ -107,7 +125,7 @@ format: $(READY)
 # Takes the newest versions that pyproject.toml allows, in an environment of their own.
 constraints:
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/pip install --quiet --editable '.[dev,docker,gcp,readers]' tensorflow-cpu
+	.venv-constraints/bin/pip install --quiet --editable '.[dev,docker,gcp,mutations,readers]' tensorflow-cpu
 	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \

@@ -7,6 +7,8 @@ import multiprocessing.util
 import os
 import sys
 
+from tfrecord_dataset import streams
+
 # Native libraries that keep threads from their load on, for work that nobody here gives them:
 # without them this process may be copied (`running.worker_pool`).
 ONE_THREAD = {
@@ -46,13 +48,14 @@ def main() -> int:
 
 def _builds_here(arguments: list[str]) -> bool:
     """Whether a build on this machine, in this process, seems to be asked for."""
-    others = ("-h", "--help", "--runner", "--direct_", "--threads")
+    others = ("-h", "--help", "--runner", "--threads")
     return arguments[:1] in (["build"], ["plan"]) and not any(
         argument.startswith(others) for argument in arguments
     )
 
 
 if __name__ == "__main__":
+    streams.guard()
     try:
         code = main()
     except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -27,7 +28,18 @@ MISSING_NUMBERS = ("reject", "nan")
 
 # Where the data lies, how fast it is read and whether an old dataset may go: these
 # change no byte of the result, so they are no part of the fingerprint.
-_NOT_FINGERPRINTED = frozenset({"input", "output", "image_root", "overwrite", "threads"})
+_NOT_FINGERPRINTED = frozenset(
+    {
+        "input",
+        "output",
+        "image_root",
+        "allow_outside",
+        "overwrite",
+        "trust_receipts",
+        "threads",
+        "max_record_seconds",
+    }
+)
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset({"missing_values", "image_template"})
 
@@ -51,6 +63,8 @@ class BuildConfig:
         target_shard_bytes: Bytes a shard aims at, where num_shards does not say.
         compression: One of COMPRESSIONS.
         overwrite: Whether a finished dataset in the output is replaced.
+        trust_receipts: Whether a finished shard of an interrupted build is taken by its size,
+            without reading it again.
         duplicates: One of DUPLICATE_POLICIES, for records of equal content.
         max_bad_fraction: Above this fraction of rejected records the build fails.
         box_policy: What becomes of boxes that reach outside the image.
@@ -62,6 +76,7 @@ class BuildConfig:
         schema: What the records hold; empty finds out by looking at all of them.
         path_pattern: What the paths of class folders' files say, such as "{label}_{speaker}".
         image_root: The folder that a manifest's or a COCO file's paths start from.
+        allow_outside: Folders and buckets elsewhere whose files annotations may name, too.
         image_column, audio_column, label_column, split_column: A manifest's columns, by their
             names; several labels as "color,shape".
         column_names: The names of a CSV's columns, where the file itself has none.
@@ -71,6 +86,7 @@ class BuildConfig:
         missing_values: Texts that stand for a missing value in a manifest, such as "NA".
         image_template: The image's path, made of columns of a manifest: "train/{id}.png".
         threads: Reads and decodes at once in a worker; 0 chooses by the files' size.
+        max_record_seconds: CPU time that inspecting a record may take.
     """
 
     input: str = ""
@@ -85,6 +101,7 @@ class BuildConfig:
     target_shard_bytes: int = 128 << 20
     compression: str = "none"
     overwrite: bool = False
+    trust_receipts: bool = False
     duplicates: str = "keep"
     max_bad_fraction: float = 0.0
     box_policy: Policy = "clip"
@@ -96,6 +113,7 @@ class BuildConfig:
     schema: tuple[Feature, ...] = ()
     path_pattern: str = ""
     image_root: str = ""
+    allow_outside: tuple[str, ...] = ()
     image_column: str = ""
     audio_column: str = ""
     label_column: str = ""
@@ -106,11 +124,14 @@ class BuildConfig:
     missing_values: tuple[str, ...] = ()
     image_template: str = ""
     threads: int = 0
+    max_record_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         for path in ("input", "output", "image_root", "tokenizer"):
             if value := getattr(self, path):
                 object.__setattr__(self, path, storage.absolute(os.fspath(value)))
+        allowed = tuple(storage.absolute(os.fspath(each)) for each in self.allow_outside)
+        object.__setattr__(self, "allow_outside", allowed)
         if self.tokenizer:
             tokens.load(self.tokenizer)  # before anything is read or written
             object.__setattr__(self, "schema", with_tokens(self.schema))
@@ -160,6 +181,11 @@ class BuildConfig:
         twice = {name for name, count in Counter(self.classes).items() if count > 1}
         _check(not twice, f"--classes with {min(twice, default='')!r} twice", "name each once")
         _check(self.threads >= 0, f"--threads {self.threads}", "give 0 (choose) or more")
+        _check(
+            0 < self.max_record_seconds < math.inf,
+            f"--max-record-seconds {self.max_record_seconds}",
+            "give seconds, more than 0",
+        )
         self._check_split()
         self._check_num_shards()
 
@@ -196,7 +222,9 @@ class BuildConfig:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The files and folders that workers read, as far as options name them."""
-        return tuple(filter(None, (self.input, self.image_root, self.tokenizer)))
+        return tuple(
+            filter(None, (self.input, self.image_root, *self.allow_outside, self.tokenizer))
+        )
 
     @property
     def rules(self) -> Rules:
@@ -209,6 +237,7 @@ class BuildConfig:
             tokenizer=self.tokenizer,
             schema=self.schema,
             may_be_nan=self.missing_numbers == "nan",
+            max_seconds=self.max_record_seconds,
         )
 
     def fingerprinted_options(self) -> dict[str, Any]:

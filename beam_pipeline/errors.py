@@ -3,30 +3,29 @@
     BeamTFRecordsError           exit 1  the job failed
     ├── ConfigError              exit 2  wrong usage; nothing was written
     │   └── DatasetExistsError           the output holds a finished dataset
+    ├── UnavailableError                 a service that the job needs does not answer
     ├── DataError                exit 3  more data is bad than allowed
     ├── SourceChangedError               a file changed while the job ran
     ├── CountMismatchError               records in ≠ records written + rejected
     ├── DatasetDamagedError      exit 3  a finished dataset does not verify
+    ├── DatasetChangedError              a finished dataset was replaced while it was read
     └── RecordError                      one record cannot be used; becomes a `Rejected`
 
 Every message names the value, where it came from, and the remedy.
 """
 
-
-class BeamTFRecordsError(Exception):
-    """Base of every error this package raises on purpose."""
-
-    exit_code = 1
-
-
-class ConfigError(BeamTFRecordsError):
-    """An option or argument cannot be used; nothing was written."""
-
-    exit_code = 2
+from tfrecord_dataset.errors import BeamTFRecordsError as BeamTFRecordsError
+from tfrecord_dataset.errors import ConfigError as ConfigError
+from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
+from tfrecord_dataset.errors import DatasetDamagedError as DatasetDamagedError
 
 
 class DatasetExistsError(ConfigError):
     """The output already holds a finished dataset."""
+
+
+class UnavailableError(BeamTFRecordsError):
+    """A service that the job needs does not answer; it may do so later."""
 
 
 class DataError(BeamTFRecordsError):
@@ -41,12 +40,6 @@ class SourceChangedError(BeamTFRecordsError):
 
 class CountMismatchError(BeamTFRecordsError):
     """The number of records read differs from those written plus those rejected."""
-
-
-class DatasetDamagedError(BeamTFRecordsError):
-    """A dataset directory, or one of its files, differs from its metadata."""
-
-    exit_code = 3
 
 
 class RecordError(BeamTFRecordsError):

@@ -21,7 +21,7 @@ from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
-from beam_pipeline.running.batches import BatchSource
+from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
 from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
@@ -35,12 +35,14 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
+from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.receipts import drop_unfinished
 from beam_pipeline.write.stage import WriteShards
 from beam_pipeline.write.working_directory import (
     dataset_mark,
     delete_working_dirs,
     job_dir,
+    kept_dir,
     restore_dataset,
     scratch_dir,
     working_root,
@@ -49,26 +51,24 @@ from beam_pipeline.write.working_directory import (
 
 @dataclasses.dataclass
 class PlanDataset(beam.PTransform):
-    """Elements of a source, checked and assigned to splits and shards; nothing is written.
+    """Elements of a source, checked and assigned to splits and shards.
 
     Yields (Assigned, PCollection[int] with the number of records and rejects read).
+
+    Attributes:
+        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
     """
 
     config: BuildConfig
     job: Job = PLAIN_JOB
+    kept_dir: str = ""
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
         check_schema(self.config.schema)
-        batches = elements | "Batch" >> beam.ParDo(BatchSource(self.job)).with_outputs(
-            BatchSource.COUNT, main="batches"
-        )
-        num_read = batches[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)  # int
-        packed = batches["batches"]  # bytes: a packed batch of Record | Rejected | DeclaredClasses
-        if not self.job.processes:  # else the launching process hands them to worker processes
-            packed = packed | "Balance" >> beam.Reshuffle()  # the same, spread over the workers
+        packed, num_read = elements | "Batch" >> BatchElements(self.job)  # bytes, int
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer.of(self.config), self.config.threads, self.job
+            self.config.rules, Packer.of(self.config), self.config.threads, self.job, self.kept_dir
         )  # Inspected
         assigned = inspected | "Assign" >> AssignShards(self.config)  # Assigned
         return assigned, num_read
@@ -89,7 +89,9 @@ class WriteDataset(beam.PTransform):
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
         check_output(self.config)
-        assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.job)
+        assigned, num_read = elements | "Plan" >> PlanDataset(
+            self.config, self.job, kept_dir(self.config)
+        )
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
             | "Write" >> WriteShards(self.config, assigned.plan, self.job)  # ShardInfo
@@ -131,8 +133,8 @@ def build(
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, job)
-        except Exception:
-            drop_unfinished(config)
+        except Exception as error:
+            drop_unfinished(config, error)
             raise
     return open_dataset(config.dataset_dir)
 
@@ -162,6 +164,7 @@ def _with_source(
     config: BuildConfig, source: beam.PTransform | None
 ) -> tuple[BuildConfig, beam.PTransform]:
     """What yields the records, by default the layout that is found, and `config` completed."""
+    check_apart(config)
     if source is not None:
         return config, source
     detected = find_input(config)
@@ -197,9 +200,9 @@ def _build_elsewhere(
                     pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, launch.job)
                 ),
             )
-        except Exception:
+        except Exception as error:
             if launch.ended:  # else its workers go on
-                drop_unfinished(config)
+                drop_unfinished(config, error)
             raise
 
 
@@ -219,6 +222,7 @@ def plan(
         watched(options) as job,
     ):
         result = Path(folder, "plan")
+        check_apart(config)
         if source is None:
             detected = find_input(config)
             config = complete(config, detected)
@@ -253,6 +257,7 @@ def check_output(config: BuildConfig) -> None:
     """Raises ConfigError where there is no output, DatasetExistsError where it is taken."""
     if not config.output:
         raise errors.ConfigError("an output directory is needed: pass --output DATA_DIR")
+    check_apart(config)
     if not storage.is_remote(config.dataset_dir) and (
         os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
     ):

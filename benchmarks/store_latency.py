@@ -57,7 +57,7 @@ def measure(args: argparse.Namespace, server: Any) -> None:
     environment, bucket = json.loads(server.stdout.readline())
     os.environ.update(environment)
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    from beam_pipeline.files.clients import client_and_key
+    from tfrecord_dataset.store.clients import client_and_key
 
     client, _ = client_and_key(f"s3://{bucket}/in")
     store = client.store

@@ -14,6 +14,7 @@ COPY pyproject.toml docker/requirements.py ./
 RUN python requirements.py pyproject.toml --extra trainer --without apache-beam --without tensorflow > requirements.txt
 COPY setup.py README.md LICENSE ./
 COPY beam_pipeline beam_pipeline
+COPY tfrecord_dataset tfrecord_dataset
 COPY trainer trainer
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir wheels .
 

@@ -12,6 +12,8 @@ import email.utils
 import hashlib
 import http.server
 import re
+import socket
+import struct
 import sys
 import threading
 import time
@@ -19,9 +21,13 @@ import urllib.parse
 import uuid
 import xml.sax.saxutils
 from collections.abc import Iterator
+from typing import Any
 
 _COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source")
 DONE_BUT_SILENT = 2
+# The ways of a store to be out: it answers a status, closes connections without an answer, resets
+# them, refuses new ones, or leaves requests without an answer for as long as that takes.
+OUTAGES = ("503", "429", "500", "silent", "reset", "refused", "stalled")
 # Azure's operations, by the query's "comp".
 _AZURE = {"list": "azure_list", "block": "block", "blocklist": "blocklist", "batch": "batch"}
 _NAMES = {"azure_list": "list", "block": "part", "blocklist": "finish", "batch": "delete_many"}
@@ -33,6 +39,17 @@ class _Fault:
     status: int
     times: float
     operation: str
+
+
+@dataclasses.dataclass
+class _Outage:
+    kind: str
+    seconds: float
+    after: int
+    operation: str
+    path: str
+    of: str
+    end: float = 0.0
 
 
 class FakeStore:
@@ -50,6 +67,9 @@ class FakeStore:
         latency_s: How long each answer takes.
         query: The last request's.
         signed: The signature of the last request; empty, if it had none.
+        out: Set once an outage has begun.
+        outage_end: When that one ends, by time.monotonic().
+        turned_away: Requests that met an outage; those that were refused are not known here.
     """
 
     def __init__(self, handler: "type[Handler] | None" = None) -> None:
@@ -68,10 +88,20 @@ class FakeStore:
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._faults: list[_Fault] = []
         self._at_once = 0
-        self._server = _Server(("127.0.0.1", 0), handler or Handler)
-        self._server.store = self
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        self._outage: _Outage | None = None
+        self.out = threading.Event()
+        self.outage_end = 0.0
+        self.turned_away = 0
+        self._handler = handler or Handler
+        self._server = self._serve(0)
+        self.port = self._server.server_address[1]
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+
+    def _serve(self, port: int) -> "_Server":
+        server = _Server(("127.0.0.1", port), self._handler)
+        server.store = self
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        return server
 
     def close(self) -> None:
         """Stops the server."""
@@ -128,13 +158,68 @@ class FakeStore:
         """
         self._faults.append(_Fault(_place(path), status, times, operation))
 
-    def fail_after(self, path: str, times: int) -> None:
-        """Makes the next puts succeed, and closes their connections without an answer."""
-        self._faults.append(_Fault(_place(path), DONE_BUT_SILENT, times, "put"))
+    def fail_after(self, path: str, times: int, operation: str = "put") -> None:
+        """Does what the next requests ask, and closes their connections without an answer."""
+        self._faults.append(_Fault(_place(path), DONE_BUT_SILENT, times, operation))
+
+    def outage(
+        self,
+        kind: str,
+        seconds: float,
+        *,
+        after: int = 0,
+        operation: str = "",
+        path: str = "",
+        of: str = "",
+    ) -> None:
+        """Is out for a time.
+
+        Args:
+            kind: One of OUTAGES.
+            seconds: For how long, from its beginning.
+            after: Requests of that operation that are answered before it begins.
+            operation: As in `calls`: it begins with such a request; any, if empty.
+            path: "s3://bucket/key", or its beginning: other requests are answered as always, but
+                where the store refuses connections.
+            of: The same for requests that are signed by another key.
+        """
+        self.out.clear()
+        self._outage = _Outage(kind, seconds, after, operation, _place(path), of)
+
+    def met_outage(self, path: str, operation: str, signed: str) -> _Outage | None:
+        """The outage that a request meets."""
+        with self.lock:
+            outage = self._outage
+            if outage is None or not path.startswith(outage.path) or outage.of not in signed:
+                return None
+            if not outage.end:
+                if outage.operation not in ("", operation):
+                    return None
+                if outage.after > 0:
+                    outage.after -= 1
+                    return None
+                outage.end = time.monotonic() + outage.seconds
+                if outage.kind == "refused":
+                    threading.Thread(target=self._refuse, args=(outage.end,), daemon=True).start()
+                self.outage_end = outage.end
+                self.out.set()
+            if time.monotonic() >= outage.end:
+                self._outage = None
+                return None
+            self.turned_away += 1
+            return outage
+
+    def _refuse(self, end: float) -> None:
+        """Has no server until then: nobody listens at its port."""
+        self.close()
+        self._server.hang_up()
+        time.sleep(max(0.0, end - time.monotonic()))
+        self._server = self._serve(self.port)
 
     def mend(self) -> None:
         """Ends all faults."""
         self._faults.clear()
+        self._outage = None
 
     def fault(self, path: str, operation: str) -> int | None:
         """The status that a request is to fail with."""
@@ -165,8 +250,8 @@ class FakeStore:
 
     def start_upload(self) -> str:
         """The name of a new multipart upload."""
+        name = uuid.uuid4().hex
         with self.lock:
-            name = f"upload{len(self._uploads)}"
             self._uploads[name] = {}
         return name
 
@@ -178,17 +263,37 @@ class FakeStore:
         """How many multipart uploads were neither finished nor given up."""
         return len(self._uploads)
 
-    def end_upload(self, name: str) -> bytes:
-        """All parts of a multipart upload, which is then no more."""
+    def end_upload(self, name: str) -> bytes | None:
+        """All parts of a multipart upload, which is then no more; None where there is none."""
         with self.lock:
-            parts = self._uploads.pop(name)
-        return b"".join(parts[number] for number in sorted(parts))
+            parts = self._uploads.pop(name, None)
+        return None if parts is None else b"".join(parts[number] for number in sorted(parts))
 
 
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     store: FakeStore
+
+    def __init__(self, *args: Any) -> None:
+        self._connections: set[socket.socket] = set()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remembers the connection."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Closes the connection, which resets it where that is to be."""
+        self._connections.discard(request)
+        self.close_request(request)
+
+    def hang_up(self) -> None:
+        """Closes all connections."""
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Tells of this module's own mistakes; a connection that the client closed is none."""
@@ -202,6 +307,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
+    is_silent = False
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -222,12 +328,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         store.signed = self.headers.get("authorization", "")
         store.requests.append((operation, self.place))
         with store.counted(operation):
+            outage = store.met_outage(path, operation, self.headers.get("authorization", ""))
             status = store.fault(path, operation)
-            if status == 0:
+            if outage is not None:
+                self._be_out(outage)
+            elif status == 0:
                 self.close_connection = True
             elif status == DONE_BUT_SILENT:
-                store.objects[self.place] = self.body
-                self.close_connection = True
+                self.is_silent = self.close_connection = True
+                getattr(self, f"_{method}")(store)
             elif status == 1:
                 self._get(store, share=0.5)
                 self.close_connection = True
@@ -240,6 +349,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 getattr(self, f"_{method}")(store)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
+
+    def _be_out(self, outage: _Outage) -> None:
+        match outage.kind:
+            case "silent" | "refused":
+                self.close_connection = True
+            case "reset":
+                linger = struct.pack("ii", 1, 0)  # closing it then resets it
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.close_connection = True
+            case "stalled":
+                time.sleep(max(0.0, outage.end - time.monotonic()))
+                self.close_connection = True
+            case status:
+                self._answer(int(status), _error("Fault", "as ordered"))
 
     def _operation(self) -> str:
         query = self.query
@@ -259,6 +382,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return "abort" if "uploadId" in query else "delete"
 
     def _answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        if self.is_silent:
+            return
         self.send_response(status)
         fields = {"Content-Length": str(len(body))}
         fields.update({name.replace("_", "-"): value for name, value in headers.items()})
@@ -332,7 +457,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         )
 
     def _azure_list(self, store: FakeStore) -> None:
-        folders, keys, token = self._page(store, self.query.get("marker", ""))
+        after = self.query.get("marker", "")
+        if start := self.query.get("startFrom"):  # itself included
+            after = max(after, start[:-1] + chr(ord(start[-1]) - 1) + "\U0010ffff")
+        folders, keys, token = self._page(store, after)
         entries = [f"<BlobPrefix><Name>{_escape(name)}</Name></BlobPrefix>" for name in folders]
         for key in keys:
             data = store.objects[f"{self.bucket}/{key}"]
@@ -354,7 +482,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _blocklist(self, store: FakeStore) -> None:
         names = re.findall(r"<Uncommitted>(.*?)</Uncommitted>", self.body.decode())
         with store.lock:
-            data = b"".join(store.blocks.pop((self.place, name)) for name in names)
+            blocks = [store.blocks.pop((self.place, name), None) for name in names]
+            if None in blocks:
+                self._answer(400, _error("InvalidBlockList", "a block is none of the uncommitted"))
+                return
+            data = b"".join(filter(None, blocks))
             store.objects[self.place] = data
         self._answer(201, ETag=_tag(data))
 
@@ -385,7 +517,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             there = store.objects.get(self.place)
             if is_met := self._is_condition_met(there):
                 store.objects[self.place] = self.body
-        if not is_met:
+        if not is_met and there is None and "x-amz-date" in self.headers:
+            self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
+        elif not is_met:
             is_new = self.headers.get("if-none-match") and "x-ms-version" in self.headers
             self._answer(409 if is_new else 412, _error("PreconditionFailed", "another version"))
         else:
@@ -443,6 +577,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _finish(self, store: FakeStore) -> None:
         data = store.end_upload(self.query["uploadId"])
+        if data is None:
+            message = "The specified multipart upload does not exist."
+            self._answer(404, _error("NoSuchUpload", message))
+            return
         with store.lock:
             store.objects[self.place] = data
         self._answer(

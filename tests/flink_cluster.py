@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import shutil
@@ -41,15 +42,23 @@ def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any
 
 
 class Cluster:
-    """One JobManager and its TaskManagers, each a process group that `stop` ends."""
+    """One JobManager and its TaskManagers, each a process group that `stop` ends.
 
-    def __init__(self, folder: Path):
+    Args:
+        folder: Of its files.
+        available: Whether a JobManager that is lost is replaced with its jobs: ZooKeeper, which
+            Flink brings along, keeps them.
+    """
+
+    def __init__(self, folder: Path, *, available: bool = False):
         home = CACHE / f"flink-{FLINK}"
         if not home.exists():
             pytest.fail(f"{home} is missing; run `make test-flink`, which makes it")
         self.folder = folder
         self.address = f"localhost:{free_port()}"
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._job_manager: subprocess.Popen[bytes] | None = None
+        self._task_managers: list[subprocess.Popen[bytes]] = []
         for name in ("conf", "log", "tmp", "blob"):
             (folder / name).mkdir()
         shutil.copytree(home / "conf", folder / "conf", dirs_exist_ok=True)
@@ -61,8 +70,20 @@ class Cluster:
             assert setting in settings
             settings = settings.replace(setting, value)
         settings += f"blob.storage.directory: {folder}/blob\nio.tmp.dirs: {folder}/tmp\n"
+        self._zookeeper = free_port() if available else 0
+        if available:
+            settings += (
+                "high-availability.type: zookeeper\n"
+                f"high-availability.zookeeper.quorum: localhost:{self._zookeeper}\n"
+                f"high-availability.storageDir: file://{folder}/available\n"
+            )
+        (folder / "conf/zoo.cfg").write_text(
+            f"clientPort={self._zookeeper}\ndataDir={folder}/zookeeper\ntickTime=2000\n"
+            f"server.1=localhost:{free_port()}:{free_port()}\n"
+        )
         (folder / "conf/config.yaml").write_text(settings)
         self._home = home
+        self._numbers = itertools.count()
         self._environment = {
             **os.environ,
             "FLINK_CONF_DIR": str(folder / "conf"),
@@ -72,26 +93,29 @@ class Cluster:
         }
 
     def start(self, task_managers: int) -> None:
-        self._start("jobmanager")
-        wait_until(lambda: self.get("/overview"), START_S, "the JobManager does not answer")
+        if self._zookeeper:
+            self._keeper = self._start("zookeeper", "1")
+        self.start_job_manager()
         for _ in range(task_managers):
             self.start_task_manager()
         self.wait_for_task_managers(task_managers)
 
-    def start_task_manager(self) -> None:
-        self._start("taskmanager")
+    def start_job_manager(self) -> None:
+        self._job_manager = self._start("jobmanager")
+        wait_until(lambda: self.get("/overview"), START_S, "the JobManager does not answer")
 
-    def _start(self, name: str) -> None:
-        with open(self.folder / f"log/{name}-{len(self._processes)}.out", "wb") as output:
-            self._processes.append(
-                subprocess.Popen(
-                    ["bash", str(self._home / f"bin/{name}.sh"), "start-foreground"],
-                    env=self._environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+    def start_task_manager(self) -> None:
+        self._task_managers.append(self._start("taskmanager"))
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with open(self.folder / f"log/{name}-{next(self._numbers)}.out", "wb") as output:
+            return subprocess.Popen(
+                ["bash", str(self._home / f"bin/{name}.sh"), "start-foreground", *arguments],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
 
     def wait_for_task_managers(self, count: int) -> None:
@@ -101,17 +125,19 @@ class Cluster:
             f"there are not {count} TaskManagers; see {self.folder}/log",
         )
 
+    def kill_job_manager(self) -> None:
+        """Kills it with -9."""
+        assert self._job_manager
+        _kill(self._job_manager)
+
     def kill_task_manager(self) -> None:
-        """Kills the newest one with -9, and the workers that it has started."""
-        process = self._processes.pop()
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        """Kills the oldest one with -9, and the workers that it has started."""
+        _kill(self._task_managers.pop(0))
 
     def stop(self) -> None:
-        for process in self._processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        for process in (*self._task_managers, self._job_manager, self._keeper):
+            if process:
+                _kill(process)
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as response:
@@ -133,6 +159,12 @@ class Cluster:
         [vertex] = [each["id"] for each in vertices if stage in each["name"]]
         subtasks = self.get(f"/jobs/{job['jid']}/vertices/{vertex}")["subtasks"]
         return [each["metrics"]["read-records"] for each in subtasks]
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 @dataclasses.dataclass

@@ -10,6 +10,15 @@ ROOT = Path(__file__).parent.parent
 
 # From the ground up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
+    "tfrecord_dataset": """
+        shown_text
+        errors durable frames regular_files streams
+        json_file sealed_json
+        lock replacement
+        store
+        inner_paths
+        __init__
+    """,
     "beam_pipeline": """
         errors
         records
@@ -110,13 +119,18 @@ def test_imports_point_one_way(package):
     assert wrong == []
 
 
-def test_the_packages_share_no_code():
+def test_the_packages_share_tfrecord_dataset_alone():
+    others = {
+        "tfrecord_dataset": {"beam_pipeline", "trainer"},
+        "beam_pipeline": {"trainer"},
+        "trainer": {"beam_pipeline"},
+    }
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
-        for package, other in (("beam_pipeline", "trainer"), ("trainer", "beam_pipeline"))
+        for package in others
         for path in (ROOT / package).rglob("*.py")
         for module in imports(path)
-        if module.split(".")[0] == other
+        if module.split(".")[0] in others[package]
     ]
     assert wrong == []
 
@@ -124,7 +138,7 @@ def test_the_packages_share_no_code():
 def test_files_stay_small():
     long = {
         str(path.relative_to(ROOT)): lines
-        for package in ("beam_pipeline", "trainer")
+        for package in ("beam_pipeline", "tfrecord_dataset", "trainer")
         for path in (ROOT / package).rglob("*.py")
         if (lines := len(path.read_text().splitlines())) > 320
     }

@@ -21,5 +21,9 @@ def test_the_source_distribution_holds_the_pipeline(tmp_path):
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert {"setup.py", "pyproject.toml", "LICENSE", "beam_pipeline/py.typed"} <= names
-    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "beam_pipeline").rglob("*.py")}
+    modules = {
+        str(path.relative_to(ROOT))
+        for package in ("beam_pipeline", "tfrecord_dataset")
+        for path in (ROOT / package).rglob("*.py")
+    }
     assert modules <= names

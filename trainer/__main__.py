@@ -9,9 +9,12 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from tfrecord_dataset import streams
+from tfrecord_dataset.store import tally
+from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
 from trainer.errors import ConfigError, TrainerError, did_you_mean
-from trainer.options.data import add_data, add_debug, add_which
+from trainer.options.data import add_data, add_debug, add_model_fn, add_trust, add_which
 from trainer.options.predict import PredictConfig, add_predict
 from trainer.options.train import add_number, add_runtime, add_train
 from trainer.options.tune import TuneConfig, add_tune
@@ -43,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     startup.set_up()
     argv = sys.argv[1:] if argv is None else argv
     try:
-        result = _run(vars(_parse(argv)))
+        with ended_by_interrupt():
+            result = _run(vars(_parse(argv)))
     except (Exception, KeyboardInterrupt) as error:
         failure = _failure(error)
         if failure is None:
@@ -61,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: dict[str, Any]) -> dict[str, float]:
     command = arguments.pop("command")
     arguments.pop("debug", None)  # main reads it
+    is_quiet = arguments.get("quiet", False)
     prepare = {
         "train": _train,
         "evaluate": _evaluate,
@@ -73,7 +78,11 @@ def _run(arguments: dict[str, Any]) -> dict[str, float]:
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
     with readable_errors():
-        return run()
+        result = run()
+    line = tally.as_text(tally.TALLY.take())
+    if line and not is_quiet:
+        print(line, file=sys.stderr)
+    return result
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:
@@ -199,6 +208,11 @@ def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
     )
     parser.add_argument("--split", help="split to evaluate on (default: test, or the only split)")
     add_which(parser)
+    add_model_fn(parser)
+    parser.add_argument(
+        "--loss-fn", metavar="MODULE:FUNCTION", help="the function of the loss, as in training"
+    )
+    add_trust(parser)
     add_number(parser, "--batch-size", int, None, "records per step", "that of the training")
     add_runtime(parser)
     return parser
@@ -228,6 +242,8 @@ def _add_export(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
         "*.keras for the Keras model alone",
     )
     add_which(parser)
+    add_model_fn(parser)
+    add_trust(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace what is at PATH")
     add_debug(parser)
     return parser
@@ -247,4 +263,5 @@ def _add_tune(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
 
 
 if __name__ == "__main__":
+    streams.guard()
     sys.exit(main())

@@ -102,6 +102,7 @@ class TrainConfig:
         validation_split: A split's name, or "none"; None takes validation, val or valid.
         resume: Continue the run in `output`; start one if there is none.
         overwrite: Replace the run in `output`.
+        trust_run: Use the code and the places that the run in `output` names.
         quiet: Print nothing but errors on stderr.
     """
 
@@ -159,6 +160,7 @@ class TrainConfig:
     validation_split: str | None = None
     resume: bool = False
     overwrite: bool = False
+    trust_run: bool = False
     quiet: bool = False
 
     def __post_init__(self) -> None:

@@ -4,9 +4,12 @@
     ├── ConfigError              exit 2  wrong usage; nothing was written
     │   ├── UnknownNameError             a split, feature, task … that does not exist
     │   ├── NotADatasetError             no finished dataset at the path
-    │   └── RunExistsError               the output already holds a run
+    │   ├── RunExistsError               the output already holds a run
+    │   └── UntrustedRunError            a run names code that the command does not
     ├── DatasetDamagedError      exit 3  a dataset is not what its metadata says
-    ├── CheckpointError                  a checkpoint does not hold this model
+    ├── DatasetChangedError              a dataset was replaced while it was read
+    ├── RunDamagedError          exit 3  a file of a run is not what was written
+    ├── CheckpointError                  a checkpoint is of another model
     ├── TrainingDivergedError            the loss is no longer finite
     └── InterruptedRunError              a signal ended the training, which is saved
 
@@ -16,17 +19,13 @@ Every message names the value, where it came from, and the remedy.
 import difflib
 from collections.abc import Iterable
 
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.errors import ConfigError as ConfigError
+from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
+from tfrecord_dataset.errors import DatasetDamagedError as DatasetDamagedError
 
-class TrainerError(Exception):
-    """Base of every error this package raises on purpose."""
-
-    exit_code = 1
-
-
-class ConfigError(TrainerError):
-    """An option or argument cannot be used; nothing was written."""
-
-    exit_code = 2
+# Base of every error this package raises on purpose: that of all three packages.
+TrainerError = BeamTFRecordsError
 
 
 class UnknownNameError(ConfigError):
@@ -54,14 +53,18 @@ class RunExistsError(ConfigError):
     """The output directory already holds a training run."""
 
 
-class DatasetDamagedError(TrainerError):
-    """A dataset, or one of its files, is not what its metadata says."""
+class UntrustedRunError(ConfigError):
+    """A run names code, or other places, that nobody has named or trusted."""
+
+
+class RunDamagedError(TrainerError):
+    """A file of a run cannot be read, or is not what was written."""
 
     exit_code = 3
 
 
 class CheckpointError(TrainerError):
-    """A checkpoint cannot be read, or is of another model."""
+    """A checkpoint is of another model."""
 
 
 class TrainingDivergedError(TrainerError):

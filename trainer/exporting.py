@@ -1,30 +1,43 @@
 """Trained models for other programs: a SavedModel that takes what a client has."""
 
+import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset import durable, lock
+from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError
 from trainer.input_pipeline import lengths, padding
+from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
+from trainer.runs.trained import open_run
 from trainer.schema.features import Feature
-from trainer.tasks import Task, models
+from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
-from trainer.tasks.record import recorded_features, task_from_json
 from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass, Target
 from trainer.tensors import Tensor
 from trainer.views import exif
 
 INPUTS, EXAMPLES = "serving_default", "examples"
+_UNFINISHED = ".exporting-"
 
 
-def export(run: str, output: str, *, which: str = "final", overwrite: bool = False) -> str:
+def export(
+    run: str,
+    output: str,
+    *,
+    which: str = "final",
+    model_fn: str | None = None,
+    trust_run: bool = False,
+    overwrite: bool = False,
+) -> str:
     """Writes the model of a run for other programs; returns `output`.
 
     A SavedModel takes batches of records in two signatures: `serving_default`, a tensor for each
@@ -38,35 +51,77 @@ def export(run: str, output: str, *, which: str = "final", overwrite: bool = Fal
         output: A directory for a SavedModel, which TF Serving expects to be called by a number;
             or a file `*.keras`, for the Keras model, which takes prepared inputs.
         which: "final" or "best": the model at the end, or after the best epoch.
+        model_fn: `package.module:function` that made the model, for its own layers; or None.
+        trust_run: Use the function that the run names.
         overwrite: Replace what is at `output`.
 
     Raises:
         ConfigError: There is no such model, `output` is no local path, or something is there.
+        RunDamagedError: A file of the run is not what was written.
     """
-    directory, place = RunDirectory(run), Path(output)
-    file = directory.trained_model(which)
+    place = Path(output)
     if "://" in output:
         raise ConfigError(
             f"--output {output} is not on this machine; copy it there from a directory"
         )
     if place.exists() and not overwrite:
         raise ConfigError(f"{output} exists; name another --output, or replace it by --overwrite")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    # A server that watches the folder sees whole models only.
-    with tempfile.TemporaryDirectory(prefix=".exporting-", dir=place.parent) as folder:
-        made = Path(folder, place.name)
+    file = RunDirectory(run).trained_model(which)
+    durable.make_folders(os.fspath(place.parent))
+    with _unfinished(place) as made:
         if place.suffix == ".keras":
+            saved_models.check(file)
             shutil.copyfile(file, made)
         else:
-            recorded = directory.read_task()
-            task = task_from_json(recorded)
-            features = recorded_features(recorded, [each.name for each in task.inputs.values()])
-            model = models.load(file, directory.read_config()["options"]["model_fn"])
-            _save(task, features, model, made)
-        if place.exists():
-            os.replace(place, Path(folder, "replaced"))
-        os.replace(made, place)
+            trained = open_run(run, which, model_fn, trust_run=trust_run)
+            names = [each.name for each in trained.task.inputs.values()]
+            features = trained.features_of(names)
+            if len(features) < len(set(names)):
+                raise ConfigError(
+                    f"{run} has not recorded its features, as runs of older versions; continue it "
+                    "with `python -m trainer train --resume` first"
+                )
+            _save(trained.task, features, trained.model, made)
     return output
+
+
+@contextlib.contextmanager
+def _unfinished(place: Path) -> Iterator[Path]:
+    """Where to write what lies at `place` afterwards, all of it and on disk, or nothing of it.
+
+    So a server that watches the folder sees whole models only.
+    """
+    _delete_unfinished(place.parent)
+    folder = tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)
+    with lock.exclusive(folder, BlockingIOError()):  # empty folders alone are not locked
+        try:
+            made = Path(folder, place.name)
+            yield made
+            durable.sync_tree(folder)
+            if made.is_dir() and place.is_dir():
+                replace_folder(os.fspath(made), os.fspath(place))
+                return
+            if made.is_dir() or place.is_dir():
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(place, made.with_name("replaced"))
+            durable.rename(os.fspath(made), os.fspath(place))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _delete_unfinished(parent: Path) -> None:
+    """Deletes what killed exports left, after undoing what one did half."""
+    for folder in parent.glob(f"{_UNFINISHED}*"):
+        try:
+            folder.rmdir()
+        except OSError:  # there is something in it
+            with (
+                contextlib.suppress(OSError),
+                lock.exclusive(os.fspath(folder), BlockingIOError()),
+            ):
+                for made in folder.iterdir():
+                    restore_folder(os.fspath(made), os.fspath(parent / made.name))
+                shutil.rmtree(folder)
 
 
 def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folder: Path) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import tqdm
 
+from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.streams import stderr_of_bars
+
 _INTERVAL_S = 5.0
 _BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
 
@@ -24,17 +27,18 @@ class Progress:
     def say(self, text: str) -> None:
         """Prints one line."""
         if not self._quiet:
-            tqdm.tqdm.write(text, file=sys.stderr)
+            tqdm.tqdm.write(one_line(text), file=stderr_of_bars())
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Starts to count from `done` up to `total` steps."""
-        self._label, self._done, self._total = label, done, total
+        self._label, self._done, self._total = one_line(label), done, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
             self._bar = tqdm.tqdm(
                 total=total,
                 initial=done,
-                desc=label,
+                desc=self._label,
+                file=stderr_of_bars(),
                 bar_format=_BAR,
                 leave=False,
                 dynamic_ncols=True,
@@ -43,7 +47,7 @@ class Progress:
     def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
         """Counts `steps` more, and shows the current values, and facts about the pace."""
         self._done += steps
-        text = ", ".join(each for each in (as_text(values), facts) if each)
+        text = one_line(", ".join(each for each in (as_text(values), facts) if each))
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(steps)

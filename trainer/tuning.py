@@ -1,14 +1,15 @@
 """What may be tuned on a machine without a change to the records, their order or their values."""
 
 import dataclasses
-import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
+from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
+
+# More would fill the memory, and make nothing faster.
+_MOST = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class Tuning:
         cache: Where decoded images are kept, as by `--cache`.
 
     Raises:
-        ConfigError: A setting is not a positive whole number.
+        ConfigError: A setting is not a whole number from 1 on.
         UnknownNameError: There is no such cache.
     """
 
@@ -35,8 +36,8 @@ class Tuning:
     def __post_init__(self) -> None:
         for name in ("parallel_calls", "prefetch", "read_threads"):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
-                raise ConfigError(f"{name}={value!r}: give a whole number, 1 or more")
+            if value is not None and (type(value) is not int or not 1 <= value <= _MOST):
+                raise ConfigError(f"{name}={value!r}: give a whole number from 1 to {_MOST:,}")
         if self.cache is not None and self.cache not in CACHES:
             raise UnknownNameError("cache", self.cache, CACHES)
 
@@ -53,27 +54,17 @@ class Tuning:
             ConfigError: It cannot be read, or has something that may not be tuned.
         """
         try:
-            settings = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            settings = read_object(path)
+        except (OSError, JsonError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(
-                f"--tuning {path} cannot be read: {error}; `python -m trainer tune` writes such a "
+                f"--tuning {path} cannot be used: {reason}; `python -m trainer tune` writes such a "
                 "file"
             ) from error
-        return cls.from_json(settings, path)
-
-    @classmethod
-    def from_json(cls, settings: Any, where: str) -> Self:
-        """The settings by name.
-
-        Raises:
-            ConfigError: There is something that may not be tuned.
-        """
         known = [field.name for field in dataclasses.fields(cls)]
-        if not isinstance(settings, Mapping):
-            raise ConfigError(f"{where} is not a JSON object with {', '.join(known)}")
         for name in settings:
             if name not in known:
-                raise UnknownNameError(f"setting in {where}", name, known)
+                raise UnknownNameError(f"setting in {path}", name, known)
         return cls(**settings)
 
     def to_json(self) -> dict[str, Any]:

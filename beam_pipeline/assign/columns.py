@@ -24,6 +24,7 @@ pa.set_memory_pool(pa.system_memory_pool())
 
 # Digests are what does not compress: as short as 10^8 records and a shard's allow.
 _CONTENT_BYTES = 16
+CONTENT = f"S{_CONTENT_BYTES}"
 _DIGEST_BYTES = 8
 
 # A table's columns; a row a record:
@@ -125,6 +126,23 @@ def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table
     """All tables of `to_bytes`, of one schema, as one."""
     tables = [pa.ipc.open_stream(batch, options=_READ).read_all() for batch in batches]
     return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+
+
+def parts(
+    batches: Iterable[bytes], max_rows: int, schema: pa.Schema = SCHEMA
+) -> Iterator[pa.Table]:
+    """The tables of `to_bytes`, some at once: of `max_rows` rows or more, but for the last."""
+    waiting: list[pa.Table] = []
+    num_rows = 0
+    for batch in batches:
+        table = pa.ipc.open_stream(batch, options=_READ).read_all()
+        waiting.append(table)
+        num_rows += table.num_rows
+        if num_rows >= max_rows:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting, num_rows = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:

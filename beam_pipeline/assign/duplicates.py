@@ -1,19 +1,29 @@
-"""Records of equal content: counted, and dropped where that is asked for."""
+"""Records of equal content: counted, and dropped where that is asked for.
 
-from collections.abc import Iterator, Sequence
+One content may have as many records as there are, and all of them are in one bucket. So a bucket is
+gone through part by part, up to three times, and what is held grows with its contents alone.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
+from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.statistics import DUPLICATE, DuplicateGroup, Statistics
 from beam_pipeline.inspect.deferred import with_values
 from beam_pipeline.inspect.digest import label_text
-from beam_pipeline.records import Record, Rejected
+from beam_pipeline.records import Rejected
 
 # Records of one content that are named; all are counted.
 _NUM_KEYS_NAMED = 10
+
+Digests = npt.NDArray[np.bytes_]
 
 
 class Unique(NamedTuple):
@@ -28,69 +38,171 @@ class Unique(NamedTuple):
     rejects: list[Rejected]
 
 
-def settle(table: pa.Table, policy: str, statistics: Statistics) -> Unique:
+def settle(
+    tables: Iterable[bytes], policy: str, statistics: Statistics, max_rows: int
+) -> Iterator[Unique]:
     """The records that stay and those that `policy` drops; `statistics` counts both.
 
     Args:
-        table: Records (`columns.SCHEMA`); those of equal content are all among them.
+        tables: Records (`columns.to_bytes`); those of equal content are all among them. They are
+            gone through several times.
         policy: One of config.DUPLICATE_POLICIES.
         statistics: Where records, duplicates and rejects are counted; with "drop" also what the
             records' values are, which was left until it is known who stays.
+        max_rows: As `columns.parts` has it.
     """
     drops = policy == "drop"
-    rejects: list[Rejected] = []
-    stays = np.ones(table.num_rows, np.bool_)
-    for rows in _equal_contents(table):
-        group = table.take(rows)
-        conflict = len(set(columns.binaries(group, "annotation").tolist())) > 1
-        kept = 1 if drops else len(rows)
-        named = list(columns.records_of(group.slice(0, _NUM_KEYS_NAMED))) if conflict else []
-        statistics.add_duplicates(
-            DuplicateGroup(
-                keys=tuple(group.column("key").slice(0, _NUM_KEYS_NAMED).to_pylist()),
-                labels=tuple(map(label_text, named)),
-                splits=tuple(sorted(set(group.column("split").slice(0, kept).to_pylist()))),
-                num_records=len(rows),
+    parts = _parts(tables, max_rows)
+    groups = _Groups(_repeated(parts()))
+    if groups.num_groups:
+        for part in parts():
+            groups.add(part)
+        for group in groups.described(drops):
+            statistics.add_duplicates(group)
+    for part in parts():
+        unique = groups.without_others(part) if drops else Unique(part, [])
+        statistics.add_rows(unique.table)
+        for reject in unique.rejects:
+            statistics.add_rejected(reject)
+        if drops:
+            splits = unique.table.column("split").to_pylist()
+            for record, split in zip(columns.records_of(unique.table), splits, strict=True):
+                statistics.observe(with_values(record), split)
+        yield unique
+
+
+def _parts(tables: Iterable[bytes], max_rows: int) -> Callable[[], Iterable[pa.Table]]:
+    """Makes the parts of a bucket, any number of times; a single one, as it mostly is, once."""
+    first = list(itertools.islice(columns.parts(tables, max_rows), 2))
+    return (lambda: columns.parts(tables, max_rows)) if first[1:] else (lambda: first)
+
+
+def _repeated(parts: Iterable[pa.Table]) -> Digests:
+    """The contents that several records have, sorted."""
+    known = repeated = np.empty(0, columns.CONTENT)
+    for part in parts:
+        contents, counts = np.unique(columns.binaries(part, "content_digest"), return_counts=True)
+        again = contents[counts > 1]
+        if len(known):
+            met = np.intersect1d(contents, known, assume_unique=True)
+            again = np.union1d(repeated, np.concatenate([again, met]))
+            contents = np.union1d(known, contents)
+        known, repeated = contents, again
+    return repeated
+
+
+class _Groups:
+    """Records of the same content, as far as they are told of.
+
+    Args:
+        contents: Of them, sorted; a group's number is its place.
+    """
+
+    def __init__(self, contents: Digests):
+        self.num_groups = len(contents)
+        self._contents = contents
+        self._counts = np.zeros(len(contents), np.int64)
+        # Annotations differ where the lowest is not the highest.
+        self._lowest = np.full(len(contents), np.iinfo(np.uint64).max, np.uint64)
+        self._highest = np.zeros(len(contents), np.uint64)
+        self._splits: set[tuple[int, str]] = set()
+        self._first = _in_groups(columns.SCHEMA.empty_table(), np.empty(0, np.int64))
+        self._kept: set[int] = set()
+
+    def add(self, part: pa.Table) -> None:
+        """Takes more records."""
+        rows, groups = self._members(part)
+        part = part.take(rows)
+        annotations = columns.binaries(part, "annotation").view(">u8").astype(np.uint64)
+        np.add.at(self._counts, groups, 1)
+        np.minimum.at(self._lowest, groups, annotations)
+        np.maximum.at(self._highest, groups, annotations)
+        self._splits.update(zip(groups.tolist(), part.column("split").to_pylist(), strict=True))
+        self._first = _first_of_each(pa.concat_tables([self._first, _in_groups(part, groups)]))
+
+    def described(self, drops: bool) -> Iterator[DuplicateGroup]:
+        """What is told of each group, of which one record alone may stay."""
+        splits: list[set[str]] = [set() for _ in range(self.num_groups)]
+        for group, split in self._splits:
+            splits[group].add(split)
+        for group, first in enumerate(self._first_by_group):
+            if drops:
+                splits[group] = {first.column("split")[0].as_py()}
+            labels = map(label_text, columns.records_of(first)) if self._conflict(group) else ()
+            yield DuplicateGroup(
+                keys=tuple(first.column("key").to_pylist()),
+                labels=tuple(labels),
+                splits=tuple(sorted(splits[group])),
+                num_records=int(self._counts[group]),
             )
-        )
-        stays[rows[kept:]] = False
-        rejects += _dropped(list(columns.records_of(group)), conflict) if drops else []
-    if rejects:
-        table = table.filter(pa.array(stays))
-    statistics.add_rows(table)
-    for reject in rejects:
-        statistics.add_rejected(reject)
-    if drops:
-        splits = table.column("split").to_pylist()
-        for record, split in zip(columns.records_of(table), splits, strict=True):
-            statistics.observe(with_values(record), split)
-    return Unique(table, rejects)
+
+    def without_others(self, part: pa.Table) -> Unique:
+        """The records of a part but for those of a group that are not its first, by their keys."""
+        rows, groups = self._members(part)
+        if not len(rows):
+            return Unique(part, [])
+        stays = np.ones(part.num_rows, np.bool_)
+        rejects = []
+        some = part.take(rows)
+        sources = some.column("source").to_pylist()
+        for row, group, identity, source in zip(
+            rows.tolist(), groups.tolist(), _identities(some), sources, strict=True
+        ):
+            first, detail = self._kept_of_each[group]
+            if identity == first and group not in self._kept:
+                self._kept.add(group)
+                continue
+            stays[row] = False
+            rejects.append(
+                Rejected(source=source or identity[0], reason=DUPLICATE, detail=detail, bad=False)
+            )
+        return Unique(part.filter(pa.array(stays)), rejects)
+
+    def _members(self, part: pa.Table) -> tuple[Int64s, Int64s]:
+        """(the rows of a part that are in a group, their groups)."""
+        contents = columns.binaries(part, "content_digest")
+        groups = np.searchsorted(self._contents, contents)
+        found = groups < self.num_groups
+        found[found] = self._contents[groups[found]] == contents[found]
+        rows = np.flatnonzero(found)
+        return rows, groups[rows]
+
+    def _conflict(self, group: int) -> bool:
+        return bool(self._lowest[group] != self._highest[group])
+
+    @functools.cached_property
+    def _first_by_group(self) -> list[pa.Table]:
+        """The first records of each group, once all were added."""
+        starts = np.searchsorted(columns.numbers(self._first, "group"), range(self.num_groups + 1))
+        pairs = itertools.pairwise(starts.tolist())
+        return [self._first.slice(start, end - start) for start, end in pairs]
+
+    @functools.cached_property
+    def _kept_of_each(self) -> list[tuple[tuple[str, bytes], str]]:
+        """Of each group what tells the record that is kept, and what is said of the others."""
+        kept = []
+        for group, table in enumerate(self._first_by_group):
+            [first] = columns.records_of(table.slice(0, 1))
+            otherwise = f", annotated otherwise ({label_text(first)})"
+            detail = f"same content as {first.key}{otherwise if self._conflict(group) else ''}"
+            kept.append((next(_identities(table)), detail))
+        return kept
 
 
-def _equal_contents(table: pa.Table) -> Iterator[Sequence[int]]:
-    """The rows of every content that several records have, by their keys."""
-    contents = columns.binaries(table, "content_digest")
-    _, place, count = np.unique(contents, return_inverse=True, return_counts=True)
-    repeated = np.flatnonzero(count[place] > 1)
-    if not len(repeated):
-        return
-    keys = table.column("key").take(repeated).to_pylist()
-    digests = columns.binaries(table, "digest")[repeated].tolist()
-    rows = sorted(zip(place[repeated].tolist(), keys, digests, repeated.tolist(), strict=True))
-    start = 0
-    for end in range(1, len(rows) + 1):
-        if end == len(rows) or rows[end][0] != rows[start][0]:
-            yield [row for *_, row in rows[start:end]]
-            start = end
+def _in_groups(table: pa.Table, groups: Int64s) -> pa.Table:
+    return table.append_column("group", pa.array(groups, pa.int64()))
 
 
-def _dropped(records: Sequence[Record], conflict: bool) -> Iterator[Rejected]:
-    first, *others = records
-    otherwise = f", annotated otherwise ({label_text(first)})" if conflict else ""
-    for record in others:
-        yield Rejected(
-            source=record.source or record.key,
-            reason=DUPLICATE,
-            detail=f"same content as {first.key}{otherwise}",
-            bad=False,
-        )
+def _first_of_each(table: pa.Table) -> pa.Table:
+    """The rows that are named of each group, by their keys, group by group."""
+    by = [(name, "ascending") for name in ("group", "key", "digest")]
+    table = table.sort_by(by).combine_chunks()
+    groups = columns.numbers(table, "group")
+    place = np.arange(len(groups)) - np.searchsorted(groups, groups)
+    return table.filter(pa.array(place < _NUM_KEYS_NAMED)).combine_chunks()
+
+
+def _identities(table: pa.Table) -> Iterator[tuple[str, bytes]]:
+    """What tells the rows of a group from one another."""
+    digests = columns.binaries(table, "digest").tolist()
+    return zip(table.column("key").to_pylist(), digests, strict=True)

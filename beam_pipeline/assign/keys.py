@@ -1,15 +1,18 @@
 """One key of two records: a source gave it twice, and one might be trained, the other tested on."""
 
+import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.statistics import Statistics
 
-_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("key", "position", "source")])
+_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
 
 Keys = tuple[int, bytes]
 """A bucket of positions, and a table of keys."""
@@ -23,28 +26,59 @@ def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
         yield bucket, columns.to_bytes(part)
 
 
+@dataclasses.dataclass
 class FindEqualKeys(beam.PTransform):
-    """`Keys` of all records to Statistics that name those of two records."""
+    """`Keys` of all records to Statistics that name those of two records.
+
+    Attributes:
+        max_rows: As `columns.parts` has it.
+    """
+
+    max_rows: int
 
     def expand(self, keys: beam.PCollection[Keys]) -> beam.PCollection[Statistics]:
         return (
             keys
             | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
-            | "CompareKeys" >> beam.MapTuple(_compare).with_output_types(Statistics)
+            | "CompareKeys"
+            >> beam.MapTuple(functools.partial(_compare, max_rows=self.max_rows)).with_output_types(
+                Statistics
+            )
         )
 
 
-def _compare(bucket: int, tables: Iterable[bytes]) -> Statistics:
+def _compare(bucket: int, tables: Iterable[bytes], max_rows: int) -> Statistics:
     statistics = Statistics()
-    statistics.add_equal_keys(equal_keys(columns.from_bytes(tables, _SCHEMA)))
+    statistics.add_equal_keys(equal_keys(columns.parts(tables, max_rows, _SCHEMA)))
     return statistics
 
 
-def equal_keys(rows: pa.Table) -> Iterator[tuple[str, str, str]]:
-    """(key, source, other source) of rows (key, position, source) that have one key."""
-    rows = rows.sort_by([(name, "ascending") for name in ("position", "key", "source")])
-    positions = columns.numbers(rows.combine_chunks(), "position")
-    for row in np.flatnonzero(positions[1:] == positions[:-1]).tolist():
+def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
+    """(key, source, other source) of each key that several of the rows have.
+
+    Args:
+        parts: Tables of (key, position, source); two rows of each key are held.
+    """
+    rows = _SCHEMA.empty_table()
+    for part in parts:
+        rows = _two_of_each(pa.concat_tables([rows, part]))
+    for row in np.flatnonzero(_equal(rows, 1)).tolist():
         one, other = rows.slice(row, 2).to_pylist()
-        if one["key"] == other["key"]:
-            yield one["key"], one["source"], other["source"]
+        yield one["key"], one["source"], other["source"]
+
+
+def _two_of_each(rows: pa.Table) -> pa.Table:
+    """The rows by position, key and source, two of each key at most."""
+    rows = rows.sort_by([(name, "ascending") for name in _SCHEMA.names]).combine_chunks()
+    third = np.concatenate([np.zeros(min(2, rows.num_rows), np.bool_), _equal(rows, 2)])
+    return rows.filter(pa.array(~third)).combine_chunks() if third.any() else rows
+
+
+def _equal(rows: pa.Table, steps: int) -> npt.NDArray[np.bool_]:
+    """Whether sorted rows have the key of the one so many steps further: bool [n - steps]."""
+    positions = columns.numbers(rows, "position")
+    equal: npt.NDArray[np.bool_] = positions[steps:] == positions[: len(positions) - steps]
+    keys = rows.column("key")
+    for row in np.flatnonzero(equal).tolist():  # seldom any: a position is a hash of the key
+        equal[row] = keys[row] == keys[row + steps]
+    return equal

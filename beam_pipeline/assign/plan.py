@@ -23,6 +23,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
+from beam_pipeline.schema.names import check_names
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,7 @@ def make_plan(
         )
         if config.tokenizer:
             schema = with_sequences_of_tokens(schema)
+        check_names(schema)
     except BeamTFRecordsError as problem:
         return Plan(splits={}, schema=(), numbers_ids=False, problem=problem)
     numbers_ids = statistics.num_ids < statistics.num_records

@@ -25,6 +25,8 @@ from beam_pipeline.running.pickling import pack
 
 # Records that one worker compares with one another at once, some 100 MB.
 RECORDS_PER_BUCKET = 250_000
+# Of a bucket; hashes spread contents and keys, but not what is the same.
+_ROWS_AT_ONCE = 2 * RECORDS_PER_BUCKET
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS = 16
 # Of so many shards every worker gathers records of each; of more, records go to a group of
@@ -80,7 +82,9 @@ class AssignShards(beam.PTransform):
                 main="tables",
             )
         )
-        equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys()
+        equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys(
+            _ROWS_AT_ONCE
+        )
         statistics = (
             (inspected.statistics, unique[_SettleDuplicates.STATISTICS], equal_keys)
             | "AllStatistics" >> beam.Flatten()  # Statistics
@@ -206,12 +210,12 @@ class _SettleDuplicates(beam.DoFn):
         self._statistics = Statistics()
 
     def process(self, keyed: tuple[int, Iterable[bytes]], num_records: int) -> Iterator[Any]:
-        unique = settle(columns.from_bytes(keyed[1]), self._policy, self._statistics)
-        if unique.rejects:
-            yield beam.pvalue.TaggedOutput(self.REJECTED, pack(unique.rejects))
-        yield columns.to_bytes(unique.table)
-        for keys in keys_of(unique.table, num_buckets(num_records)):
-            yield beam.pvalue.TaggedOutput(self.KEYS, keys)
+        for unique in settle(keyed[1], self._policy, self._statistics, _ROWS_AT_ONCE):
+            if unique.rejects:
+                yield beam.pvalue.TaggedOutput(self.REJECTED, pack(unique.rejects))
+            yield columns.to_bytes(unique.table)
+            for keys in keys_of(unique.table, num_buckets(num_records)):
+                yield beam.pvalue.TaggedOutput(self.KEYS, keys)
 
     def finish_bundle(self) -> Iterator[Any]:
         yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, self._statistics))

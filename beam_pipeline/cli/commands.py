@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, show."""
+"""The commands: build, plan, adopt, verify, salvage, show."""
 
 import argparse
 import contextlib
@@ -17,13 +17,15 @@ from apache_beam.options.pipeline_options import (
 )
 
 from beam_pipeline.cli import summary
-from beam_pipeline.cli.beam_arguments import Parser, beam_options, split_arguments
-from beam_pipeline.cli.options import add_build_options, add_schema, build_config
+from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
+from beam_pipeline.cli.options import build_config
+from beam_pipeline.cli.parser import command_parser
 from beam_pipeline.cli.show import as_text, examples, write_images
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
-from beam_pipeline.dataset.verification import verify
+from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
+from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.errors import (
     BeamTFRecordsError,
     ConfigError,
@@ -40,8 +42,12 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
+from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
+from tfrecord_dataset.shown_text import one_line, printable
+from tfrecord_dataset.store import tally
+from tfrecord_dataset.store.waiting import ended_by_interrupt
 
 # What Beam adds to the message of an error that a stage raises.
 _STEP = re.compile(r" \[while running '[^']*'\]$")
@@ -54,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     logging.getLogger("apache_beam.runners.common").addFilter(_is_unreported)
     try:
-        _run(arguments)
+        with ended_by_interrupt():
+            _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
@@ -70,15 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    parser = _parser()
+    parser = command_parser()
     own, beams = split_arguments(arguments)
     args, stray = parser.parse_known_args(own)
     unknown = beams + stray
     options = beam_options(unknown, args.parser)
-    if unknown and args.run not in (_build, _plan):
+    if unknown and args.command not in ("build", "plan"):
         raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
     use_options(options)
-    args.run(args, options)
+    _COMMANDS[args.command](args, options)
+    if line := tally.as_text(tally.TALLY.take()):
+        print(line, file=sys.stderr)
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:
@@ -111,84 +120,6 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
         chain.append(cause)
         cause = cause.__context__ if cause.__cause__ in (None, cause) else cause.__cause__
     return None
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        prog="python -m beam_pipeline",
-        description="Raw files to sharded TFRecords that describe themselves.",
-    )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    build_parser = commands.add_parser(
-        "build",
-        help="build a dataset",
-        description="Builds a dataset. The last line on stdout is its directory. Apache Beam's own "
-        "options, such as --runner, are passed on to Beam.",
-    )
-    add_build_options(build_parser)
-    build_parser.add_argument(
-        "--output",
-        required=True,
-        metavar="DATA_DIR",
-        help="the dataset goes to DATA_DIR/NAME/VERSION",
-    )
-    build_parser.set_defaults(run=_build, parser=build_parser)
-
-    plan_parser = commands.add_parser(
-        "plan",
-        help="show what build would do; write nothing",
-        description="Reads and checks everything, prints what build would do, and writes nothing.",
-    )
-    add_build_options(plan_parser)
-    plan_parser.add_argument(
-        "--output", default="", metavar="DATA_DIR", help="accepted but not used"
-    )
-    plan_parser.set_defaults(run=_plan, parser=plan_parser)
-
-    adopt_parser = commands.add_parser(
-        "adopt",
-        help="describe existing TFRecord files where they are",
-        description="Reads and checks the TFRecord files in a directory, and writes the files that "
-        "describe them next to them. The last line on stdout is the directory.",
-    )
-    add = adopt_parser.add_argument
-    add("dataset", help="the directory of the files")
-    add_schema(add)
-    add("--name", default="", help="the dataset's name (default: from the files or directory)")
-    add(
-        "--version",
-        default="",
-        help="the dataset's version (default: from the directory, or 1.0.0)",
-    )
-    add("--overwrite", action="store_true", help="replace an existing description")
-    adopt_parser.set_defaults(run=_adopt, parser=adopt_parser)
-
-    verify_parser = commands.add_parser(
-        "verify",
-        help="read a dataset back and check it",
-        description="Checks the counts, checksums, hashes and every Example of a dataset.",
-    )
-    verify_parser.add_argument("dataset", help="the dataset's directory")
-    verify_parser.set_defaults(run=_verify, parser=verify_parser)
-
-    show_parser = commands.add_parser(
-        "show", help="print records", description="Prints the first records of a dataset."
-    )
-    show_parser.add_argument("dataset", help="the dataset's directory")
-    show_parser.add_argument("--split", help="only this split (default: every split)")
-    show_parser.add_argument(
-        "--limit", type=int, default=3, metavar="N", help="records to print per split (default: 3)"
-    )
-    show_parser.add_argument(
-        "--images", metavar="DIR", help="also write the images there, with their boxes drawn"
-    )
-    show_parser.set_defaults(run=_show, parser=show_parser)
-    for command in commands.choices.values():
-        command.add_argument(
-            "--debug", action="store_true", help="print the full traceback of an error"
-        )
-    return parser
 
 
 def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
@@ -235,8 +166,9 @@ def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
 
 def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:
     """`config` completed from a look into its input, and the input; prints it on stderr."""
+    check_apart(config)
     found = find_input(config)
-    print(f"found {found.summary}", file=sys.stderr)
+    print(one_line(f"found {found.summary}"), file=sys.stderr)
     return complete(config, found), found
 
 
@@ -257,7 +189,7 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
     info = open_dataset(args.dataset)
     problems = verify(info)
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(one_line(problem), file=sys.stderr)
     if problems:
         raise DatasetDamagedError(
             f"{info.directory} does not verify: {summary.counted(len(problems), 'problem')}; build "
@@ -269,6 +201,22 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
         f"{summary.counted(records, 'record')} in {summary.counted(shards, 'shard')} of "
         f"{summary.counted(len(info.splits), 'split')}: no problems"
     )
+
+
+def _salvage(args: argparse.Namespace, options: PipelineOptions) -> None:
+    saved = salvage(args.inputs, args.output)
+    damaged = {loss.file for loss in saved.losses}
+    print(
+        f"{summary.counted(saved.num_records, 'whole record')} of "
+        f"{summary.counted(saved.num_files, 'file')}",
+        file=sys.stderr,
+    )
+    print(saved.directory)
+    if damaged:
+        raise DatasetDamagedError(
+            f"something is gone of {summary.counted(len(damaged), 'file')}: "
+            f"{storage.join(saved.directory, LOSSES_FILE)} lists it"
+        )
 
 
 def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
@@ -285,4 +233,15 @@ def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
         records = ((name, each, None) for name, each in examples(info, args.split, args.limit))
     for name, example, path in records:
         text = as_text(example, info.features)
-        print(f"--- {name}{f', drawn in {path}' if path else ''}\n{text}")
+        drawn = f", drawn in {path}" if path else ""
+        print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
+
+
+_COMMANDS = {
+    "build": _build,
+    "plan": _plan,
+    "adopt": _adopt,
+    "verify": _verify,
+    "salvage": _salvage,
+    "show": _show,
+}

@@ -43,6 +43,13 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder that the paths in a manifest or COCO file are relative to",
     )
+    add(
+        "--allow-outside",
+        type=parse_names,
+        default=(),
+        metavar="DIR[,DIR]",
+        help="folders or buckets outside the input whose files annotations may name",
+    )
     add("--image-column", default="", metavar="NAME", help="manifest column with image paths")
     add("--audio-column", default="", metavar="NAME", help="manifest column with audio paths")
     add("--label-column", default="", metavar="A[,B]", help="manifest columns with class names")
@@ -121,6 +128,13 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="reject larger images before they are decoded (default: %(default)s)",
     )
+    add(
+        "--max-record-seconds",
+        type=float,
+        default=default.max_record_seconds,
+        metavar="S",
+        help="reject records whose inspection takes more CPU time (default: %(default)g)",
+    )
     add = parser.add_argument_group("stored images").add_argument
     add(
         "--image-max-side",
@@ -190,6 +204,11 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add("--version", default="1.0.0", help="the dataset's version (default: 1.0.0)")
     add("--overwrite", action="store_true", help="replace a finished dataset")
     add(
+        "--trust-receipts",
+        action="store_true",
+        help="take finished shards of an interrupted build by their size, without reading them",
+    )
+    add(
         "--threads",
         type=int,
         default=0,
@@ -231,8 +250,10 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         target_shard_bytes=args.target_shard_bytes,
         compression=args.compression,
         overwrite=args.overwrite,
+        trust_receipts=args.trust_receipts,
         duplicates=args.duplicates,
         max_bad_fraction=args.max_bad_fraction,
+        max_record_seconds=args.max_record_seconds,
         box_policy=args.box_policy,
         box_format=args.box_format,
         classes=args.classes,
@@ -248,6 +269,7 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         schema=read_schema(args.schema) if args.schema else (),
         path_pattern=args.path_pattern,
         image_root=args.image_root,
+        allow_outside=args.allow_outside,
         image_column=args.image_column,
         audio_column=args.audio_column,
         label_column=args.label_column,

@@ -12,6 +12,8 @@ from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.records import Boxes
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import form_of
+from tfrecord_dataset.inner_paths import name_part
+from tfrecord_dataset.shown_text import printable
 
 _MAX_CHARACTERS = 80
 _MAX_VALUES = 8
@@ -22,10 +24,11 @@ def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str
 
     Where `features` declare a key, arrays show their type and shape, audio its length.
     """
-    width = max(map(len, example), default=0)
+    keys = {key: printable(key, keeps="") for key in example}
+    width = max(map(len, keys.values()), default=0)
     of_key = {feature.key: feature for feature in features}
     return "\n".join(
-        f"{key:{width}}  {_values_text(value)}{_note(of_key.get(key), example)}"
+        f"{keys[key]:{width}}  {_values_text(value)}{_note(of_key.get(key), example)}"
         for key, value in example.items()
     )
 
@@ -34,13 +37,14 @@ def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
     """The type and shape of an array, or the length of audio, in brackets."""
     match feature:
         case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
-            return f" ({feature.dtype} {_sizes(feature, example[feature.key])})"
+            return f" ({feature.dtype} {_sizes(feature, example.get(feature.key, ()))})"
         case Feature(kind="audio", bare=False):
             prefix = feature.key.removesuffix("/encoded")
             facts = ("num_samples", "sample_rate", "channels")
             samples, rate, channels = (example[f"{prefix}/{name}"][0] for name in facts)
             plural = "" if channels == 1 else "s"
-            return f" ({samples / rate:.2f} s, {rate:,} Hz, {channels} channel{plural})"
+            seconds = f"{samples / rate:.2f} s, " if rate else ""
+            return f" ({seconds}{rate:,} Hz, {channels} channel{plural})"
     return ""
 
 
@@ -67,9 +71,7 @@ def _value_text(value: Any) -> str:
             text = value.decode() if form_of(value) == "text" else ""
             if not 0 < len(text) <= _MAX_CHARACTERS:
                 return f"<{len(value):,} bytes>"
-            return (
-                text if text.isprintable() else repr(text)
-            )  # control characters act on a terminal
+            return text if text.isprintable() else repr(text)  # in its line
         case float():
             return f"{value:.4g}"
         case _:
@@ -103,10 +105,12 @@ def _label(feature: Feature, example: Mapping[str, Any]) -> str:
     """The names of the record's classes, joined by commas."""
     if not feature.bare:
         texts = example[f"{feature.key.removesuffix('/label')}/text"]
-        return ", ".join(text.decode() for text in texts)
+        return ", ".join(text.decode(errors="replace") for text in texts)
     values = example.get(feature.key, [])
     numbers = (number - feature.label_offset for number in values if number >= 0)
-    return ", ".join(feature.classes[number] for number in numbers)
+    return ", ".join(
+        feature.classes[number] if feature.classes else str(number) for number in numbers
+    )
 
 
 def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
@@ -119,7 +123,7 @@ def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
     return Boxes(
         coordinates=tuple(zip(*sides, strict=True)),
         format="rel_xyxy",
-        labels=tuple(name.decode() for name in names),
+        labels=tuple(name.decode(errors="replace") for name in names),
     )
 
 
@@ -132,7 +136,8 @@ def write_images(
         image = draw_example(info.features, example)
         path = None
         if image is not None:
-            stem = Path(example.get("image/filename", [b"record"])[0].decode()).stem
-            path = folder / f"{name}-{number:05d}-{stem}.jpg"
+            (source,) = example.get("image/filename", [])[:1] or [b"record"]
+            stem = Path(source.decode(errors="replace")).stem
+            path = folder / f"{name_part(f'{name}-{number:05d}-{stem}')}.jpg"
             path.write_bytes(image)
         yield name, example, path

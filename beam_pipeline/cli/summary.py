@@ -12,6 +12,7 @@ from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.statistics import FeatureStatistics
+from tfrecord_dataset.shown_text import one_line, size_text
 
 
 def of_dataset(info: DatasetInfo) -> str:
@@ -19,7 +20,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines = [
         f"{split}: {counted(info.num_records(split), 'record')} in "
         f"{counted(len(shards), 'shard')}, "
-        f"{_size(sum(shard.num_bytes for shard in shards))}"
+        f"{size_text(sum(shard.num_bytes for shard in shards))}"
         for split, shards in info.splits.items()
     ]
     config = info.metadata["config"]
@@ -44,7 +45,7 @@ def of_dataset(info: DatasetInfo) -> str:
             duplicates["across_splits"],
             [(example["keys"], example["labels"]) for example in duplicates["examples"]],
         )
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def of_plan(preview: Preview, split_names: Collection[str]) -> str:
@@ -58,7 +59,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     lines = [
         f"{split}: {counted(cut.num_records, 'record')} in "
         f"{counted(cut.num_shards, 'shard')}, about "
-        f"{_size(cut.num_bytes)}"
+        f"{size_text(cut.num_bytes)}"
         for split, cut in plan.splits.items()
     ]
     lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
@@ -81,7 +82,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
         statistics.without_boxes, {name: split.num_records for name, split in plan.splits.items()}
     )
     lines += _duplicates_of(statistics)
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def _feature(feature: Feature, statistics: FeatureStatistics, num_records: int = 0) -> str:
@@ -274,12 +275,3 @@ def _duplicates(
             f"{group}"
         )
     return lines
-
-
-def _size(num_bytes: int) -> str:
-    size = float(num_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"

@@ -23,7 +23,7 @@ from beam_pipeline.dataset.shard_inspection import (
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import index, metadata, tfds
-from beam_pipeline.describe.shard_info import ShardEntry
+from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
@@ -33,11 +33,13 @@ from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.names import check_names
 from beam_pipeline.schema.statistics import FeatureStatistics
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
 from beam_pipeline.sources.tfrecord.read import first_records
+from tfrecord_dataset import durable
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.
@@ -112,13 +114,16 @@ def adopt(
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
         _delete_description(directory)
         write = functools.partial(write_index, schema=features, directory=directory)
-        map_shards(write, shards, paths, local)
+        indices = map_shards(write, shards, paths, local)
     notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
-    texts[metadata.FILE] = metadata.to_text(
-        metadata.adoption_metadata(config, features, notes, splits, compressed=compressed)
+    entries = {file: FileEntry.of(text.encode()) for file, text in texts.items()}
+    for index_entries in indices:
+        entries |= index_entries
+    texts[metadata.FILE] = metadata.adoption_metadata(
+        config, features, notes, splits, entries, compressed=compressed
     )
     for file, text in texts.items():  # metadata.json is the last
-        storage.write_bytes(storage.join(directory, file), text.encode())
+        storage.write_bytes(storage.join(directory, file), text.encode(), durable=True)
     return open_dataset(directory)
 
 
@@ -178,9 +183,13 @@ def _schema(
             statistics.features.setdefault(name, FeatureStatistics()).merge(observed)
     names = class_names(directory, statistics.features)
     names |= declared_classes(statistics, classes, config.schema)
-    if config.schema:
-        return complete(config.schema, statistics.features, names)
-    return infer(statistics.features, num_records=statistics.num_records, declared=names)
+    features = (
+        complete(config.schema, statistics.features, names)
+        if config.schema
+        else infer(statistics.features, num_records=statistics.num_records, declared=names)
+    )
+    check_names(features)
+    return features
 
 
 def _splits(
@@ -224,9 +233,12 @@ def _delete_description(directory: str) -> None:
     path = storage.join(directory, metadata.FILE)
     if not storage.exists(path):
         return
+    shards: list[ShardEntry] = []
     with contextlib.suppress(DatasetDamagedError):
-        shards = itertools.chain.from_iterable(open_dataset(directory).splits.values())
-        storage.delete_all(
-            storage.join(directory, file) for shard in shards for file in index.files(shard.file)
-        )
+        shards += itertools.chain.from_iterable(open_dataset(directory).splits.values())
     storage.delete([path])
+    if not storage.is_remote(directory):
+        durable.sync(directory)  # before anything changes of what it describes
+    storage.delete_all(
+        storage.join(directory, file) for shard in shards for file in index.files(shard.file)
+    )

@@ -1,16 +1,25 @@
 """A dataset directory, opened by its metadata.json."""
 
+import contextlib
 import dataclasses
-import json
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
-from beam_pipeline.describe.shard_info import ShardEntry
-from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
+from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
+from beam_pipeline.errors import ConfigError, DatasetChangedError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.inner_paths import inner_path
+from tfrecord_dataset.json_file import MAX_BYTES, JsonError, parse_object, typed
+from tfrecord_dataset.sealed_json import check_seal, is_sealed
+
+# The format version since which metadata.json ends with its checksum.
+_FIRST_SEALED = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,20 +28,30 @@ class DatasetInfo:
 
     Attributes:
         directory: Where it lies.
+        sha256: Of metadata.json, in hex: what tells it from another build's.
         metadata: All of metadata.json.
         features: The schema.
         splits: Shards by split.
+        files: All other files but metadata.json and build.json, by path; none of a dataset of
+            format version 1 or 2, which does not list them.
     """
 
     directory: str
+    sha256: str
     metadata: Mapping[str, Any]
     features: tuple[Feature, ...]
     splits: Mapping[str, tuple[ShardEntry, ...]]
+    files: Mapping[str, FileEntry]
 
     @property
     def format_version(self) -> int:
         """Of its files (docs/format.md)."""
         return int(self.metadata["format_version"])
+
+    @property
+    def lists_files(self) -> bool:
+        """Whether `files` are all; formats 1 and 2 list none."""
+        return self.format_version >= _FIRST_SEALED
 
     @property
     def compressed(self) -> bool:
@@ -45,6 +64,13 @@ class DatasetInfo:
         return bool(self.metadata["config"].get("adopted"))
 
     @property
+    def holds_existing_examples(self) -> bool:
+        """Whether the records were Examples already; formats 1 and 2 do not tell of all."""
+        config = self.metadata["config"]
+        maybe = not self.lists_files and bool(config.get("schema"))
+        return self.is_adopted or maybe or bool(self.metadata.get("existing_examples"))
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The names of the main classes, in the order of their numbers."""
         return tuple(self.metadata["classes"])
@@ -52,6 +78,15 @@ class DatasetInfo:
     def num_records(self, split: str) -> int:
         """Records of a split."""
         return sum(shard.num_records for shard in self.splits[split])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Split:
+    """A split as metadata.json lists it."""
+
+    num_records: int
+    num_bytes: int
+    shards: tuple[ShardEntry, ...]
 
 
 def is_dataset(directory: str) -> bool:
@@ -68,7 +103,7 @@ def find_dataset(path: str) -> str:
     path = storage.absolute(path)
     if is_dataset(path):
         return path
-    folders = [storage.join(path, name) for name in storage.list_dir(path)]
+    folders = [storage.join(path, name) for name in storage.list_folder(path).folders]
     datasets = [newest for each in (path, *folders) if (newest := _newest_version(each))]
     if len(datasets) != 1:
         several = f"holds several datasets ({', '.join(datasets)})"
@@ -84,7 +119,7 @@ def _newest_version(folder: str) -> str:
     """The newest version of a dataset in the folder of its name, or ""."""
     versions = [
         (tuple(map(int, name.split("."))), storage.join(folder, name))
-        for name in storage.list_dir(folder)
+        for name in storage.list_folder(folder).folders
         if re.fullmatch(r"\d+\.\d+\.\d+", name) and is_dataset(storage.join(folder, name))
     ]
     return max(versions)[1] if versions else ""
@@ -95,25 +130,79 @@ def open_dataset(path: str) -> DatasetInfo:
 
     Raises:
         ConfigError: There is not a finished dataset.
-        DatasetDamagedError: Its metadata.json is invalid.
+        DatasetDamagedError: Its metadata.json is damaged, or of a later format version.
     """
     directory = find_dataset(path)
-    path = storage.join(directory, FILE)
+    file = storage.join(directory, FILE)
     try:
-        metadata = json.loads(storage.read_text(path))
-        if metadata["format_version"] > FORMAT_VERSION:
+        data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
+        if is_sealed(data):  # so a version that a flipped bit makes an older one is found
+            check_seal(data)
+        metadata = parse_object(data)
+        version = typed(metadata.get("format_version"), int, "format_version")
+        if version > FORMAT_VERSION:
             raise DatasetDamagedError(
-                f"{path} has format_version {metadata['format_version']}, this program knows "
-                f"{FORMAT_VERSION}; update beam-tfrecords"
+                f"{file} has format_version {version}, this program knows {FORMAT_VERSION}; "
+                "update beam-tfrecords"
             )
-        return DatasetInfo(
-            directory=directory,
-            metadata=metadata,
-            features=tuple(map(Feature.from_json, metadata["features"])),
-            splits={
-                name: tuple(ShardEntry(**shard) for shard in split["shards"])
-                for name, split in metadata["splits"].items()
-            },
-        )
-    except (RecordError, ValueError, KeyError, TypeError) as error:
-        raise DatasetDamagedError(f"{path} is invalid: {error!r}") from error
+        if version >= _FIRST_SEALED:
+            check_seal(data)
+        return _dataset_info(directory, hashlib.sha256(data).hexdigest(), metadata)
+    except (RecordError, ValueError) as error:
+        raise DatasetDamagedError(
+            f"{file} is damaged: {error}; restore it from a copy, or make the dataset again"
+        ) from error
+
+
+def check_unchanged(info: DatasetInfo) -> None:
+    """Checks that a dataset, of which something was found amiss, is still the one that was opened.
+
+    Raises:
+        DatasetChangedError: Another build has taken its place.
+    """
+    with contextlib.suppress(RecordError):  # it is missing or damaged: that is no other build
+        if storage.sha256_of(storage.join(info.directory, FILE)) != info.sha256:
+            raise DatasetChangedError(
+                f"{info.directory} was built again while it was read; run the command again, or "
+                "build another --version next time"
+            )
+
+
+def _dataset_info(directory: str, sha256: str, metadata: dict[str, Any]) -> DatasetInfo:
+    """Raises JsonError where metadata.json states something that it cannot."""
+
+    def stated(name: str, kind: Any) -> Any:
+        return typed(metadata.get(name), kind, name)
+
+    stated("name", str)
+    stated("version", str)
+    stated("classes", tuple[str, ...])
+    stated("changes", dict[str, int])
+    stated("rejected", dict[str, int])
+    config = stated("config", dict[str, Any])
+    typed(config.get("compression"), str, "config.compression")
+    splits: dict[str, _Split] = stated("splits", dict[str, _Split])
+    files: dict[str, FileEntry] = stated("files", dict[str, FileEntry] | None) or {}
+    for split, each in splits.items():
+        for number, shard in enumerate(each.shards):
+            inner_path(shard.file, f"{FILE}: splits.{split}.shards[{number}].file")
+    for path in files:
+        inner_path(path, f"{FILE}: a path of files")
+    return DatasetInfo(
+        directory=directory,
+        sha256=sha256,
+        metadata=metadata,
+        features=_features(stated("features", list[dict[str, Any]])),
+        splits={split: each.shards for split, each in splits.items()},
+        files=files,
+    )
+
+
+def _features(stated: list[dict[str, Any]]) -> tuple[Feature, ...]:
+    features = typed(stated, tuple[Feature, ...], "features")
+    try:
+        if stated:
+            parse_schema(stated)
+    except ConfigError as error:
+        raise JsonError(f"features: {error}") from error
+    return tuple(features)

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import DatasetInfo, check_unchanged
+from beam_pipeline.dataset.verification.examples import example_causes, stored_keys
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
-from beam_pipeline.tfrecord.example import decode
+from beam_pipeline.tfrecord.example import lists
 
 
 class Frame(NamedTuple):
@@ -46,7 +48,26 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
 
 
 def read_examples(info: DatasetInfo, split: str) -> Iterator[dict[str, Any]]:
-    """The Examples of a split as values by key, in the order of its shards."""
-    for shard in info.splits[split]:
-        for frame in read_frames(storage.join(info.directory, shard.file), info.compressed):
-            yield decode(frame.payload)
+    """The Examples of a split as values by key, in the order of its shards.
+
+    Raises:
+        DatasetDamagedError: As `read_frames`, and where a record is not as the schema says.
+        DatasetChangedError: Another build has taken the dataset's place.
+    """
+    specs, keys = schema_specs(info.features), stored_keys(info.features)
+    try:
+        for shard in info.splits[split]:
+            path = storage.join(info.directory, shard.file)
+            for number, frame in enumerate(read_frames(path, info.compressed)):
+                try:
+                    example = lists(frame.payload)
+                    cause = next(example_causes(example, specs, keys), "")
+                except ValueError as error:
+                    cause = str(error)
+                if cause:
+                    where = f"{path}: record {number}, at byte {frame.offset}"
+                    raise DatasetDamagedError(f"{where}: {cause}; `verify` finds all like it")
+                yield {key: list(values) for key, (_, values) in sorted(example.items())}
+    except DatasetDamagedError:
+        check_unchanged(info)
+        raise

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from beam_pipeline.describe import index
+from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef
@@ -124,20 +126,30 @@ def _records(
         inspection.add_problem(shard.file, error)
 
 
-def write_index(shard: ShardFile, schema: tuple[Feature, ...], directory: str) -> None:
-    """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left."""
-    with (
-        storage.writing(storage.join(directory, index.rows_file(shard.file))) as parquet,
-        index.IndexWriter(parquet, schema) as writer,
-    ):
-        for records in _chunks(shard.rows):
-            rows = index.Rows(schema)
-            for record in records:
-                rows.add(record)
-            lengths = [record.file.length for record in records]
-            writer.add(rows.table(), np.array(lengths, np.int64))
+def write_index(
+    shard: ShardFile, schema: tuple[Feature, ...], directory: str
+) -> dict[str, FileEntry]:
+    """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left.
+
+    Returns:
+        The entries of what it wrote, by path in the directory.
+    """
+    rows_file, spans_file = index.rows_file(shard.file), index.spans_file(shard.file)
+    with storage.writing(storage.join(directory, rows_file), durable=True) as handle:
+        parquet = HashedFile(handle)
+        with index.IndexWriter(parquet, schema) as writer:
+            for records in _chunks(shard.rows):
+                rows = index.Rows(schema)
+                for record in records:
+                    rows.add(record)
+                lengths = [record.file.length for record in records]
+                writer.add(rows.table(), np.array(lengths, np.int64))
+    entries = {rows_file: FileEntry(parquet.num_bytes, parquet.sha256)}
     if not shard.compressed:  # else nobody can seek to a record
-        storage.write_bytes(storage.join(directory, index.spans_file(shard.file)), writer.spans())
+        spans = writer.spans()
+        storage.write_bytes(storage.join(directory, spans_file), spans, durable=True)
+        entries[spans_file] = FileEntry.of(spans)
+    return entries
 
 
 def _chunks(path: str) -> Iterator[list[ExampleRecord]]:

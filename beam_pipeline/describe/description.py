@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import card, class_names, provenance, tensorflow_metadata, tfds
+from beam_pipeline.describe import card, class_names, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.schema.feature import Feature
 
@@ -11,7 +11,7 @@ from beam_pipeline.schema.feature import Feature
 def texts(
     config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardEntry]]
 ) -> dict[str, str]:
-    """The texts of all files but metadata.json and rejects.jsonl.
+    """The texts of all files but metadata.json, build.json, statistics.json and rejects.jsonl.
 
     Args:
         config: The build's.
@@ -25,4 +25,4 @@ def texts(
     if config.compression == "none":  # TFDS cannot read gzip
         files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, schema, shards)
         files["features.json"] = tfds.features(schema)
-    return files | {provenance.FILE: provenance.provenance(config)}
+    return files

@@ -86,7 +86,7 @@ class Rows:
     def __init__(self, schema: Sequence[Feature]):
         self._schema = schema
         self._column_of = _own_columns(schema)
-        self._arrow_schema = _arrow_schema(schema, self._column_of)
+        self._arrow_schema = arrow_schema(schema)
         self._columns: dict[str, list[Any]] = {
             name: [] for name in self._arrow_schema.names if name not in _SPANS
         }
@@ -98,8 +98,8 @@ class Rows:
         for feature in self._schema:
             value = record.features.get(feature.name)
             if feature.kind in _FACTS:
-                prefix = _prefix(feature)
-                row |= {f"{prefix}{name}": fact for name, fact in _facts(feature, value).items()}
+                facts = _facts(feature, value)
+                row |= {fact_column(feature, name): fact for name, fact in facts.items()}
             elif column := self._column_of.get(feature.name):
                 row[column] = _own(feature, value)
             else:
@@ -136,8 +136,9 @@ class IndexWriter:
     """
 
     def __init__(self, parquet: Any, schema: Sequence[Feature]):
-        arrow_schema = _arrow_schema(schema, _own_columns(schema))
-        self._writer = pyarrow.parquet.ParquetWriter(parquet, arrow_schema, compression="zstd")
+        self._writer = pyarrow.parquet.ParquetWriter(
+            parquet, arrow_schema(schema), compression="zstd"
+        )
         self._waiting: list[pyarrow.Table] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._end = 0
@@ -236,8 +237,9 @@ def _labels(feature: Feature, value: Value | None) -> Sequence[str]:
             return value.names
         case Boxes():
             return value.labels
-        case int(number) if feature.kind == "class_label" and number >= feature.label_offset:
-            return (feature.classes[number - feature.label_offset],)
+        case int(number) if feature.kind == "class_label":
+            class_number = number - feature.label_offset
+            return feature.classes[class_number : class_number + 1] if class_number >= 0 else ()
     return ()
 
 
@@ -254,13 +256,14 @@ def _is_of_texts(feature: Feature) -> bool:
     return feature.kind in ("tensor", "sequence") and feature.dtype == "string"
 
 
-def _prefix(feature: Feature) -> str:
-    return "" if feature.name == feature.kind == "image" else f"{feature.name}_"
+def fact_column(feature: Feature, fact: str) -> str:
+    """The column of a fact of a feature, such as "sha256"."""
+    return fact if feature.name == feature.kind == "image" else f"{feature.name}_{fact}"
 
 
 def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
     """The column of each scalar and text, by the feature's name."""
-    facts = {f"{_prefix(feature)}{name}" for feature in schema for name in _fact_types(feature)}
+    facts = {fact_column(feature, name) for feature in schema for name in _fact_types(feature)}
     columns = {}
     for feature in schema:
         if feature.kind in ("scalar", "text") and feature.dtype in _TYPES:
@@ -272,11 +275,13 @@ def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
     return columns
 
 
-def _arrow_schema(schema: Sequence[Feature], column_of: dict[str, str]) -> pyarrow.Schema:
+def arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
+    """The columns of the index of these features, and their types."""
+    column_of = _own_columns(schema)
     columns = dict(_ALWAYS)
     for feature in schema:
         for name, kind in _fact_types(feature).items():
-            columns[f"{_prefix(feature)}{name}"] = kind
+            columns[fact_column(feature, name)] = kind
         if feature.name in column_of:
             columns[column_of[feature.name]] = _TYPES[feature.dtype]
     columns["labels"] = pyarrow.list_(_STRING)

@@ -1,5 +1,6 @@
 """metadata.json: what the dataset is. Its presence is the commit."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -8,13 +9,15 @@ from typing import Any
 from beam_pipeline.assign.plan import Plan, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.shard_info import ShardEntry
+from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.sealed_json import sealed
 
 FILE = "metadata.json"
 # 1 had the offsets for DALI in index/, a label map of every dataset with classes, paths as
-# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`.
-FORMAT_VERSION = 2
+# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`; 2 no `files`, and
+# no checksum in metadata.json and build.json.
+FORMAT_VERSION = 3
 
 
 def metadata(
@@ -22,11 +25,21 @@ def metadata(
     plan: Plan,
     statistics: Statistics,
     shards: Mapping[str, Sequence[ShardEntry]],
-) -> dict[str, Any]:
-    """The object in metadata.json; nothing in it states when, where or on what it was built."""
+    files: Mapping[str, FileEntry],
+) -> str:
+    """The text of metadata.json; nothing in it states when, where or on what it was built.
+
+    Args:
+        config: The build's.
+        plan: How it was written.
+        statistics: What the records are.
+        shards: The shards of each split, in order.
+        files: The other files but build.json, by path.
+    """
     rounded = rounded_numbers(plan.schema, statistics)
+    existing = any(observed.lists for observed in statistics.features.values())
     without_boxes = dict(sorted(statistics.without_boxes.items()))
-    return {
+    facts = {
         "format_version": FORMAT_VERSION,
         "name": config.name,
         "version": config.version,
@@ -35,12 +48,15 @@ def metadata(
         "splits": {split: _split(entries) for split, entries in shards.items()},
         "rejected": dict(sorted(statistics.rejected.items())),
         "changes": dict(sorted(statistics.notes.items())),
+        **({"existing_examples": True} if existing else {}),
         **({"rounded": rounded} if rounded else {}),
         **({"without_boxes": without_boxes} if without_boxes else {}),
         "duplicates": _duplicates(config.duplicates, statistics),
         "config": config.fingerprinted_options(),
         "fingerprint": config.fingerprint,
+        "files": _files(files),
     }
+    return sealed(facts)
 
 
 def adoption_metadata(
@@ -48,16 +64,17 @@ def adoption_metadata(
     schema: Sequence[Feature],
     notes: Mapping[str, int],
     shards: Mapping[str, Sequence[ShardEntry]],
+    files: Mapping[str, FileEntry],
     *,
     compressed: bool,
-) -> dict[str, Any]:
-    """The object in metadata.json beside shards that others wrote.
+) -> str:
+    """The text of metadata.json beside shards that others wrote.
 
     Duplicates are not looked for; the fingerprint is that of the shards and the schema.
     """
     splits = {split: _split(entries) for split, entries in shards.items()}
     features = [feature.to_json() for feature in schema]
-    return {
+    facts = {
         "format_version": FORMAT_VERSION,
         "name": config.name,
         "version": config.version,
@@ -72,7 +89,9 @@ def adoption_metadata(
             "schema": [feature.to_json() for feature in config.schema],
         },
         "fingerprint": hashlib.sha256(json.dumps([features, splits]).encode()).hexdigest(),
+        "files": _files(files),
     }
+    return sealed(facts)
 
 
 def _split(shards: Sequence[ShardEntry]) -> dict[str, Any]:
@@ -81,6 +100,10 @@ def _split(shards: Sequence[ShardEntry]) -> dict[str, Any]:
         "num_bytes": sum(shard.num_bytes for shard in shards),
         "shards": [shard.to_json() for shard in shards],
     }
+
+
+def _files(files: Mapping[str, FileEntry]) -> dict[str, Any]:
+    return {path: dataclasses.asdict(entry) for path, entry in sorted(files.items())}
 
 
 def _duplicates(policy: str, statistics: Statistics) -> dict[str, Any]:
@@ -102,8 +125,3 @@ def main_classes(schema: Sequence[Feature]) -> tuple[str, ...]:
     features = [feature for feature in schema if feature.classes]
     labels = [feature for feature in features if feature.name == "label"]
     return (labels or features)[0].classes if features else ()
-
-
-def to_text(value: Mapping[str, Any]) -> str:
-    """JSON as the dataset's files have it."""
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,24 +1,32 @@
 """build.json: when, where and from what a dataset was made; no other file states it."""
 
+import hashlib
 import platform
 import time
 from importlib.metadata import version
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.metadata import to_text
+from tfrecord_dataset.sealed_json import sealed
 
 FILE = "build.json"
 
 
-def provenance(config: BuildConfig) -> str:
-    """The text of build.json, for a build that ends on this machine now."""
-    return to_text(
+def provenance(config: BuildConfig, metadata_text: str) -> str:
+    """The text of build.json, for a build that ends on this machine now.
+
+    Args:
+        config: The build's.
+        metadata_text: The dataset's metadata.json, to which this build.json belongs.
+    """
+    return sealed(
         {
             "input": config.input,
             "image_root": config.image_root,
+            "allow_outside": config.allow_outside,
             "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "host": platform.node(),
             "python": platform.python_version(),
             "apache_beam": version("apache-beam"),
+            "metadata_sha256": hashlib.sha256(metadata_text.encode()).hexdigest(),
         }
     )

@@ -1,9 +1,9 @@
-"""What a shard is: as metadata.json lists it, and as it says itself until the commit."""
+"""What shards and other files are: as metadata.json lists them, and until the commit."""
 
 import dataclasses
-import json
+import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +27,42 @@ class ShardEntry:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
 
 
-class TemporaryFile(NamedTuple):
-    """A file of a shard before the commit.
+@dataclasses.dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file that is no shard, as metadata.json lists it.
+
+    Attributes:
+        num_bytes: Its size on disk.
+        sha256: Hex digest of it.
+    """
+
+    num_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """The entry of a file with these bytes."""
+        return cls(len(data), hashlib.sha256(data).hexdigest())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TemporaryFile:
+    """A finished file before the commit.
 
     Attributes:
         path: Where it lies.
         num_bytes: Its size on disk.
+        sha256: Hex digest of it.
     """
 
     path: str
     num_bytes: int
+    sha256: str
+
+    @property
+    def entry(self) -> FileEntry:
+        """As metadata.json lists it."""
+        return FileEntry(self.num_bytes, self.sha256)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,27 +72,10 @@ class ShardInfo(ShardEntry):
     Attributes:
         split: The shard's split.
         shard: Its number in the split.
-        records_digest: Hex digest of all that decided its bytes; a resumed build compares it.
         temporary: Its files until the commit, the shard and its index, by final path in the
             dataset's directory.
     """
 
     split: str
     shard: int
-    records_digest: str
     temporary: Mapping[str, TemporaryFile]
-
-    def to_receipt(self) -> str:
-        """The receipt's text: JSON."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_receipt(cls, text: str) -> Self:
-        """The shard info in a text of `to_receipt`.
-
-        Raises:
-            ValueError, TypeError: `text` is no receipt, for instance because its writer was killed.
-        """
-        info = cls(**json.loads(text))
-        temporary = {final: TemporaryFile(*file) for final, file in dict(info.temporary).items()}
-        return dataclasses.replace(info, temporary=temporary)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.describe import metadata
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.split_values import Moments, SplitValues
+from tfrecord_dataset.sealed_json import to_text
 
 FILE = "statistics.json"
 
@@ -27,13 +27,13 @@ def statistics_text(
         split: {
             "num_records": number,
             "features": {
-                feature.name: _facts(feature, values[split].get(feature.name, SplitValues()))
+                feature.name: feature_facts(feature, values[split].get(feature.name, SplitValues()))
                 for feature in schema
             },
         }
         for split, number in num_records.items()
     }
-    return metadata.to_text({"splits": splits})
+    return to_text({"splits": splits})
 
 
 def stated_records(text: str) -> dict[str, int]:
@@ -41,7 +41,8 @@ def stated_records(text: str) -> dict[str, int]:
     return {name: split["num_records"] for name, split in json.loads(text)["splits"].items()}
 
 
-def _facts(feature: Feature, values: SplitValues) -> dict[str, Any]:
+def feature_facts(feature: Feature, values: SplitValues) -> dict[str, Any]:
+    """What the file states of a feature in a split."""
     facts: dict[str, Any] = {"num_values": values.num_values}
     for name, (least, most, total) in sorted(values.lengths.items()):
         facts[name] = {"minimum": least, "maximum": most, "total": total}

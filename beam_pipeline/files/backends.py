@@ -3,20 +3,32 @@
 They speak in OSErrors; `reading` says which of these reject a record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from beam_pipeline.files import local
 from beam_pipeline.files.listing import FileNames, FolderNames, Status
-from beam_pipeline.files.urls import is_object, is_remote
+from tfrecord_dataset.store.urls import is_object, is_remote
 
 
 class Backend(Protocol):
     """Files of one kind, by path; `durable` files outlive a loss of power."""
 
-    def read(self, path: str, offset: int, length: int | None, at_most: int, /) -> bytes:
-        """The bytes of a range, fewer where the file ends before it does."""
+    def read(
+        self,
+        path: str,
+        offset: int,
+        length: int | None,
+        at_most: int,
+        note: Callable[[Status], None] | None = None,
+        /,
+    ) -> bytes:
+        """The bytes of a range, fewer where the file ends before it does.
+
+        Args:
+            note: Is told the file's status, as it was when it was read or earlier.
+        """
 
     def open_reader(self, path: str, /) -> Any:
         """A handle to read and to seek in, and a context manager."""
@@ -29,6 +41,9 @@ class Backend(Protocol):
 
     def write(self, path: str, data: bytes, durable: bool, /) -> None:
         """Writes a file whole."""
+
+    def sync(self, paths: Sequence[str], /) -> None:
+        """Makes files that were written durable, with their names."""
 
     def status(self, path: str, /) -> Status:
         """Size and version of a file."""

@@ -13,7 +13,7 @@ import apache_beam.io.filesystems  # noqa: F401
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMetadata, FileSystem
 
 from beam_pipeline.files import remote, remote_listing, storage
-from beam_pipeline.files.urls import OBJECT_SCHEMES, split_object
+from tfrecord_dataset.store.urls import OBJECT_SCHEMES, split_object
 
 _MIME_TYPE = "application/octet-stream"
 _BLOCK_BYTES = 1 << 20

@@ -13,17 +13,16 @@ import time
 import uuid
 from typing import Any
 
-import obstore
-from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
-
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import remote
-from beam_pipeline.files.clients import client_and_key
-from beam_pipeline.files.remote_faults import write_errors
+from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.waiting import checked
 
 RENEWED_S = 10.0
 # A lease that has not been renewed for so long is a dead process's.
 EXPIRES_S = 60.0
+# An older one is renewed before its holder acts on it: what it does next takes its time, too.
+_STALE_S = 30.0
 _LOOK_S = 1.0
 _NAMESPACE = "/proc/self/ns/pid"
 
@@ -42,10 +41,11 @@ class Lease:
         self._owner = uuid.uuid4().hex
         self._times = 0
         self._ended = threading.Event()
+        self._renewing = threading.Lock()
         self._is_lost = False
-        self._version = self._take()
         self._renewed = time.monotonic()
-        self._thread = threading.Thread(target=self._renew, daemon=True)
+        self._version = self._take()
+        self._thread = threading.Thread(target=self._keep, daemon=True)
         self._thread.start()
 
     def _text(self) -> bytes:
@@ -54,17 +54,21 @@ class Lease:
         return json.dumps(holder).encode()
 
     def _take(self) -> Any:
-        seen, since, is_told = b"", 0.0, False
+        seen, since, looked, is_told = b"", 0.0, 0.0, False
         while True:
+            self._renewed = time.monotonic()  # before it is: it was not later
             version = self._write(None)
             with contextlib.suppress(FileNotFoundError):  # it was just given back
                 if version and self._owner.encode() in _read(self._url)[1]:  # else a weak store's
                     return version
                 meta, text = _read(self._url)
-                if text != seen:
-                    seen, since = text, time.monotonic()
-                is_over = _is_dead(text) or time.monotonic() - since > EXPIRES_S
-                if is_over and (version := self._write(meta)):
+                now = time.monotonic()
+                # Nobody could renew it while the store was out.
+                if text != seen or now - looked > RENEWED_S:
+                    seen, since = text, now
+                looked = now
+                self._renewed = now
+                if (_is_dead(text) or now - since > EXPIRES_S) and (version := self._write(meta)):
                     return version
             if not is_told:
                 print(f"waiting for another build that writes {self._name}", file=sys.stderr)
@@ -73,7 +77,7 @@ class Lease:
 
     def _write(self, version: Any) -> Any:
         """Makes the object, or replaces that version of it; None where it is another's."""
-        if written := _write_if(self._url, self._text(), version):
+        if written := requests.put_if(self._url, self._text(), version):
             return written
         with contextlib.suppress(FileNotFoundError):
             meta, text = _read(self._url)
@@ -81,49 +85,60 @@ class Lease:
                 return meta
         return None
 
-    def _renew(self) -> None:
-        while not self._ended.wait(RENEWED_S):
-            with contextlib.suppress(OSError, BeamTFRecordsError):  # the next time may be better
-                version = self._write(self._version)
-                if version is None:
-                    self._is_lost = True
-                    return
-                self._version = version
-                self._renewed = time.monotonic()
+    def _keep(self) -> None:
+        with checked(self._check_goes_on):
+            while not self._ended.wait(RENEWED_S):
+                # The next time may be better.
+                with contextlib.suppress(OSError, BeamTFRecordsError):
+                    self._renew()
+
+    def _check_goes_on(self) -> None:
+        if self._ended.is_set():
+            raise BeamTFRecordsError(f"the lease on {self._name} was given back")
+
+    def _renew(self, older_than_s: float = 0.0) -> None:
+        with self._renewing:
+            now = time.monotonic()
+            if self._is_lost or now - self._renewed < older_than_s:
+                return
+            version = self._write(self._version)
+            self._is_lost = version is None
+            if version:
+                self._version, self._renewed = version, now
 
     def check(self) -> None:
-        """Raises BeamTFRecordsError where another process holds the lease by now."""
-        if self._is_lost or time.monotonic() - self._renewed > EXPIRES_S:
+        """Raises BeamTFRecordsError where another process holds the lease by now.
+
+        One that could not be renewed, while the store was out, is renewed before.
+        """
+        with checked(None):  # this is what is called before a request is sent again
+            self._renew(older_than_s=_STALE_S)
+        if self._is_lost:
             raise BeamTFRecordsError(
                 f"another build writes {self._name} since this one did not answer for "
                 f"{EXPIRES_S:.0f} seconds; run the same command again"
             )
 
     def give_back(self) -> None:
-        """Ends the lease."""
-        self._ended.set()
-        self._thread.join()
+        """Ends the lease, unless it is another's by now."""
+        self._end()
+        self._renew(older_than_s=_STALE_S)
         if not self._is_lost:
             remote.delete_all([self._url])
+
+    def abandon(self) -> None:
+        """Gives the lease back if that takes one try; else it expires."""
+        self._end()
+        with contextlib.suppress(OSError, BeamTFRecordsError), checked(self._check_goes_on):
+            self.give_back()
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def _read(url: str) -> tuple[Any, bytes]:
     return remote.head(url), remote.read(url, 0, None, sys.maxsize)
-
-
-def _write_if(url: str, data: bytes, version: Any) -> Any:
-    """Makes an object, or replaces the one of this version; None where another did so before."""
-    client, key = client_and_key(url)
-    mode: Any = "create"
-    if version is not None:
-        mode = {name: version[name] for name in ("e_tag", "version") if version[name]}
-    with write_errors(client, url):
-        try:
-            return obstore.put(client.store, key, data, mode=mode)
-        except (AlreadyExistsError, PreconditionError):
-            return None
-        except (NotSupportedError, NotImplementedError):
-            return obstore.put(client.store, key, data)
 
 
 def _process() -> list[str]:

@@ -6,18 +6,20 @@ are read by `os.pread`, not through file objects.
 
 import contextlib
 import errno
+import functools
 import glob
 import io
 import os
 import shutil
 import stat
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.faults import as_record_error, retry, too_large
 from beam_pipeline.files.listing import NAMES_AT_ONCE, FileNames, FolderNames, Status, is_litter
+from tfrecord_dataset import durable
 
 # A network file system answers in a millisecond or more.
 _CALLS = 8
@@ -30,11 +32,20 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @retry
-def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
+def read(
+    path: str,
+    offset: int,
+    length: int | None,
+    at_most: int,
+    note: Callable[[Status], None] | None = None,
+) -> bytes:
     """The bytes of a range, fewer where the file ends before it does."""
     descriptor = os.open(path, _READ)
     try:
-        rest = max(0, _size_of_regular(descriptor, path) - offset)
+        facts = _regular(descriptor, path)
+        if note:
+            note(_status(facts))
+        rest = max(0, facts.st_size - offset)
         length = rest if length is None else min(length, rest)
         if length > at_most:
             raise too_large(path, at_most)
@@ -43,11 +54,11 @@ def read(path: str, offset: int, length: int | None, at_most: int) -> bytes:
         os.close(descriptor)
 
 
-def _size_of_regular(descriptor: int, path: str) -> int:
-    """The bytes of an open file; a folder, a pipe or a device is an OSError."""
+def _regular(descriptor: int, path: str) -> os.stat_result:
+    """What is known of an open file; a folder, a pipe or a device is an OSError."""
     facts = os.fstat(descriptor)
     if stat.S_ISREG(facts.st_mode):
-        return facts.st_size
+        return facts
     if stat.S_ISDIR(facts.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     raise OSError(errno.EINVAL, "Not a regular file", path)
@@ -76,7 +87,7 @@ def open_reader(path: str) -> io.RawIOBase:
     """The file, unbuffered."""
     reader = _Reader(path, opener=lambda path, flags: os.open(path, flags | _READ))
     try:
-        _size_of_regular(reader.fileno(), path)
+        _regular(reader.fileno(), path)
     except OSError:
         reader.close()
         raise
@@ -84,31 +95,12 @@ def open_reader(path: str) -> io.RawIOBase:
 
 
 @contextlib.contextmanager
-def writing(path: str, durable: bool) -> Iterator[Any]:
+def writing(path: str, is_durable: bool) -> Iterator[Any]:
     """A handle of a new file, which lies at `path` once all of it is written."""
     make_folder(os.path.dirname(path))
-    temporary = f"{path}.{uuid.uuid4().hex}.partial"
-    try:
-        with open(temporary, "wb") as handle:
-            yield handle
-            if durable:
-                handle.flush()
-                os.fsync(handle.fileno())
-        os.replace(temporary, path)
-        if durable:
-            _sync_folder(os.path.dirname(path))
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(temporary)
-        raise
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(path or ".", os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    partial = f"{path}.{uuid.uuid4().hex}.partial"  # workers may write the same file at once
+    with durable.replacing(path, partial, synced=is_durable) as handle:
+        yield handle
 
 
 def create(path: str) -> Any:
@@ -117,17 +109,28 @@ def create(path: str) -> Any:
     return open(path, "wb")
 
 
-def write(path: str, data: bytes, durable: bool) -> None:
+def write(path: str, data: bytes, is_durable: bool) -> None:
     """Writes a file whole."""
-    with writing(path, durable) as handle:
+    with writing(path, is_durable) as handle:
         handle.write(data)
+
+
+def sync(paths: Sequence[str]) -> None:
+    """Waits until files and their names are on disk."""
+    for path in (*paths, *{os.path.dirname(path) for path in paths}):
+        durable.sync(path)
 
 
 @retry
 def status(path: str) -> Status:
     """Size and version of a file."""
-    facts = os.stat(path)
-    return Status(facts.st_size, f"{facts.st_size} {facts.st_mtime_ns}")
+    return _status(os.stat(path))
+
+
+def _status(facts: os.stat_result) -> Status:
+    """By its ctime, too, which whoever puts another file in its place cannot set."""
+    version = f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"
+    return Status(facts.st_size, version)
 
 
 def exists(path: str) -> bool:
@@ -156,8 +159,7 @@ def _mode(path: str) -> int | None:
 
 def make_folder(path: str) -> None:
     """Makes a folder and those above it, where they are missing."""
-    if path:
-        os.makedirs(path, exist_ok=True)
+    durable.make_folders(path)
 
 
 def list_names(root: str) -> Iterator[FileNames]:
@@ -233,13 +235,22 @@ def match_files(pattern: str) -> list[str]:
 
 def place_all(pairs: Sequence[tuple[str, str]]) -> None:
     """Links files to second names; renames them where the file system has no links."""
+    _link_all(pairs, instead=os.rename)
+
+
+def keep_all(pairs: Sequence[tuple[str, str]]) -> None:
+    """Links files to second names; copies them where the file system has no links."""
+    _link_all(pairs, instead=functools.partial(shutil.copy2, follow_symlinks=False))
+
+
+def _link_all(pairs: Sequence[tuple[str, str]], instead: Callable[[str, str], object]) -> None:
     for folder in {os.path.dirname(name) for _, name in pairs}:
         make_folder(folder)
-    at_once(_place, pairs, _CALLS)
+    at_once(functools.partial(_link, instead=instead), pairs, _CALLS)
 
 
 @retry
-def _place(pair: tuple[str, str]) -> None:
+def _link(pair: tuple[str, str], instead: Callable[[str, str], object]) -> None:
     path, name = pair
     try:
         os.link(path, name, follow_symlinks=False)
@@ -249,7 +260,7 @@ def _place(pair: tuple[str, str]) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        os.rename(path, name)
+        instead(path, name)
 
 
 def newest_change(folder: str) -> float:
@@ -270,15 +281,17 @@ def _delete(path: str) -> None:
 
 
 def sizes(paths: Sequence[str]) -> list[int | None]:
-    """The bytes of each file, or None where there is none."""
+    """The bytes of each file, or None where there is none, or a link that leads in a circle."""
     return at_once(_size, paths, _CALLS)
 
 
 def _size(path: str) -> int | None:
     try:
         return status(path).size
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if as_record_error(error, path):
+            return None
+        raise
 
 
 def delete(path: str) -> None:

@@ -1,6 +1,7 @@
 """Reading files: what is a file's own fault rejects a record, any other fault fails the job."""
 
 import contextlib
+import functools
 import hashlib
 import io
 import sys
@@ -11,8 +12,9 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.files.inflation import GunzipReader
-from beam_pipeline.files.urls import is_object
+from beam_pipeline.files.listing import Status
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.store.urls import is_object
 
 _BUFFER_BYTES = 1 << 18
 
@@ -33,9 +35,13 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
             folders: it goes into rejects.jsonl, which must not tell where the input lay.
         OSError: Reading failed for another reason, and again when it was tried again.
     """
+    return _read(file, at_most)
+
+
+def _read(file: FileRef, at_most: int, note: Callable[[Status], None] | None = None) -> bytes:
     _check_name(file.path)
     try:
-        data = files_of(file.path).read(file.path, file.offset, file.length, at_most)
+        data = files_of(file.path).read(file.path, file.offset, file.length, at_most, note)
     except (OSError, UnknownSchemeError) as error:
         _reject(error, file.path)
         raise
@@ -50,27 +56,50 @@ class Reader:
     Args:
         files: What will be read, as far as that is known. Ranges of one remote file that lie close
             together are fetched at once, and held for as long as this reader is.
+        notes_versions: Whether it notes which state of the files it reads.
+
+    Attributes:
+        versions: By path, what `version` said when a file was read, or earlier; "" of one that
+            changed meanwhile. Without those that could not be read.
     """
 
-    def __init__(self, files: Iterable[FileRef] = ()):
+    def __init__(self, files: Iterable[FileRef] = (), *, notes_versions: bool = False):
         ranges = [
             (file.path, file.offset, file.length)
             for file in files
             if file.length is not None and is_object(file.path) and "\0" not in file.path
         ]
+        self.versions: dict[str, str] = {}
+        self._notes_versions = notes_versions
+        self._lengths: list[int] = []  # appended to by several threads
         self._held: Any = None
         if len(ranges) > 1:
-            from beam_pipeline.files.remote import Ranges
+            from beam_pipeline.files import remote
 
-            self._held = Ranges(ranges)
+            for path in {path for path, _, _ in ranges} if notes_versions else ():
+                with contextlib.suppress(OSError):  # whoever reads it is told
+                    self._note(path, remote.first_status(path))
+            self._held = remote.Ranges(ranges)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that were read."""
+        return sum(self._lengths)
 
     def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
         """As `read_bytes`."""
+        data: bytes | None = None
         if self._held and file.length is not None and file.length <= at_most:
-            data: bytes | None = self._held.get(file.path, file.offset, file.length)
-            if data is not None:
-                return data
-        return read_bytes(file, at_most)
+            data = self._held.get(file.path, file.offset, file.length)
+        if data is None:
+            note = functools.partial(self._note, file.path) if self._notes_versions else None
+            data = _read(file, at_most, note)
+        self._lengths.append(len(data))
+        return data
+
+    def _note(self, path: str, status: Status) -> None:
+        if self.versions.setdefault(path, status.version) != status.version:
+            self.versions[path] = ""
 
 
 def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:

@@ -1,7 +1,7 @@
 """Objects of Google Cloud Storage, S3 and Azure, and files behind http(s)://.
 
-The store library (obstore) retries passing faults itself; what it raises after that becomes an
-OSError here, so that callers tell local from remote no more.
+Requests are repeated while a store is out; what fails for good is an OSError, so that callers tell
+local from remote no more.
 """
 
 import bisect
@@ -12,32 +12,29 @@ import functools
 import io
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import obstore
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.at_once import at_once
-from beam_pipeline.files.clients import Client, client_and_key
 from beam_pipeline.files.faults import as_record_error, too_large
 from beam_pipeline.files.listing import Status
-from beam_pipeline.files.remote_faults import (
-    BEYOND_THE_END,
-    NO_RANGES,
-    os_errors,
-    write_errors,
-)
-from beam_pipeline.files.remote_handles import PART_BYTES, Reader, Upload
-from beam_pipeline.files.remote_listing import KEYS_A_REQUEST, list_objects
+from beam_pipeline.files.remote_handles import Reader, Upload
 from beam_pipeline.files.remote_listing import is_folder as is_folder
 from beam_pipeline.files.remote_listing import list_folder as list_folder
 from beam_pipeline.files.remote_listing import list_names as list_names
+from beam_pipeline.files.remote_listing import list_objects
 from beam_pipeline.files.remote_listing import match_files as match_files
 from beam_pipeline.files.remote_listing import sample_folder as sample_folder
 from beam_pipeline.files.remote_listing import scan_folder as scan_folder
-from beam_pipeline.files.urls import split_object
+from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.clients import client_and_key
+from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
+from tfrecord_dataset.store.requests import KEYS_A_REQUEST
+from tfrecord_dataset.store.requests import head as head
+from tfrecord_dataset.store.urls import split_object
 
 # What a reader hands on at once; it fetches more.
 _BUFFER_BYTES = 1 << 18
@@ -51,11 +48,18 @@ _AZURE_KEYS_A_REQUEST = 256
 _CALLS = 64
 
 
-def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
+def read(
+    url: str,
+    offset: int,
+    length: int | None,
+    at_most: int,
+    note: Callable[[Status], None] | None = None,
+) -> bytes:
     """The bytes of a range, fewer where the object ends before it does: one request, mostly."""
-    client, key = client_and_key(url)
     if offset == 0 and length is None:
-        return _read_all(client, url, key, at_most)
+        return _read_all(url, at_most, note)
+    if note:
+        note(first_status(url))
     if length is None or length > at_most or length == 0:
         rest = max(0, status(url).size - offset)
         length = rest if length is None else min(length, rest)
@@ -64,26 +68,23 @@ def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
         if length == 0:
             return b""
     try:
-        return _read_range(client, url, key, offset, length)
+        return requests.get_range(url, offset, length)
     except OSError as error:
         if error.errno == NO_RANGES:
-            return _read_all(client, url, key, sys.maxsize)[offset : offset + length]
+            return _read_all(url, sys.maxsize)[offset : offset + length]
         if error.errno == BEYOND_THE_END:
             return b""
         raise
 
 
-def _read_range(client: Client, url: str, key: str, offset: int, length: int) -> bytes:
-    with os_errors(client, url):
-        return bytes(obstore.get_range(client.store, key, start=offset, length=length))
-
-
-def _read_all(client: Client, url: str, key: str, at_most: int) -> bytes:
-    with os_errors(client, url):
-        result = obstore.get(client.store, key)
-        if result.meta["size"] > at_most:
+def _read_all(url: str, at_most: int, note: Callable[[Status], None] | None = None) -> bytes:
+    def check(meta: Any) -> None:
+        if note:
+            note(_status(meta))
+        if meta["size"] > at_most:
             raise too_large(url, at_most)
-        return bytes(result.bytes())
+
+    return requests.get(url, check=check)
 
 
 class Ranges:
@@ -146,20 +147,16 @@ def _span(span: tuple[str, int, int]) -> bytes:
 
 def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
     """The object, fetched in blocks of 1 MiB and more."""
-    client, key = client_and_key(url)
+    client, _ = client_and_key(url)
     size = status(url).size
     if isinstance(client.store, HTTPStore) and size:
         try:
-            _read_range(client, url, key, 0, 1)
+            requests.get_range(url, 0, 1)
         except OSError as error:
             if error.errno != NO_RANGES:
                 raise
-            return io.BytesIO(_read_all(client, url, key, sys.maxsize))
-
-    def read_range(offset: int, length: int) -> bytes:
-        return _read_range(client, url, key, offset, length)
-
-    return io.BufferedReader(Reader(read_range, size), _BUFFER_BYTES)
+            return io.BytesIO(_read_all(url, sys.maxsize))
+    return io.BufferedReader(Reader(url, size), _BUFFER_BYTES)
 
 
 @contextlib.contextmanager
@@ -177,29 +174,32 @@ def writing(url: str, durable: bool) -> Iterator[Upload]:
 
 def create(url: str) -> Upload:
     """A handle of a new object, which lies at `url` once it is closed."""
-    client, key = client_and_key(url)
-    return Upload(client, url, key)
+    return Upload(url)
 
 
 def write(url: str, data: bytes, durable: bool) -> None:
     """Writes an object whole; it is durable."""
-    del durable
-    client, key = client_and_key(url)
-    with write_errors(client, url):
-        obstore.put(client.store, key, data, chunk_size=PART_BYTES)
+    with writing(url, durable) as handle:
+        handle.write(data)
 
 
-def head(url: str) -> Any:
-    """What the store says of an object: size, last_modified, e_tag."""
-    client, key = client_and_key(url)
-    with os_errors(client, url):
-        return obstore.head(client.store, key)
+def sync(urls: Sequence[str]) -> None:
+    """Nothing: what is written is durable."""
 
 
 def status(url: str) -> Status:
     """Size and version of an object."""
-    meta = head(url)
+    return _status(head(url))
+
+
+def _status(meta: Any) -> Status:
     return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
+
+
+@functools.lru_cache(maxsize=4096)
+def first_status(url: str) -> Status:
+    """The status of an object when this process first asked: one request for all its ranges."""
+    return status(url)
 
 
 def exists(url: str) -> bool:
@@ -223,11 +223,11 @@ def make_folder(url: str) -> None:
     Raises:
         ConfigError: The bucket is not there, or nothing can be written there.
     """
-    client, key = client_and_key(url)
+    client, _ = client_and_key(url)
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
-    with contextlib.suppress(PermissionError), os_errors(client, url):  # writing may be allowed
-        obstore.list_with_delimiter(client.store, key)
+    with contextlib.suppress(PermissionError):  # writing may be allowed
+        requests.list_level(url)
 
 
 def place_all(pairs: Sequence[tuple[str, str]]) -> None:
@@ -237,14 +237,12 @@ def place_all(pairs: Sequence[tuple[str, str]]) -> None:
 
 def _copy(pair: tuple[str, str]) -> None:
     source, destination = pair
-    client, key = client_and_key(source)
     bucket, target = split_object(destination)
-    if bucket != client.root:
+    if bucket != split_object(source)[0]:
         raise OSError(
             errno.EXDEV, "objects can only be copied within a bucket", source, None, destination
         )
-    with os_errors(client, source):
-        obstore.copy(client.store, key, target)
+    requests.copy(source, target)
 
 
 def delete_all(urls: Sequence[str]) -> None:
@@ -253,8 +251,7 @@ def delete_all(urls: Sequence[str]) -> None:
     keys = [split_object(url)[1] for url in urls]
 
     def delete_chunk(chunk: Sequence[str]) -> None:
-        with contextlib.suppress(FileNotFoundError), os_errors(client, client.root):
-            obstore.delete(client.store, chunk)
+        requests.delete(client, chunk)
 
     # Google's takes one a request, and the first that is missing would end the call.
     step = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}.get(type(client.store), 1)

@@ -4,11 +4,9 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import obstore
 from obstore.store import GCSStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.clients import Client, client_and_key
 from beam_pipeline.files.listing import (
     FileNames,
     FolderNames,
@@ -16,10 +14,11 @@ from beam_pipeline.files.listing import (
     names_by_folder,
     pattern_regex,
 )
-from beam_pipeline.files.remote_faults import os_errors
-from beam_pipeline.files.urls import split_object
+from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.clients import Client, client_and_key
+from tfrecord_dataset.store.requests import KEYS_A_REQUEST
+from tfrecord_dataset.store.urls import split_object
 
-KEYS_A_REQUEST = 1000
 # How many names that begin with one letter are looked at, and how often others are leapt over.
 _ALIKE = 5000
 _LEAPS = 50
@@ -28,11 +27,8 @@ _LAST = "\U0010ffff"
 
 def is_folder(url: str) -> bool:
     """Whether anything lies below `url`."""
-    client, key = client_and_key(url)
-    if isinstance(client.store, HTTPStore):
-        return False
-    with os_errors(client, url):
-        return any(True for _ in obstore.list(client.store, key, chunk_size=1))
+    client, _ = client_and_key(url)
+    return not isinstance(client.store, HTTPStore) and requests.is_any_below(url)
 
 
 def list_objects(url: str, after: str | None = None) -> Iterator[tuple[str, Any]]:
@@ -45,10 +41,8 @@ def list_objects(url: str, after: str | None = None) -> Iterator[tuple[str, Any]
     client, key = client_and_key(url)
     _refuse_http(client, url)
     offset = None if after is None else f"{key}/{after}".lstrip("/")
-    with os_errors(client, url):
-        for chunk in obstore.list(client.store, key, offset=offset, chunk_size=KEYS_A_REQUEST):
-            for meta in chunk:
-                yield f"{client.root}/{meta['path']}", meta
+    for meta in requests.list_below(url, offset):
+        yield f"{client.root}/{meta['path']}", meta
 
 
 def _refuse_http(client: Client, url: str) -> None:
@@ -148,10 +142,8 @@ def sample_folder(url: str) -> Iterator[tuple[str, bool]]:
 
 def list_folder(url: str) -> FolderNames:
     """The names of what lies directly below `url`, hidden ones too."""
-    client, key = client_and_key(url)
-    _refuse_http(client, url)
-    with os_errors(client, url):
-        listing = obstore.list_with_delimiter(client.store, key)
+    _refuse_http(client_and_key(url)[0], url)
+    listing = requests.list_level(url)
     paths = set(listing["common_prefixes"])
     files = [
         each["path"] for each in listing["objects"] if not _is_marker(each, each["path"] in paths)

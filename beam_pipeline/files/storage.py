@@ -26,8 +26,8 @@ from beam_pipeline.files.reading import read_start as read_start
 from beam_pipeline.files.reading import read_text as read_text
 from beam_pipeline.files.reading import sha256_of as sha256_of
 from beam_pipeline.files.reading import version as version
-from beam_pipeline.files.urls import is_object, join_url, local_path
-from beam_pipeline.files.urls import is_remote as is_remote
+from tfrecord_dataset.store.urls import is_object, join_url, local_path
+from tfrecord_dataset.store.urls import is_remote as is_remote
 
 _REMOTE_CALLS = 64
 
@@ -174,6 +174,12 @@ def create(path: str) -> Any:
     return files_of(path).create(path)
 
 
+def sync(paths: Iterable[str]) -> None:
+    """Waits until files of one store that were written outlive a loss of power."""
+    if paths := list(paths):
+        files_of(paths[0]).sync(paths)
+
+
 def place_all(pairs: Iterable[tuple[str, str]]) -> None:
     """Gives files of one store a second name, many at once: a link, or a copy on a remote store.
 
@@ -210,19 +216,24 @@ def delete_all(paths: Iterable[str]) -> None:
 def leased(path: str, name: str) -> Iterator[Callable[[], None]]:
     """Holds `name` against other processes by an object at `path`, for which it waits.
 
-    Yields what raises BeamTFRecordsError where another process holds it by now. Only stores of
-    objects have leases: for any other path nothing is held.
+    Yields what raises BeamTFRecordsError where another process holds it by now; meanwhile it is
+    called before any request is sent again, too. Only stores of objects have leases: for any other
+    path nothing is held.
     """
     if not is_object(path):
         yield lambda: None
         return
     from beam_pipeline.files.lease import Lease
+    from tfrecord_dataset.store.waiting import checked
 
     lease = Lease(path, name)
     try:
-        yield lease.check
-    finally:
-        lease.give_back()
+        with checked(lease.check):
+            yield lease.check
+    except BaseException:
+        lease.abandon()
+        raise
+    lease.give_back()
 
 
 def size(path: str) -> int | None:

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from apache_beam.io.filesystem import BeamIOError
@@ -11,7 +11,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files.faults import UnknownSchemeError, too_large
 from beam_pipeline.files.listing import FileNames, FolderNames, Status, names_by_folder
-from beam_pipeline.files.urls import scheme_of
+from tfrecord_dataset.store.urls import scheme_of
 
 # Beam's name for a file that is read and written as it is, whatever its suffix.
 _AS_IT_IS = "uncompressed"
@@ -43,9 +43,18 @@ def _os_errors(url: str) -> Iterator[None]:
         raise OSError(errno.EREMOTEIO, str(error), url) from error
 
 
-def read(url: str, offset: int, length: int | None, at_most: int) -> bytes:
+def read(
+    url: str,
+    offset: int,
+    length: int | None,
+    at_most: int,
+    note: Callable[[Status], None] | None = None,
+) -> bytes:
     """The bytes of a range, fewer where the file ends before it does."""
-    rest = max(0, status(url).size - offset)
+    facts = status(url)
+    if note:
+        note(facts)
+    rest = max(0, facts.size - offset)
     length = rest if length is None else min(length, rest)
     if length > at_most:
         raise too_large(url, at_most)
@@ -81,6 +90,10 @@ def write(url: str, data: bytes, durable: bool) -> None:
     make_folder(url.rpartition("/")[0])
     with create(url) as handle:
         handle.write(data)
+
+
+def sync(urls: Sequence[str]) -> None:
+    """Nothing: what is written is durable."""
 
 
 def status(url: str) -> Status:

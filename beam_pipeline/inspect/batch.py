@@ -3,16 +3,29 @@
 No Beam here: worker processes import this module.
 """
 
+import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_element
+from beam_pipeline.inspect import kept
+from beam_pipeline.inspect.record import inspect_element, rejected
 from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.records import Element, ExampleRecord, FileRef, Record
-from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.running.pickling import Constant, unpack
+from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.running.isolation import Death, each_alone
+from beam_pipeline.running.parallel import files_of, map_threads
+from beam_pipeline.running.pickling import Constant, unpack_all
+from beam_pipeline.running.record_limits import (
+    CRASHED,
+    TOO_SLOW,
+    bounded_memory,
+    ending_after,
+    too_slow,
+)
+from beam_pipeline.running.worker_pool import Work
 
 
 class Packed(Protocol):
@@ -32,20 +45,124 @@ class Packs(Protocol):
         """All elements of a batch, packed."""
 
 
-def inspect_batch(batch: bytes, settings: Constant[tuple[Rules, Packs]], threads: int) -> Packed:
-    """The elements of a packed batch, inspected and packed again, `threads` at once."""
-    rules, packer = settings.value
-    elements = unpack(batch)
-    reader = storage.Reader(file for each in elements for file in files_of(each))
-    inspect = functools.partial(inspect_element, rules=rules, read=reader.read)
-    return packer.pack(map_threads(inspect, elements, threads))
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """How batches are inspected.
+
+    Attributes:
+        rules: How records are checked.
+        packer: Packs what was inspected.
+        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
+    """
+
+    rules: Rules
+    packer: Packs
+    kept_dir: str
 
 
-def files_of(element: Element) -> Iterator[FileRef]:
-    """The files that an element is read from, or their ranges."""
-    if isinstance(element, ExampleRecord):
-        yield element.file
-    elif isinstance(element, Record):
-        for value in element.features.values():
-            if isinstance(file := getattr(value, "file", None), FileRef):
-                yield file
+class InspectedBatch(NamedTuple):
+    """What became of a batch.
+
+    Attributes:
+        packed: Its elements.
+        num_taken: How many of them an earlier attempt has inspected.
+    """
+
+    packed: Packed
+    num_taken: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InspectBatch(Work[bytes, InspectedBatch]):
+    """The elements of a packed batch, inspected and packed again.
+
+    Attributes:
+        settings: How.
+        threads: Records at once.
+    """
+
+    settings: Constant[Settings]
+    threads: int
+
+    def __call__(self, batch: bytes) -> InspectedBatch:
+        rules = self.settings.value.rules
+
+        def inspect_all(elements: Sequence[Element], read: storage.ReadFile) -> list[Element]:
+            with (
+                bounded_memory(read, self.threads) as bounded,
+                ending_after(rules.max_seconds * self.threads) as start_time,
+            ):
+
+                def inspect(element: Element) -> Element:
+                    start_time()
+                    return inspect_element(element, rules, bounded)
+
+                return list(map_threads(inspect, elements, self.threads))
+
+        return self._inspected(batch, inspect_all)
+
+    def here(self, batch: bytes) -> InspectedBatch:
+        """The same in a process that is not to end: a record's time is looked at afterwards."""
+        rules = self.settings.value.rules
+
+        def inspect_all(elements: Sequence[Element], read: storage.ReadFile) -> list[Element]:
+            def inspect(element: Element) -> Element:
+                before = time.thread_time()
+                inspected = inspect_element(element, rules, read)
+                seconds = time.thread_time() - before
+                return _too_slow(element, rules) if seconds > rules.max_seconds else inspected
+
+            return list(map_threads(inspect, elements, self.threads))
+
+        return self._inspected(batch, inspect_all)
+
+    def _inspected(
+        self,
+        batch: bytes,
+        inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[Element]],
+    ) -> InspectedBatch:
+        """A batch as an earlier attempt has inspected it, or now; then it is kept."""
+        settings = self.settings.value
+        elements = unpack_all(batch)
+        path = ""
+        if settings.kept_dir:
+            path = kept.kept_file(settings.kept_dir, batch, self.settings.data)
+            taken = kept.taken(path, elements, settings.rules.tokenizer, self.threads)
+            if taken is not None:
+                return InspectedBatch(settings.packer.pack(taken), len(taken))
+        files = (file for each in elements for file in files_of(each))
+        reader = storage.Reader(files, notes_versions=bool(path))
+        inspected = inspect_all(elements, reader.read)
+        if path:
+            kept.keep(path, inspected, reader)
+        # No record takes what packing takes: that is beyond the bounds of `inspect_all`.
+        return InspectedBatch(settings.packer.pack(inspected), 0)
+
+    def piece_by_piece(self, batch: bytes) -> InspectedBatch:
+        rules, packer = self.settings.value.rules, self.settings.value.packer
+        elements = unpack_all(batch)
+        outcomes = each_alone(functools.partial(_inspect_alone, rules=rules), elements)
+        packed = packer.pack(
+            _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
+            for element, outcome in zip(elements, outcomes, strict=True)
+        )
+        return InspectedBatch(packed, 0)
+
+
+def _inspect_alone(element: Element, rules: Rules) -> Element:
+    """What a process of its own does to a record."""
+    with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
+        return inspect_element(element, rules, read)
+
+
+def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
+    """What becomes of a record whose inspection ends the process that it runs in."""
+    if death.ran_out_of_time:
+        return _too_slow(element, rules)
+    assert isinstance(element, Record)
+    return rejected(element, RecordError(CRASHED, f"{death}; leave it out"))
+
+
+def _too_slow(element: Element, rules: Rules) -> Rejected:
+    assert isinstance(element, Record)
+    return rejected(element, RecordError(TOO_SLOW, too_slow(rules.max_seconds)))

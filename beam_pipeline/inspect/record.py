@@ -4,7 +4,6 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-import functools
 import hashlib
 import math
 from collections import Counter
@@ -40,6 +39,7 @@ from beam_pipeline.records import (
     Value,
     composed,
 )
+from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
 from beam_pipeline.schema.conformance import conforming
 from beam_pipeline.schema.statistics import dtype_of
 
@@ -161,8 +161,7 @@ def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], token
             features[f"{name}/tokens"], value_bytes = measure_array(array)
             num_bytes += value_bytes
             if text := deferred.get(name):
-                read = functools.partial(tokens.read_tokens, text=text.read, tokenizer=tokenizer)
-                deferred[f"{name}/tokens"] = Deferred(file=text.file, read=read)
+                deferred[f"{name}/tokens"] = tokens.deferred_tokens(text, tokenizer)
     return num_bytes
 
 
@@ -249,6 +248,13 @@ def inspect_element(
     try:
         return inspect_record(element, rules, read)
     except RecordError as error:
-        # A name that is no UTF-8 can be printed and written so.
-        source = (element.source or element.key).encode(errors="backslashreplace").decode()
-        return Rejected(source=source, reason=error.reason, detail=error.detail)
+        return rejected(element, error)
+    except MemoryError:
+        return rejected(element, RecordError(TOO_MUCH_MEMORY, too_large()))
+
+
+def rejected(record: Record, error: RecordError) -> Rejected:
+    """What becomes of a record that cannot be used."""
+    # A name that is no UTF-8 can be printed and written so.
+    source = (record.source or record.key).encode(errors="backslashreplace").decode()
+    return Rejected(source=source, reason=error.reason, detail=error.detail)

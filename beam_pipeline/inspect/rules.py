@@ -20,6 +20,7 @@ class Rules:
         tokenizer: Path of the tokenizer that texts go through; "" for none.
         schema: What a user declared of the records; empty where nothing is.
         may_be_nan: Whether NaN stands for numbers that are missing.
+        max_seconds: CPU time that a record may take.
     """
 
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
@@ -29,3 +30,4 @@ class Rules:
     tokenizer: str = ""
     schema: tuple[Feature, ...] = ()
     may_be_nan: bool = False
+    max_seconds: float = 60.0

@@ -1,7 +1,6 @@
 """Inspect: every file is read once, checked, measured and hashed; its bytes are let go again."""
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,16 +8,17 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.batch import Packed, Packs, inspect_batch
+from beam_pipeline.inspect.batch import InspectBatch, InspectedBatch, Packs, Settings
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.parallel import (
     Ahead,
     choose_parallelism,
     start_processes,
     started_processes,
 )
-from beam_pipeline.running.pickling import Constant, unpack
+from beam_pipeline.running.pickling import Constant, unpack_all
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
@@ -52,12 +52,14 @@ class InspectMedia(beam.PTransform):
         packer: Packs what was inspected, in the process that did.
         threads: Records at once in a process; 0 chooses.
         job: Where the job runs.
+        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
     """
 
     rules: Rules
     packer: Packs
     threads: int
     job: Job
+    kept_dir: str = ""
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, batches: beam.PCollection[bytes]) -> Inspected:
@@ -84,16 +86,17 @@ class _InspectBatch(beam.DoFn):
     STATISTICS = "statistics"
 
     def __init__(self, settings: InspectMedia):
-        self._settings = Constant((settings.rules, settings.packer))
+        self._settings = Constant(Settings(settings.rules, settings.packer, settings.kept_dir))
         self._threads = settings.threads
         self._job = settings.job
 
     def setup(self) -> None:
         self._meter = Meter(self._job.progress_dir, "inspect", self._job.beat_s)
         self._num_batches = 0
+        self._num_taken = counter("records inspected earlier")
 
     def start_bundle(self) -> None:
-        self._ahead: Ahead[Packed] | None = None
+        self._ahead: Ahead[InspectedBatch] | None = None
         self._num_records = 0
         self._statistics: list[Any] = []
 
@@ -104,33 +107,35 @@ class _InspectBatch(beam.DoFn):
     def _inspected(self, batch: bytes) -> Iterator[Any]:
         if not self._num_batches:
             self._parallelism = choose_parallelism(
-                unpack(batch), self._threads, self._job.processes
+                unpack_all(batch), self._threads, self._job.processes
             )
         self._num_batches += 1
-        inspect = functools.partial(
-            inspect_batch, settings=self._settings, threads=self._parallelism.threads
-        )
+        inspect = InspectBatch(self._settings, self._parallelism.threads)
         if self._ahead is None and self._parallelism.processes:
             self._ahead = self._processes_ahead()
-        for packed in self._ahead.call(inspect, batch) if self._ahead else [inspect(batch)]:
-            yield from self._outputs(packed)
+        ahead = self._ahead
+        for inspected in ahead.call(inspect, batch) if ahead else [inspect.here(batch)]:
+            yield from self._outputs(inspected)
 
     def finish_bundle(self) -> Iterator[Any]:
-        for packed in self._ahead.rest() if self._ahead else ():
-            yield from map(in_global_window, self._outputs(packed))
+        for inspected in self._ahead.rest() if self._ahead else ():
+            yield from map(in_global_window, self._outputs(inspected))
         yield in_global_window(TaggedOutput(self.NUM_RECORDS, self._num_records))
         for statistics in self._statistics:
             yield in_global_window(TaggedOutput(self.STATISTICS, statistics))
         self._meter.beat()
+        count_requests()
 
-    def _processes_ahead(self) -> Ahead[Packed] | None:
+    def _processes_ahead(self) -> Ahead[InspectedBatch] | None:
         """Calls in worker processes; None while these still start: this process is sooner done."""
         if self._num_batches > _BATCHES_WITHOUT_PROCESSES:
             start_processes(self._parallelism.processes)
         processes = started_processes()
         return processes.ahead() if processes and processes.ready else None
 
-    def _outputs(self, packed: Packed) -> Iterator[Any]:
+    def _outputs(self, inspected: InspectedBatch) -> Iterator[Any]:
+        packed = inspected.packed
+        self._num_taken.inc(inspected.num_taken)
         self._meter.add(packed.num_records + packed.num_rejects)
         self._num_records += packed.num_records
         if self._statistics:

@@ -12,7 +12,13 @@ from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
-from beam_pipeline.schema.stored_conformance import Lists, describe_bytes, mismatches, size_problem
+from beam_pipeline.schema.stored_conformance import (
+    Lists,
+    describe_bytes,
+    mismatches,
+    schema_specs,
+    size_problem,
+)
 from beam_pipeline.schema.stored_values import (
     AUDIO_FORMS,
     IMAGE_FORMS,
@@ -110,7 +116,7 @@ def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
     Raises:
         RecordError: "does not fit the schema".
     """
-    for problem in mismatches(rules.schema, example):
+    for problem in mismatches(schema_specs(rules.schema), example):
         raise RecordError(_MISFIT, problem)
     return {
         feature.key: feature.kind for feature in rules.schema if feature.kind in ("image", "audio")

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Array, FileRef, Value
+from beam_pipeline.records import Array, Deferred, FileRef, Value
 
 _EXTRA = "pip install 'beam-tfrecords[text]'"
 
@@ -46,6 +46,12 @@ def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> 
     value = text(data)
     assert isinstance(value, str)
     return token_array(value, tokenizer)
+
+
+def deferred_tokens(text: Deferred, tokenizer: str) -> Deferred:
+    """The tokens of a text that lies in a byte range, where it lies."""
+    read = functools.partial(read_tokens, text=text.read, tokenizer=tokenizer)
+    return Deferred(file=text.file, read=read)
 
 
 @functools.lru_cache(maxsize=4)

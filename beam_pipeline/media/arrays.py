@@ -247,5 +247,5 @@ def _only_member(data: bytes) -> zipfile.ZipInfo:
         raise RecordError(
             TOO_LARGE, f"{members[0].file_size:,} bytes, more than the {MAX_BYTES:,} allowed"
         )
-    check_inflation(".npz", members[0].compress_size, members[0].file_size)
+    check_inflation(".npz", members[0].compress_size, members[0].file_size, in_a_record=True)
     return members[0]

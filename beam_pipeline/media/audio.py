@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from beam_pipeline import records
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files.inflation import is_inflated
 from beam_pipeline.media import ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
@@ -41,6 +42,7 @@ from beam_pipeline.media.audio_format import (
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
 _BLOCK_VALUES = 1 << 16
+_MAX_RATIO = 1000
 _HEADER_BYTES = 60
 # libsndfile's length of a FLAC that does not state one.
 _UNKNOWN_LENGTH = 2**62
@@ -135,15 +137,23 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
         conversions.append(f"format {source_format}")
     stored_rate = options.sample_rate or sample_rate
     stored_channels = 1 if options.mono else channels
+    _check_rates(sample_rate, stored_rate)
     num_samples = _length_after_resampling(num_read, sample_rate, stored_rate)
     _check_size(num_samples, stored_channels, "resampled")
+    num_bytes = _HEADER_BYTES + num_samples * stored_channels * _SAMPLE_BYTES[encoding]
+    if is_inflated(len(data), num_bytes, in_a_record=True):
+        raise RecordError(
+            TOO_LARGE,
+            f"{source_format.upper()}: as a WAV it would have {num_bytes:,} bytes, many times its "
+            f"own {len(data):,}; cut it into pieces",
+        )
     return AudioFacts(
         format="wav",
         sample_rate=stored_rate,
         num_samples=num_samples,
         channels=stored_channels,
         conversions=tuple(conversions),
-        estimated_bytes=_HEADER_BYTES + num_samples * stored_channels * _SAMPLE_BYTES[encoding],
+        estimated_bytes=num_bytes,
     )
 
 
@@ -167,15 +177,16 @@ def encode_audio(data: bytes, audio: records.Audio) -> bytes:
             blocks = map(_average, blocks)
         if audio.sample_rate != file.samplerate:
             blocks = _resample(blocks, file.samplerate, audio.sample_rate, audio.channels)
-        stored = bytearray(
-            wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
-        )
-        num_bytes = len(stored) + audio.num_samples * audio.channels * _SAMPLE_BYTES[encoding]
+        stored = io.BytesIO()
+        header = wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
+        num_bytes = len(header) + audio.num_samples * audio.channels * _SAMPLE_BYTES[encoding]
+        stored.write(header)
         for block in blocks:  # quantised at once: hours of samples take a quarter of the memory
-            stored += _quantise(block, encoding)
-    del stored[num_bytes:]
-    stored += bytes(num_bytes - len(stored))
-    return bytes(stored)
+            stored.write(_quantise(block, encoding))
+    stored.truncate(num_bytes)
+    stored.seek(0, io.SEEK_END)
+    stored.write(bytes(num_bytes - stored.tell()))
+    return stored.getvalue()
 
 
 def _soundfile() -> Any:
@@ -262,6 +273,16 @@ def _average(block: Samples) -> Samples:
     return mean.astype(np.float32)
 
 
+def _check_rates(source_rate: int, rate: int) -> None:
+    """Raises RecordError where soxr takes too long; from 1 Hz to 999,000 it never ends."""
+    if rate > _MAX_RATIO * source_rate:
+        raise RecordError(
+            UNSUPPORTED,
+            f"its {source_rate:,} Hz are too few to resample it to {rate:,} Hz, over "
+            f"{_MAX_RATIO:,} times as many; correct the rate in its header, or leave it out",
+        )
+
+
 def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
     """Samples after resampling: the same duration, rounded, at least 1."""
     return max(1, (num_samples * rate + source_rate // 2) // source_rate)
@@ -273,8 +294,10 @@ def _resample(
     import soxr
 
     stream = soxr.ResampleStream(source_rate, rate, channels, dtype="float32", quality="HQ")
+    at_once = max(1, _BLOCK_VALUES * source_rate // rate // channels)
     for block in blocks:
-        yield stream.resample_chunk(block)
+        for start in range(0, len(block), at_once):
+            yield stream.resample_chunk(block[start : start + at_once])
     yield stream.resample_chunk(np.zeros((0, channels), np.float32), last=True)
 
 

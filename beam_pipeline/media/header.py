@@ -1,9 +1,10 @@
 """The header of an image file, and the checks that need no pixels."""
 
 import dataclasses
-import struct
+import math
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.media import tiff
 
 # Reasons of `Rejected`, counted in metadata.json.
 EMPTY = "empty file"
@@ -19,8 +20,11 @@ DECODER_MAX_PIXELS = (2**29 - 1) // 3
 # The longest side that libjpeg and libpng accept.
 MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000}
 
-_ORIENTATION_TAG = 0x0112
-_SHORT = 3
+# Memory that the pixels of an image may take while it is decoded and encoded again: those of the
+# largest image, at four bytes each. Who allows more pixels allows more memory.
+_DECODER_PIXEL_BYTES = 4
+# What most formats take for a pixel: Pillow's four bytes, once as decoded and once as encoded.
+PIXEL_BYTES = 2 * _DECODER_PIXEL_BYTES
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,7 @@ class Header:
         color_key: Whether one colour, or entries of the palette, are transparent.
         orientation: EXIF's 1..8; 1 is upright.
         animated: Whether there are several frames or pages.
+        coefficient_bytes: What the decoder of a JPEG of several scans keeps for a pixel.
         adobe: Whether the JPEG has Adobe's marker, and thus inverted CMYK.
         icc_profile: The colour profile of a JPEG; empty if there is none.
     """
@@ -50,6 +55,7 @@ class Header:
     color_key: bool = False
     orientation: int = 1
     animated: bool = False
+    coefficient_bytes: float = 0
     adobe: bool = False
     icc_profile: bytes = b""
 
@@ -70,25 +76,37 @@ def check_size(image_format: str, width: int, height: int, max_pixels: int) -> N
         )
 
 
+def check_decoding(image_format: str, num_bytes: float, max_pixels: int) -> None:
+    """Checks what decoding an image takes of memory, before it is taken.
+
+    Args:
+        image_format: For messages.
+        num_bytes: Memory for all of the image's pixels.
+        max_pixels: As a user states it.
+
+    Raises:
+        RecordError: "image too large".
+    """
+    allowed = _DECODER_PIXEL_BYTES * max(max_pixels, DECODER_MAX_PIXELS)
+    if num_bytes > allowed:
+        raise RecordError(
+            TOO_LARGE,
+            f"{image_format}: decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
+            f"more than the {allowed >> 20:,} allowed; shrink the image, or pass "
+            f"--max-image-pixels {math.ceil(num_bytes / _DECODER_PIXEL_BYTES)}",
+        )
+
+
 def exif_orientation(exif: bytes) -> int:
     """The orientation in EXIF data, 1..8; 1 without a valid one.
 
     Not read by Pillow, which parses every tag and warns about broken ones.
 
     Args:
-        exif: A TIFF structure, with or without the leading "Exif\\0\\0" (TIFF 6.0, section 2).
+        exif: A TIFF structure, with or without the leading "Exif\\0\\0".
     """
-    tiff = exif.removeprefix(b"Exif\0\0")
-    order = {b"II*\0": "<", b"MM\0*": ">"}.get(bytes(tiff[:4]))
-    if order is None:
-        return 1
-    try:
-        (directory,) = struct.unpack_from(f"{order}I", tiff, 4)
-        (entries,) = struct.unpack_from(f"{order}H", tiff, directory)
-        for entry in range(directory + 2, directory + 2 + 12 * entries, 12):
-            tag, kind, count, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
-            if tag == _ORIENTATION_TAG:
-                return value if (kind, count) == (_SHORT, 1) and 1 <= value <= 8 else 1
-    except struct.error:  # truncated
-        return 1
+    for entry in tiff.entries(exif.removeprefix(b"Exif\0\0")):
+        if entry.tag == tiff.ORIENTATION:
+            value = entry.number if entry.kind == tiff.SHORT else None
+            return value if value is not None and 1 <= value <= 8 else 1
     return 1

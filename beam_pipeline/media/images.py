@@ -36,14 +36,18 @@ from beam_pipeline.media.header import (
     DECODER_MAX_PIXELS,
     EMPTY,
     MAX_SIDE,
+    PIXEL_BYTES,
     TOO_LARGE,
     Header,
+    check_decoding,
 )
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 # Typical of photographs, where the size of the source says nothing.
 _JPEG_BYTES_PER_PIXEL = 0.4
 _PNG_COMPRESSION = 0.5
+# Where a PNG's header states its sides.
+_PNG_SIZE = slice(16, 24)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +148,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     channels = header.channels
     estimated_bytes = len(data)
     if conversions:
+        _check_memory(header, (width, height), options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
             other_formats.decode(data, "png")
         mode = pixels.stored_mode(header, stored_format, resized)
@@ -183,8 +188,7 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
         return data
     header = _read_again(data, options.max_pixels)
     size = (image.width, image.height)
-    turned_size = size if header.orientation < 5 else size[::-1]
-    decoded = _decode(data, header, at_least=turned_size)
+    decoded = _decode(data, header, at_least=_as_in_file(header, size))
     resized = "resized" in image.conversions
     decoded = pixels.to_mode(decoded, pixels.stored_mode(header, image.format, resized))
     if header.format != "tiff":  # Pillow has turned a TIFF already
@@ -206,10 +210,37 @@ def decode_rgb(data: bytes) -> Image.Image:
     return pixels.to_mode(image, grey_or_rgb).convert("RGB")
 
 
+def _as_in_file(header: Header, size: tuple[int, int]) -> tuple[int, int]:
+    """The (width, height) of an upright image before its orientation is applied."""
+    return size if header.orientation < 5 else size[::-1]
+
+
+def _check_memory(header: Header, size: tuple[int, int], max_pixels: int) -> None:
+    """Raises RecordError where decoding an image, to encode it in `size`, takes too much memory."""
+    if header.format == "jpeg":
+        jpeg.check_memory(header, _as_in_file(header, size), max_pixels)
+    elif header.format == "png":  # others are decoded by now
+        check_decoding("PNG", header.width * header.height * PIXEL_BYTES, max_pixels)
+
+
 def _decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
     if header.format == "jpeg":
         return jpeg.decode(data, header, at_least)
     return other_formats.decode(data, header.format)
+
+
+def size_in_file(data: bytes) -> tuple[int, int]:
+    """(width, height) of an image before its orientation; of JPEG and PNG no pixel is decoded.
+
+    Raises:
+        RecordError: As `inspect_image`, as far as that much is read.
+    """
+    image_format = other_formats.sniff(data)
+    if image_format == "png" and len(data) >= _PNG_SIZE.stop:
+        sides = data[_PNG_SIZE]
+        return int.from_bytes(sides[:4], "big"), int.from_bytes(sides[4:], "big")
+    header = _read_again(data, DECODER_MAX_PIXELS)
+    return header.width, header.height
 
 
 def _read(data: bytes, max_pixels: int) -> Header:

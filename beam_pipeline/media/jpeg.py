@@ -17,9 +17,11 @@ from PIL import Image
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.header import (
     DAMAGED,
+    PIXEL_BYTES,
     TRUNCATED,
     UNSUPPORTED,
     Header,
+    check_decoding,
     check_size,
     exif_orientation,
 )
@@ -35,6 +37,12 @@ _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC9, 0xCA})
 # Lossless and hierarchical ones: TensorFlow refuses them, or crashes.
 _OTHER_FRAMES = frozenset({0xC3, 0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF})
 _MODES = {1: "L", 3: "RGB", 4: "CMYK"}
+_PROGRESSIVE = frozenset({0xC2, 0xCA})
+# Of a progressive JPEG that libjpeg itself writes there are ten. An empty one costs a decoder as
+# much as a full one, and is 20 bytes long.
+_MAX_SCANS = 100
+# libjpeg keeps every coefficient of a JPEG of several scans.
+_COEFFICIENT_BYTES = 2
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
@@ -45,6 +53,8 @@ def inspect(data: bytes, max_pixels: int) -> Header:
             "unsupported image".
     """
     header = read_header(data, max_pixels)
+    num_bytes = header.width * header.height * header.coefficient_bytes
+    check_decoding("JPEG", num_bytes, max_pixels)
     # At 1/8 of the size all entropy data is read, and only the inverse transform is skipped:
     # of 6,000 mutated files it rejected the same ones as a full decode, in a third of the time.
     mode = "CMYK" if header.mode == "CMYK" else "L"
@@ -58,13 +68,28 @@ def decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Imag
     Decodes at 1/2, 1/4 or 1/8 of the size if the result still has the (width, height) of
     `at_least`.
     """
-    shrinkage = min(header.width // at_least[0], header.height // at_least[1])
-    scale = next((scale for scale in (8, 4, 2) if scale <= shrinkage), 1)
     raw_mode = "CMYK;I" if header.mode == "CMYK" and header.adobe else header.mode
-    image = _decode(data, header.mode, raw_mode, header, scale)
+    image = _decode(data, header.mode, raw_mode, header, _scale(header, at_least))
     if header.icc_profile:
         image.info["icc_profile"] = header.icc_profile
     return image
+
+
+def check_memory(header: Header, at_least: tuple[int, int], max_pixels: int) -> None:
+    """Checks what `decode` and what is made of its pixels take of memory.
+
+    Raises:
+        RecordError: "image too large".
+    """
+    area = header.width * header.height
+    pixel_bytes = area / _scale(header, at_least) ** 2 * PIXEL_BYTES
+    decoding = area * header.coefficient_bytes + pixel_bytes / 2
+    check_decoding("JPEG", max(decoding, pixel_bytes), max_pixels)
+
+
+def _scale(header: Header, at_least: tuple[int, int]) -> int:
+    shrinkage = min(header.width // at_least[0], header.height // at_least[1])
+    return next((scale for scale in (8, 4, 2) if scale <= shrinkage), 1)
 
 
 def _decode(data: bytes, mode: str, raw_mode: str, header: Header, scale: int) -> Image.Image:
@@ -80,6 +105,7 @@ def read_header(data: bytes, max_pixels: int) -> Header:
     """Reads the markers up to the end marker (ITU-T T.81, annex B)."""
     size: tuple[int, int] | None = None
     mode = ""
+    samples, scans, progressive = 0.0, 0, False
     exif: bytes | None = None
     adobe = False
     profile: list[bytes] = []
@@ -97,6 +123,7 @@ def read_header(data: bytes, max_pixels: int) -> Header:
                 mode=mode,
                 channels=1 if mode == "L" else 3,
                 orientation=exif_orientation(exif) if exif else 1,
+                coefficient_bytes=_COEFFICIENT_BYTES * samples if progressive or scans > 1 else 0,
                 adobe=adobe,
                 icc_profile=_join_profile(profile),
             )
@@ -109,8 +136,15 @@ def read_header(data: bytes, max_pixels: int) -> Header:
         if position > len(data):
             break
         if marker in _FRAMES:
-            size, mode = _read_frame(data[start:position])
+            size, mode, samples = _read_frame(data[start:position])
+            progressive = marker in _PROGRESSIVE
             check_size("JPEG", *size, max_pixels)
+        elif marker == _SOS:
+            scans += 1
+            if scans > _MAX_SCANS:
+                raise RecordError(
+                    UNSUPPORTED, f"JPEG: more than {_MAX_SCANS} scans; encode the image again"
+                )
         elif marker == _APP1 and exif is None and data.startswith(b"Exif\0\0", start):
             exif = data[start:position]
         elif marker == _APP2 and data.startswith(b"ICC_PROFILE\0", start):
@@ -128,7 +162,8 @@ def read_header(data: bytes, max_pixels: int) -> Header:
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
 
 
-def _read_frame(frame: bytes) -> tuple[tuple[int, int], str]:
+def _read_frame(frame: bytes) -> tuple[tuple[int, int], str, float]:
+    """((width, height), mode, samples of all components per pixel)."""
     if len(frame) < 6:
         raise RecordError(DAMAGED, "JPEG: the frame's header is too short")
     bits, components = frame[0], frame[5]
@@ -138,7 +173,12 @@ def _read_frame(frame: bytes) -> tuple[tuple[int, int], str]:
             f"JPEG: {components} components of {bits} bits; only 1, 3 or 4 of 8 bits are supported",
         )
     height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
-    return (width, height), _MODES[components]
+    factors = [(byte >> 4, byte & 15) for byte in frame[7 : 6 + 3 * components : 3]]
+    most = max((across for across, _ in factors), default=0) * max(
+        (d for _, d in factors), default=0
+    )
+    samples = sum(across * down for across, down in factors) / (most or 1)
+    return (width, height), _MODES[components], samples
 
 
 def _join_profile(parts: list[bytes]) -> bytes:

@@ -6,16 +6,20 @@ import re
 from PIL import Image, ImageFile
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.media import tiff
 from beam_pipeline.media.header import (
     DAMAGED,
     NOT_AN_IMAGE,
+    PIXEL_BYTES,
     TOO_LARGE,
     TRUNCATED,
     UNSUPPORTED,
     Header,
+    check_decoding,
     check_size,
     exif_orientation,
 )
+from beam_pipeline.media.stated_sizes import sizes_of
 
 # Formats without magic bytes (TGA, …) would accept noise as images, and formats that start other
 # programs (EPS, WMF) are unsafe.
@@ -51,6 +55,11 @@ _PLAIN_MODES = {
     "RGBa": "RGBA", "I;16B": "I;16", "I;16L": "I;16", "I;16N": "I;16",
 }  # fmt: skip
 
+# Memory per pixel while Pillow decodes an image, measured, where it is more than PIXEL_BYTES.
+_PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "qoi": 9, "webp": 16}
+# Tags may share what they state, such as a resolution, but not for long.
+_SHARED_TAG_BYTES = 1 << 16
+
 
 def sniff(data: bytes) -> str:
     """The format of `data` by its magic bytes: "jpeg", "png", "gif", ….
@@ -73,8 +82,9 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
         RecordError: "not an image", "truncated image", "damaged image", "image too large" or
             "unsupported image".
     """
+    _check_before_opening(data, image_format, max_pixels)
     image = _open(data, image_format)
-    check_size(image_format.upper(), *image.size, max_pixels)
+    _check_size(image.size, image_format, max_pixels)
     orientation = _orientation(image, image_format)
     animated = bool(getattr(image, "is_animated", False))
     loaded = _load(image, image_format)
@@ -105,6 +115,25 @@ def decode(data: bytes, image_format: str) -> Image.Image:
         RecordError: Pillow cannot decode the image.
     """
     return _load(_open(data, image_format), image_format)
+
+
+def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> None:
+    """Checks what Pillow would take memory for as soon as it opens an image."""
+    for size in sizes_of(data, image_format):
+        _check_size(size, image_format, max_pixels)
+    if image_format == "tiff":  # it would keep the values of all tags
+        stated = sum(entry.num_bytes for entry in tiff.entries(data))
+        if stated > len(data) + _SHARED_TAG_BYTES:
+            raise RecordError(
+                DAMAGED, f"TIFF: its tags state {stated:,} bytes, where the file has {len(data):,}"
+            )
+
+
+def _check_size(size: tuple[int, int], image_format: str, max_pixels: int) -> None:
+    name = image_format.upper()
+    check_size(name, *size, max_pixels)
+    bytes_per_pixel = _PIXEL_BYTES.get(image_format, PIXEL_BYTES)
+    check_decoding(name, size[0] * size[1] * bytes_per_pixel, max_pixels)
 
 
 def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:

@@ -18,6 +18,8 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 
+_PIXELS_AT_ONCE = 1 << 20
+
 
 def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
     """Pillow's mode of the pixels that are encoded again."""
@@ -45,17 +47,25 @@ def to_mode(image: Image.Image, mode: str) -> Image.Image:
     if image.mode == "I;16":
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     transparent = image.mode in ("LA", "RGBA") or "transparency" in image.info
-    if transparent and mode in ("L", "RGB"):
-        pixels = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, "white")
-        converted = Image.alpha_composite(white, pixels).convert(mode)
-    else:
-        converted = image.convert(mode)
+    blends = transparent and mode in ("L", "RGB")
+    converted = _on_white(image, mode) if blends else image.convert(mode)
     if image.mode != "CMYK" and "icc_profile" in image.info:
         converted.info["icc_profile"] = image.info["icc_profile"]
     else:
         converted.info.pop("icc_profile", None)
     return converted
+
+
+def _on_white(image: Image.Image, mode: str) -> Image.Image:
+    """`image` blended with white, some rows at a time: at once it takes memory for four more."""
+    blended = Image.new(mode, image.size)
+    rows = max(1, _PIXELS_AT_ONCE // image.width)
+    for top in range(0, image.height, rows):
+        box = (0, top, image.width, min(top + rows, image.height))
+        pixels = image.crop(box).convert("RGBA")
+        white = Image.new("RGBA", pixels.size, "white")
+        blended.paste(Image.alpha_composite(white, pixels).convert(mode), box)
+    return blended
 
 
 def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:

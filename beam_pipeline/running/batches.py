@@ -2,17 +2,26 @@
 
 A GroupByKey of single small values costs 10 µs an element and a Reshuffle 44 µs; a packed
 batch costs that once.
+
+On other machines a batch is decided by what the source yields, not by when: elements go to
+buckets by their bytes, and are in order there. So the next attempt of a job, or of a part of it
+whose machine was lost, has the same batches, and finds what was found in them (`inspect.kept`).
+Here, one process reads in one order.
 """
 
-from collections.abc import Iterator
+import dataclasses
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.records import Array, Element, Record, Rejected
-from beam_pipeline.running.counters import counter
-from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.counters import count_requests, counter
+from beam_pipeline.running.pickling import pack, pickled, unpack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.problems import check_folder
 from beam_pipeline.running.runner import Job
@@ -22,17 +31,62 @@ MAX_ELEMENTS = 256
 MAX_BYTES = 1 << 20
 
 
-class BatchSource(beam.DoFn):
-    """What a source yields, in packed batches.
+# Few, so that small inputs make few small batches.
+BUCKETS = 32
+# Of a bucket, some 400 bytes each; the others wait as packed parts, of 25 bytes.
+ELEMENTS_AT_ONCE = 50_000
+# Of all buckets, while they are filled: a part of each should be worth a message.
+MAX_WAITING = 16_384
+MAX_WAITING_BYTES = 32 << 20
 
-    Outputs: main: bytes, a packed batch. "count": int, the records and rejects of a bundle,
-    counted here, before any shuffle, so that the end of the job can be held against it.
+
+@dataclasses.dataclass
+class BatchElements(beam.PTransform):
+    """What a source yields (`Record | Rejected | DeclaredClasses`), in packed batches.
+
+    Yields (PCollection[bytes], a packed batch each; PCollection[int], of one element: the records
+    and rejects, counted before any shuffle, so that the end of the job can be held against it).
+    """
+
+    job: Job
+
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(
+        self, elements: beam.PCollection[Element]
+    ) -> tuple[beam.PCollection[bytes], beam.PCollection[int]]:
+        outputs = elements | "Pack" >> beam.ParDo(BatchSource(self.job)).with_outputs(
+            BatchSource.COUNT, main="packed"
+        )
+        packed = outputs["packed"]  # bytes: a packed batch
+        if not _is_here(self.job):
+            packed = (
+                packed  # (bucket, packed part of it)
+                | "GroupBuckets" >> beam.GroupByKey()  # (bucket, packed parts)
+                | "CutBatches" >> beam.FlatMap(batches_of_bucket)  # bytes
+                | "Balance" >> beam.Reshuffle()  # bytes
+            )
+        return packed, outputs[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)
+
+
+def _is_here(job: Job) -> bool:
+    """Whether the launching process hands batches to worker processes."""
+    return job.processes > 0
+
+
+class BatchSource(beam.DoFn):
+    """What a source yields, in packed batches; on other machines in packed parts of buckets.
+
+    Outputs: main: bytes, or (bucket, bytes). COUNT: int, the records and rejects of a bundle.
     """
 
     COUNT = "count"
 
     def __init__(self, job: Job):
         self._job = job
+        here = _is_here(job)
+        self._packed: Callable[[Sequence[Element]], Iterator[Any]] = _batch if here else _parts
+        self._max_elements = MAX_ELEMENTS if here else MAX_WAITING
+        self._max_bytes = MAX_BYTES if here else MAX_WAITING_BYTES
 
     def setup(self) -> None:
         check_folder(self._job)
@@ -44,26 +98,64 @@ class BatchSource(beam.DoFn):
         self._num_bytes = 0
         self._count = 0
 
-    def process(self, element: Element) -> Iterator[bytes]:
+    def process(self, element: Element) -> Iterator[Any]:
         self._waiting.append(element)
         if isinstance(element, Record):
             self._num_bytes += inline_bytes(element)
         if isinstance(element, Record | Rejected):
             self._count += 1
             self._meter.add(1)
-        if len(self._waiting) >= MAX_ELEMENTS or self._num_bytes >= MAX_BYTES:
-            yield self._take()
+        if len(self._waiting) >= self._max_elements or self._num_bytes >= self._max_bytes:
+            yield from self._take()
 
     def finish_bundle(self) -> Iterator[Any]:
         self._meter.beat()
-        if self._waiting:
-            yield in_global_window(self._take())
+        yield from map(in_global_window, self._take())
         self._num_read.inc(self._count)
+        count_requests()
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
-    def _take(self) -> bytes:
-        batch, self._waiting, self._num_bytes = pack(self._waiting), [], 0
-        return batch
+    def _take(self) -> Iterator[Any]:
+        waiting, self._waiting, self._num_bytes = self._waiting, [], 0
+        return self._packed(waiting)
+
+
+def _batch(elements: Sequence[Element]) -> Iterator[bytes]:
+    if elements:
+        yield pack(elements)
+
+
+def _parts(elements: Iterable[Element]) -> Iterator[tuple[int, bytes]]:
+    """(bucket, packed part of it), each element pickled by itself."""
+    parts: defaultdict[int, list[bytes]] = defaultdict(list)
+    for data in map(pickled, elements):
+        parts[zlib.crc32(data) % BUCKETS].append(data)
+    for bucket, part in parts.items():
+        yield bucket, pack(part)
+
+
+def batches_of_bucket(keyed: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
+    """The packed parts of a bucket as packed batches: the same whatever the parts are."""
+    parts = list(keyed[1])
+    turns = 1 + sum(len(unpack(part)) for part in parts) // ELEMENTS_AT_ONCE
+    for turn in range(turns):
+        some = (data for part in parts for data in unpack(part))
+        in_turn = (data for data in some if zlib.crc32(data) // BUCKETS % turns == turn)
+        yield from map(pack, _cut(sorted(in_turn)))
+
+
+def _cut(elements: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Pickled elements in batches."""
+    batch: list[bytes] = []
+    num_bytes = 0
+    for data in elements:
+        if len(batch) >= MAX_ELEMENTS or (batch and num_bytes + len(data) > MAX_BYTES):
+            yield batch
+            batch, num_bytes = [], 0
+        batch.append(data)
+        num_bytes += len(data)
+    if batch:
+        yield batch
 
 
 def inline_bytes(record: Record) -> int:

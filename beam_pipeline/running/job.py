@@ -9,6 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.running import progress
+from beam_pipeline.running.counters import counted
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
@@ -29,13 +30,19 @@ def watched(options: PipelineOptions) -> Iterator[Job]:
             end_processes()
 
 
+@contextlib.contextmanager
 def job_pipeline(
     runner: PipelineRunner | None, options: PipelineOptions, job: Job
-) -> beam.Pipeline:
-    """A pipeline of Beam's; the temporary files of a local one lie with the job's own."""
+) -> Iterator[beam.Pipeline]:
+    """A pipeline of Beam's, which runs at the end; this process's tally then has its requests.
+
+    The temporary files of a local one lie with the job's own.
+    """
     pipeline = beam.Pipeline(runner, options)
     if job.progress_dir:
         os.rmdir(pipeline.local_tempdir)
         pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")
         os.mkdir(pipeline.local_tempdir)
-    return pipeline
+    with pipeline:
+        yield pipeline
+    counted(pipeline.result)

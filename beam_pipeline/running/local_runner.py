@@ -14,8 +14,6 @@ from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutp
 from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.transforms import core, userstate
 
-from beam_pipeline.running.watched_worker import watch_workers
-
 _SAMPLING_PERIOD_MS = 10
 _FLUSH_BYTES = 512 << 10
 _WARN_BYTES = 512 << 20  # Beam's own
@@ -31,14 +29,12 @@ def local_runner() -> FnApiRunner:
 
     - A timer thread in its data plane races with the writer's buffer and loses records without a
       word; without time limit there is no timer (docs/design.md).
-    - A worker process that is killed ends the job, instead of leaving it waiting for ever.
     - Every bundle ends by waiting for its sampling thread, which sleeps for up to 200 ms.
     - What a stage yields is copied three times at once, up to 10 MB of it.
     - Beam looks 9,000 times at the arguments of some 40 DoFns' methods before a build begins, and
       360 times for their state and timers, 0.3 s in all: once is enough.
     """
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    watch_workers()
     StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
     SizeBasedBufferingClosableOutputStream.__init__.__defaults__ = (
         None,

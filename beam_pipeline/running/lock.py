@@ -1,12 +1,11 @@
 """One build at a time writes a dataset's directory."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterator
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from tfrecord_dataset import lock as folder_lock
 
 
 @contextlib.contextmanager
@@ -23,34 +22,13 @@ def exclusive(directory: str, lock: str) -> Iterator[None]:
     Raises:
         ConfigError: Another writer holds it.
     """
-    storage.make_dirs(lock)
     if storage.is_remote(directory):
+        storage.make_dirs(lock)
         yield
         return
-    descriptor = _locked(directory, lock)
-    try:
+    busy = ConfigError(
+        f"another build is writing {directory}; wait for it, or choose another --name, --version "
+        "or --output"
+    )
+    with folder_lock.exclusive(lock, busy):
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(directory: str, lock: str) -> int:
-    while True:
-        storage.make_dirs(lock)
-        descriptor = os.open(lock, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
-                return descriptor
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise ConfigError(
-                f"another build is writing {directory}; wait for it, or choose another "
-                "--name, --version or --output"
-            ) from error
-        except FileNotFoundError:  # who held it deleted it meanwhile
-            pass
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)

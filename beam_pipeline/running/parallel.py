@@ -7,13 +7,8 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-import functools
 import importlib
 import itertools
-import os
-import signal
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -40,7 +35,6 @@ _WORK = (
 )
 # Processes that have had nothing to do for so long end.
 _IDLE_S = 60
-_PARENT_LOOK_S = 1.0
 
 
 def usable_cpus() -> int:
@@ -75,18 +69,20 @@ def choose_parallelism(elements: Iterable[Element], threads: int, processes: int
         return Parallelism(threads=threads)
     records = (element for element in elements if isinstance(element, Record))
     files = itertools.chain.from_iterable(
-        map(_files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
+        map(files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
     )
     remote = any(storage.is_remote(file.path) for file in files)
     return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
 
 
-def _files_of(record: Record) -> Iterator[FileRef]:
-    if isinstance(record, ExampleRecord):
-        yield record.file
-    for value in record.features.values():
-        if file := file_of(value):
-            yield file
+def files_of(element: Element) -> Iterator[FileRef]:
+    """The files that an element is read from, or their ranges."""
+    if isinstance(element, ExampleRecord):
+        yield element.file
+    if isinstance(element, Record):
+        for value in element.features.values():
+            if isinstance(file := file_of(value), FileRef):
+                yield file
 
 
 class Ahead(Generic[_R]):
@@ -95,7 +91,7 @@ class Ahead(Generic[_R]):
     def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor
         self._count = count
-        self._waiting: deque[Future[_R] | PoolCall[_R]] = deque()
+        self._waiting: deque[Future[_R] | PoolCall[Any, _R]] = deque()
 
     def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
         """Submits a call; yields the result of an earlier one, where enough are under way."""
@@ -111,10 +107,16 @@ class Ahead(Generic[_R]):
     def _next(self) -> _R:
         try:
             return self._waiting.popleft().result()
-        except BaseException:
-            for call in self._waiting:  # nothing of this goes on once the caller has failed
-                call.exception()
+        except KeyboardInterrupt:  # what is under way ends with this process
             raise
+        except BaseException:
+            self.wait()
+            raise
+
+    def wait(self) -> None:
+        """Awaits all that is under way: nothing of it goes on once the caller has failed."""
+        for call in self._waiting:
+            call.exception()
 
     def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
         """`map(function, items)`."""
@@ -143,8 +145,8 @@ class WorkerProcesses:
 
     def __init__(self, count: int):
         self._count = count
-        self._pool = WorkerPool(count, _IDLE_S, functools.partial(_end_with, os.getpid()))
-        self._first = [self._pool.submit(import_work) for _ in range(count)]
+        self._pool = WorkerPool(count, _IDLE_S)
+        self._first = [self._pool.submit(import_work, _WORK) for _ in range(count)]
 
     @property
     def ready(self) -> bool:
@@ -184,26 +186,8 @@ def end_processes() -> None:
 _processes: WorkerProcesses | None = None
 
 
-def import_work() -> None:
+def import_work(modules: Iterable[str] = _WORK) -> None:
     """Imports what worker processes need."""
     with collection_paused():
-        for module in _WORK:
+        for module in modules:
             importlib.import_module(module)
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process when the one that started it is gone, killed for instance.
-
-    They would wait for work for ever. An interrupt is told to that process alone.
-
-    Args:
-        parent: The number of that process, which may be gone already.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_LOOK_S)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -28,16 +28,30 @@ def unpack(batch: bytes) -> list[Any]:
     return elements
 
 
+def pickled(element: object) -> bytes:
+    """An element by itself: the same bytes whatever it is packed with."""
+    return pickle.dumps(element, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpack_all(batch: bytes) -> list[Any]:
+    """The elements that `pack` packed, and those among them that `pickled` had pickled."""
+    return [pickle.loads(each) if type(each) is bytes else each for each in unpack(batch)]
+
+
 class Constant(Generic[_T]):
-    """A value that goes to worker processes with every call, and is made once in each of them."""
+    """A value that goes to worker processes with every call, and is made once in each of them.
+
+    Attributes:
+        data: It, pickled.
+    """
 
     def __init__(self, value: _T):
-        self._data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        self.data = pickled(value)
 
     @property
     def value(self) -> _T:
         """The value; one and the same object in a process."""
-        value: _T = _unpickled(self._data)
+        value: _T = _unpickled(self.data)
         return value
 
 

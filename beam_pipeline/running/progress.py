@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
+from tfrecord_dataset.streams import stderr_of_bars
 
 _BEAT_S = 0.2
 _PLAIN_LINE_S = 5.0
@@ -28,6 +29,7 @@ STAGES = {
     "inspect": "Inspecting",
     "write": "Writing",
     "verify": "Verifying",
+    "salvage": "Salvaging",
 }
 
 
@@ -73,7 +75,8 @@ def counts(directory: str) -> Counter[str]:
     total: Counter[str] = Counter()
     for name in storage.list_dir(directory):
         if not name.startswith("."):
-            with contextlib.suppress(OSError, BeamTFRecordsError):  # the job has just ended
+            # The job has just ended, or its worker's machine lost power.
+            with contextlib.suppress(OSError, BeamTFRecordsError, ValueError):
                 count = storage.read_text(storage.join(directory, name))
                 total[name.partition("-")[0]] += int(count)
     return total
@@ -102,7 +105,7 @@ def _show_bars(directory: str, done: threading.Event) -> None:
         now = counts(directory)
         for stage, title in STAGES.items():
             if now[stage] and stage not in bars:
-                bars[stage] = tqdm(desc=f"{title:10}", unit=" records", file=sys.stderr)
+                bars[stage] = tqdm(desc=f"{title:10}", unit=" records", file=stderr_of_bars())
             if stage in bars:
                 # What was read is known only when all is: until then the total grows with it.
                 bars[stage].total = max(now["read"], now[stage]) if stage != "read" else None

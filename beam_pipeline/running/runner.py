@@ -40,7 +40,7 @@ _BEAMS_RUNNERS = frozenset(
 
 
 def is_local(options: PipelineOptions) -> bool:
-    """Whether `options` run the job in this process (or in worker processes that it starts)."""
+    """Whether `options` run the job in this process, and in worker processes that it starts."""
     return runner_name(options) in _LOCAL_RUNNERS
 
 
@@ -53,17 +53,16 @@ def runner_name(options: PipelineOptions) -> str:
 
 
 def spare_processes(options: PipelineOptions) -> int:
-    """Processes that stages may start: none where Beam's workers are processes themselves."""
-    in_memory = options.view_as(DirectOptions).direct_running_mode in (None, "in_memory")
-    return usable_cpus() if is_local(options) and in_memory else 0
+    """Processes that stages may start: none where a cluster starts the workers."""
+    return usable_cpus() if is_local(options) else 0
 
 
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
     """The local runner made safe, or None where `options` name another one.
 
     Raises:
-        ConfigError: `options` name a runner that cannot run a build, or ask for multi_threading,
-            which loses records whatever is set.
+        ConfigError: `options` name a runner that cannot run a build, or ask the local one for
+            workers of Beam's own.
     """
     name = runner_name(options)
     if name in _RUNS_NO_BUILD or ("." not in name and name not in _BEAMS_RUNNERS):
@@ -73,10 +72,18 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
         )
     if name not in _LOCAL_RUNNERS:
         return None
-    if options.view_as(DirectOptions).direct_running_mode == "multi_threading":
-        raise ConfigError(
-            "--direct_running_mode=multi_threading loses records without an error in Beam's "
-            "local runner; use multi_processing, or leave it out: threads inside the stages "
-            "already use the cores"
-        )
+    _check_workers(options.view_as(DirectOptions))
     return local_runner()
+
+
+def _check_workers(options: DirectOptions) -> None:
+    """Beam's local threads lose records; its processes outlive it, and listen to any machine."""
+    for option, default in (("direct_running_mode", "in_memory"), ("direct_num_workers", 1)):
+        value = getattr(options, option)
+        if value not in (None, default):
+            raise ConfigError(
+                f"--{option}={value} asks Beam's local runner for workers of its own, which lose "
+                "records or outlive a build that is killed; leave it out: a build starts a worker "
+                "process for each CPU by itself, or works with N threads in place of them by "
+                "--threads N"
+            )

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import AzureOptions, PipelineOptions, 
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.clients import aws_profile
+from tfrecord_dataset.store.clients import aws_profile
 
 _SETTINGS = """
     AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_REGION AWS_DEFAULT_REGION AWS_SKIP_SIGNATURE

@@ -7,6 +7,8 @@ locked: loky's processes start anew there, without the program's `__main__`.
 No Beam here: worker processes import this module's package.
 """
 
+import abc
+import functools
 import multiprocessing
 import os
 import threading
@@ -18,11 +20,12 @@ from typing import Generic, TypeVar
 import loky
 
 from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.running.isolation import Death, each_alone, end_with
+from tfrecord_dataset.store.tally import TALLY, Counts, with_counts
 
+_T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# Of one call: the first of them may have died of another call's process.
-_ATTEMPTS = 3
 _THREADS = "/proc/self/task"  # those of native libraries, too
 
 
@@ -31,17 +34,29 @@ def may_fork() -> bool:
     return os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
 
 
+class Work(abc.ABC, Generic[_T, _R]):
+    """A call that consists of pieces, so that it can go on without one that ends its process."""
+
+    @abc.abstractmethod
+    def __call__(self, item: _T) -> _R:
+        """What is done in a worker process."""
+
+    @abc.abstractmethod
+    def piece_by_piece(self, item: _T) -> _R:
+        """The same by way of `isolation.each_alone`, for the process that made the call."""
+
+
 class WorkerPool:
     """A number of worker processes.
 
     Args:
         count: How many.
         idle_s: Processes that started anew end when they have had nothing to do for so long.
-        initializer: What each runs first.
     """
 
-    def __init__(self, count: int, idle_s: int, initializer: Callable[[], None]):
-        self._count, self._idle_s, self._initializer = count, idle_s, initializer
+    def __init__(self, count: int, idle_s: int):
+        self._count, self._idle_s = count, idle_s
+        self._initializer = functools.partial(end_with, os.getpid())
         self._replacing = threading.Lock()
         self._executor = self._forks() if may_fork() else self._new_processes()
 
@@ -50,24 +65,23 @@ class WorkerPool:
         return ProcessPoolExecutor(self._count, fork, self._initializer)
 
     def _new_processes(self) -> ProcessPoolExecutor | loky.ProcessPoolExecutor:
+        # Set, it keeps loky from tracing crashes on stderr: what crashes is told by name.
+        crashes = {"PYTHONFAULTHANDLER": os.environ.get("PYTHONFAULTHANDLER", "")}
         return loky.ProcessPoolExecutor(
-            self._count, timeout=self._idle_s, initializer=self._initializer
+            self._count, timeout=self._idle_s, initializer=self._initializer, env=crashes
         )
 
-    def submit(self, function: Callable[..., _R], *arguments: object) -> "PoolCall[_R]":
-        """Calls `function` in one of the processes."""
-        return PoolCall(self, function, arguments)
-
-    def attempt(self, function: Callable[..., _R], arguments: tuple[object, ...]) -> Future[_R]:
-        """Calls `function` once; starts new processes where the others have ended."""
+    def submit(self, function: Callable[[_T], _R], item: _T) -> "PoolCall[_T, _R]":
+        """Calls `function` in one of the processes; in new ones where the others have ended."""
         executor = self._executor
         try:
-            return executor.submit(function, *arguments)
+            future = executor.submit(with_counts, function, item)
         except BrokenProcessPool:
             with self._replacing:
                 if self._executor is executor:  # else another thread has been here
                     self._executor = self._new_processes()
-            return self._executor.submit(function, *arguments)
+            future = self._executor.submit(with_counts, function, item)
+        return PoolCall(function, item, future)
 
     def end(self) -> None:
         """Ends the processes, whatever they do."""
@@ -80,15 +94,12 @@ class WorkerPool:
             self._executor.shutdown(kill_workers=True)
 
 
-class PoolCall(Generic[_R]):
-    """A call under way, made again where its process was killed."""
+class PoolCall(Generic[_T, _R]):
+    """A call under way, made again where its process was killed: perhaps by another one's call."""
 
-    def __init__(
-        self, pool: WorkerPool, function: Callable[..., _R], arguments: tuple[object, ...]
-    ):
-        self._pool = pool
-        self._call = function, arguments
-        self._future = pool.attempt(*self._call)
+    def __init__(self, function: Callable[[_T], _R], item: _T, future: Future[tuple[_R, Counts]]):
+        self._function, self._item = function, item
+        self._future = future
 
     def done(self) -> bool:
         """Whether the call has ended."""
@@ -102,18 +113,21 @@ class PoolCall(Generic[_R]):
         """Waits for what the call returns.
 
         Raises:
-            BeamTFRecordsError: Its process was killed, again and again.
+            BeamTFRecordsError: It cannot be told in pieces, and ended its process again and again.
         """
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._future.result()
-            except BrokenProcessPool:
-                self._future = self._pool.attempt(*self._call)
         try:
-            return self._future.result()
-        except BrokenProcessPool as error:
+            result, counts = self._future.result()
+        except BrokenProcessPool:
+            if isinstance(self._function, Work):
+                done: _R = self._function.piece_by_piece(self._item)
+                return done
+        else:
+            TALLY.add(counts)
+            return result
+        [outcome] = each_alone(self._function, [self._item])
+        if isinstance(outcome, Death):
             raise BeamTFRecordsError(
-                f"a worker process was killed {_ATTEMPTS} times over the same records, perhaps "
-                "because memory ran out, or a file crashes its decoder; run the same command again "
-                "with --threads 1, which needs no such process, or with more memory"
-            ) from error
+                f"a worker process was killed {outcome.attempts} times over the same records: "
+                f"{outcome}; run the same command again with more memory"
+            )
+        return outcome

@@ -195,6 +195,8 @@ def _shape(name: str, kind: str, entry: Mapping[str, Any]) -> tuple[int | None, 
         valid = tuple(shape) in ((), (None,))
     if valid and kind in ("scalar", "text", "bytes"):
         valid = not shape
+    if valid and kind in ("image", "boxes", "audio"):
+        valid = len(shape) == len(_SHAPES[kind])
     if not valid:
         expected = {
             "tensor": "its sizes, such as [28, 28]",

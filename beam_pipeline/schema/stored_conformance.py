@@ -40,10 +40,18 @@ class ListSpec(NamedTuple):
         )
 
 
-def mismatches(schema: Iterable[Feature], lists: Lists) -> Iterator[str]:
-    """Messages about keys of an Example that do not fit `schema`, one per key."""
-    for feature in schema:
-        keys = list_specs(feature)
+Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
+"""What the keys of each feature must hold."""
+
+
+def schema_specs(schema: Iterable[Feature]) -> Specs:
+    """The `list_specs` of each feature, to be made once for many Examples."""
+    return [(feature, list_specs(feature)) for feature in schema]
+
+
+def mismatches(specs: Specs, lists: Lists) -> Iterator[str]:
+    """Messages about keys of an Example that do not fit the schema of `specs`, one per key."""
+    for feature, keys in specs:
         list_problems = [_list_problem(key, each, lists) for key, each in keys.items()]
         problems = [problem for problem in list_problems if problem]
         if not problems and feature.kind == "boxes" and not feature.encoding:

@@ -1,12 +1,19 @@
-"""From the name of an image in an annotation file to the image."""
+"""From the name of an image in an annotation file to the image, which must be one that is meant.
+
+Whoever wrote the annotations could else have any file of this machine read into a dataset, or any
+address asked.
+"""
 
 import posixpath
+import shlex
 import unicodedata
+from collections.abc import Iterable
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 
 
-def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
+def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) -> tuple[str, str]:
     """The key and the path of the image that an annotation file calls `name`.
 
     Args:
@@ -15,10 +22,18 @@ def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
         folder: Absolute path or URL.
         root: Absolute path or URL of the input; the key is the path below it. An image
             outside of it keeps the stated name as its key.
+        allowed: Further folders whose files may be named.
+
+    Raises:
+        RecordError: "file outside the input": it is in none of these folders.
     """
     name = name.strip().replace("\\", "/")
     if name[:1] in "./" or "//" in name or "/." in name:
         path = _joined(folder, name)
+        if not is_inside(path, (folder, root, *allowed)):
+            raise RecordError(
+                "file outside the input", f"{name!r} {outside(path, root, parent(path))}"
+            )
     else:  # nearly always; a tenth of the time
         path = f"{folder.rstrip('/')}/{name}"
     if not name.isascii():
@@ -27,6 +42,25 @@ def locate(name: str, *, folder: str, root: str) -> tuple[str, str]:
     if path.startswith(prefix):
         return path[len(prefix) :], path
     return (name if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether `path` is one of `folders`, or lies in one; all are absolute and normal."""
+    return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def outside(path: str, root: str, folder: str) -> str:
+    """What an error says of a path that is not in the input, and of the remedy.
+
+    Args:
+        path: Where a name leads.
+        root: The input, or what else its name may start from.
+        folder: What a user must allow to read it.
+    """
+    return (
+        f"leads to {path}, which is outside of {root}; if that is meant, pass --allow-outside "
+        f"{shlex.quote(folder)}"
+    )
 
 
 def _in_form_on_disk(path: str) -> str:

@@ -1,8 +1,7 @@
-"""TFRecord files frame by frame: length, its checksum, payload, its checksum.
+"""TFRecord files frame by frame.
 
-Source: tensorflow/core/lib/io/record_writer.h. Numbers are little-endian; checksums are
-CRC-32C, masked. A length whose checksum is wrong ends the reading of a file: nobody knows
-where the next frame starts. A payload whose checksum is wrong costs that record alone.
+A length whose checksum is wrong ends the reading of a file: nobody knows where the next frame
+starts. A payload whose checksum is wrong costs that record alone.
 """
 
 import contextlib
@@ -13,33 +12,22 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import google_crc32c
-
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.inflation import GunzipReader
-
-HEADER_BYTES = 12
-# What a frame has beside its payload.
-FRAME_BYTES = 16
-# Protocol buffers end at 2 GiB, and a record is in memory whole.
-MAX_PAYLOAD_BYTES = 1 << 30
+from tfrecord_dataset.frames import FRAME_BYTES as FRAME_BYTES
+from tfrecord_dataset.frames import HEADER_BYTES as HEADER_BYTES
+from tfrecord_dataset.frames import MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES
+from tfrecord_dataset.frames import masked_checksum as masked_checksum
+from tfrecord_dataset.frames import payload_bytes
 
 _BUFFER_BYTES = 1 << 16
-_HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-_MASK_DELTA = 0xA282EAD8
-
-
-def masked_checksum(data: bytes) -> int:
-    """The checksum of `data` as TFRecord files have it."""
-    checksum: int = google_crc32c.value(data)
-    return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def starts_frame(head: bytes) -> bool:
     """Whether a file that starts with `head` is a TFRecord file of one record or more."""
-    return len(head) >= HEADER_BYTES and _payload_bytes(head[:HEADER_BYTES]) is not None
+    return len(head) >= HEADER_BYTES and payload_bytes(head[:HEADER_BYTES]) is not None
 
 
 def framed(payload: bytes) -> bytes:
@@ -61,7 +49,7 @@ def payload_of(frame: bytes) -> bytes:
     Raises:
         RecordError: "damaged record": a checksum is wrong.
     """
-    if _payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
+    if payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
         raise RecordError("damaged record", "the length's checksum is wrong")
     payload = frame[HEADER_BYTES:-4]
     if _CHECKSUM.unpack(frame[-4:])[0] != masked_checksum(payload):
@@ -86,7 +74,7 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
     offset = number = 0
     with _buffered(handle) as reader:
         while offset < size:
-            length = _payload_bytes(reader.read(HEADER_BYTES))
+            length = payload_bytes(reader.read(HEADER_BYTES))
             if length is None:
                 raise _no_frame(number, offset, size - offset)
             end = offset + length + FRAME_BYTES
@@ -105,7 +93,7 @@ def read(handle: Any) -> Iterator[tuple[int, bytes]]:
     """
     offset = number = 0
     while header := handle.read(HEADER_BYTES):
-        length = _payload_bytes(header)
+        length = payload_bytes(header)
         if length is None:
             raise _no_frame(number, offset, len(header))
         if length > MAX_PAYLOAD_BYTES:
@@ -126,15 +114,26 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
         RecordError: As `read`, also where gzip ends too early or is damaged; "missing file" or
             "unreadable file".
     """
-    offset, name = 0, path.rpartition("/")[2]
-    with storage.opened(path) as handle, _stream(handle, compressed, name) as stream:
+    with storage.opened(path) as handle:
+        yield from read_open(handle, compressed, path.rpartition("/")[2])
+
+
+def read_open(handle: Any, compressed: bool, name: str) -> Iterator[tuple[int, bytes]]:
+    """As `read_file`, of an open file of this name."""
+    number = end = 0
+    with _stream(handle, compressed, name) as stream:
         try:
             for offset, frame in read(stream):
                 yield offset, frame
+                number, end = number + 1, offset + len(frame)
         except EOFError as error:
-            raise RecordError("truncated file", f"after byte {offset}: {error}") from error
+            raise RecordError("truncated file", _unread(number, end, error)) from error
         except (gzip.BadGzipFile, zlib.error) as error:
-            raise RecordError("damaged file", f"after byte {offset}: {error}") from error
+            raise RecordError("damaged file", _unread(number, end, error)) from error
+
+
+def _unread(number: int, offset: int, error: Exception) -> str:
+    return f"record {number}, at byte {offset}, cannot be unpacked: {error}"
 
 
 def _stream(handle: Any, compressed: bool, name: str) -> contextlib.AbstractContextManager[Any]:
@@ -153,14 +152,6 @@ def _buffered(handle: Any) -> Iterator[Any]:
         yield reader
     finally:
         reader.detach()
-
-
-def _payload_bytes(header: bytes) -> int | None:
-    """The payload's length that a frame's first bytes state; None where they are none."""
-    if len(header) < HEADER_BYTES:
-        return None
-    length, checksum = _HEADER.unpack(header)
-    return length if masked_checksum(header[:8]) == checksum else None
 
 
 def _no_frame(number: int, offset: int, left: int) -> RecordError:

@@ -9,17 +9,22 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.stage import Assigned
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import description, metadata
+from beam_pipeline.describe import description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import FileEntry, ShardInfo
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.running.counters import counter
+from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.write.counts import check_counts
 from beam_pipeline.write.final_files import is_committed, replace_dataset
-from beam_pipeline.write.rejects import sorted_rejects, write_failed_rejects, write_rejects
+from beam_pipeline.write.rejects import (
+    REJECTS_FILE,
+    sorted_rejects,
+    write_failed_rejects,
+    write_rejects,
+)
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
 
@@ -66,7 +71,8 @@ def _commit(
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
     with handed_over(job):
         if not (job.problem_file and storage.exists(job.problem_file)):
-            return commit(config, plan, statistics, shards, rejected, num_read)
+            commit(config, plan, statistics, shards, rejected, num_read)
+    count_requests()
     return config.dataset_dir
 
 
@@ -99,24 +105,32 @@ def commit(
         split: sorted((info for info in shards if info.split == split), key=lambda info: info.shard)
         for split in plan.splits
     }
+    files = {final: file for info in shards for final, file in info.temporary.items()}
+    files[REJECTS_FILE] = write_rejects(config, rejects)
     texts = description.texts(config, plan.schema, by_split)
     num_records = {split: cut.num_records for split, cut in plan.splits.items()}
     texts[value_statistics.FILE] = value_statistics.statistics_text(
         plan.schema, statistics.values, num_records
     )
-    metadata_text = metadata.to_text(metadata.metadata(config, plan, statistics, by_split))
+    entries = {path: file.entry for path, file in files.items()}
+    entries |= {path: FileEntry.of(text.encode()) for path, text in texts.items()}
+    others = entries.keys() - {info.file for info in shards}
+    metadata_text = metadata.metadata(
+        config, plan, statistics, by_split, {path: entries[path] for path in others}
+    )
+    texts[provenance.FILE] = provenance.provenance(config, metadata_text)
 
     def write_descriptions(folder: str) -> None:
-        write_rejects(folder, rejects)
         for name, text in texts.items():
             storage.write_bytes(storage.join(folder, name), text.encode())
+        check_lease()
         storage.write_bytes(
             storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
         )
 
     with commit_lease(config) as check_lease:
-        if not is_committed(config, shards, metadata_text):
-            replace_dataset(config, shards, write_descriptions, check_lease)
+        if not is_committed(config, files, metadata_text):
+            replace_dataset(config, files, write_descriptions, check_lease)
         delete_working_dirs(config)
     for reason, count in statistics.rejected.items():
         counter(f"rejected: {reason}").inc(count)

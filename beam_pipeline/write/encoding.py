@@ -6,14 +6,15 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.describe import index
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
 from beam_pipeline.inspect.rules import Rules
@@ -30,13 +31,19 @@ from beam_pipeline.records import (
     Value,
     file_of,
 )
+from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
+from beam_pipeline.running.record_limits import ending_after
+from beam_pipeline.running.worker_pool import Work
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import list_specs
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import payload_of
 from beam_pipeline.write.example_values import ClassNumbers, class_numbers, example_values
+
+# A record was read once already, in less time: it is decoded in full now, and perhaps converted.
+_TIMES_INSPECTION = 10
 
 
 class EncodedChunk(NamedTuple):
@@ -128,20 +135,74 @@ class Chunk(NamedTuple):
     first_number: int | None
 
 
-def encode_chunk(chunk: Chunk, encoder: Constant[Encoder], threads: int) -> EncodedChunk:
-    """The records of a chunk, `threads` at once."""
-    made = encoder.value
-    records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
-    rows = index.Rows(made.schema)
-    examples = []
-    for record, example in map_threads(made.encode_with_row, records, threads):
-        rows.add(record)
-        examples.append(example)
-    return EncodedChunk(
-        examples=b"".join(examples),
-        lengths=np.array(list(map(len, examples)), "<i8").tobytes(),
-        rows=index.to_bytes(rows.table()),
-    )
+@dataclasses.dataclass(frozen=True, slots=True)
+class EncodeChunk(Work[Chunk, EncodedChunk]):
+    """The records of a chunk, encoded.
+
+    Attributes:
+        encoder: How.
+        threads: Records at once.
+    """
+
+    encoder: Constant[Encoder]
+    threads: int
+
+    def __call__(self, chunk: Chunk) -> EncodedChunk:
+        seconds = _TIMES_INSPECTION * self.encoder.value.rules.max_seconds
+        with ending_after(seconds * self.threads) as start_time:
+            return self._encoded(chunk, start_time)
+
+    def here(self, chunk: Chunk) -> EncodedChunk:
+        """The same in a process that is not to end, however long it takes."""
+        return self._encoded(chunk, lambda: None)
+
+    def piece_by_piece(self, chunk: Chunk) -> EncodedChunk:
+        one_by_one = dataclasses.replace(self, threads=1)
+        chunks = list(_single_records(chunk))
+        encoded = []
+        for each, outcome in zip(chunks, each_alone(one_by_one, chunks), strict=True):
+            if isinstance(outcome, Death):
+                raise BeamTFRecordsError(_undone(each, outcome))
+            encoded.append(outcome)
+        rows = pa.concat_tables(index.from_bytes(each.rows) for each in encoded)
+        return EncodedChunk(
+            examples=b"".join(each.examples for each in encoded),
+            lengths=b"".join(each.lengths for each in encoded),
+            rows=index.to_bytes(rows.combine_chunks()),
+        )
+
+    def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
+        made = self.encoder.value
+        records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
+        rows = index.Rows(made.schema)
+        examples = []
+
+        def encode_one(record: Record) -> tuple[Record, bytes]:
+            start_time()
+            return made.encode_with_row(record)
+
+        for record, example in map_threads(encode_one, records, self.threads):
+            rows.add(record)
+            examples.append(example)
+        return EncodedChunk(
+            examples=b"".join(examples),
+            lengths=np.array(list(map(len, examples)), "<i8").tobytes(),
+            rows=index.to_bytes(rows.table()),
+        )
+
+
+def _single_records(chunk: Chunk) -> Iterator[Chunk]:
+    table = columns.from_bytes([chunk.table])
+    for row in range(table.num_rows):
+        number = None if chunk.first_number is None else chunk.first_number + row
+        yield Chunk(columns.to_bytes(table.slice(row, 1), compressed=False), number)
+
+
+def _undone(chunk: Chunk, death: Death) -> str:
+    """What is said of the one record of a chunk that ends its process."""
+    [record] = columns.records_of(columns.from_bytes([chunk.table]))
+    cause = f"used {_TIMES_INSPECTION} times --max-record-seconds" if death.ran_out_of_time else ""
+    return f"record {record.key} cannot be encoded: {cause or death}; leave it out, or repair it"
 
 
 def _read_again(record: Record, file: FileRef) -> bytes:

@@ -3,16 +3,16 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.errors import DatasetExistsError
-from beam_pipeline.files import storage
-from beam_pipeline.files.replacement import replace_folder, restore_folder
+from beam_pipeline.files import local, storage
 from beam_pipeline.write.rejects import REJECTS_FILE
 from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
+from tfrecord_dataset.replacement import replace_folder, restore_folder
 
 # Of the dataset's directory, with files that builds write.
 _FOLDERS = ("", "index", "idx")
@@ -20,11 +20,11 @@ _FOLDERS = ("", "index", "idx")
 
 def replace_dataset(
     config: BuildConfig,
-    shards: Sequence[ShardInfo],
+    files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
     check_lease: Callable[[], None],
 ) -> None:
-    """Makes the shards and what describes them the dataset; repeated, it goes on.
+    """Makes the files and what describes them the dataset; repeated, it goes on.
 
     Local files: the new dataset is made whole beside the older one, and takes its place in one
     step. On a store, which has no such step, the older one stays until copies have to go over
@@ -32,31 +32,35 @@ def replace_dataset(
 
     Args:
         config: The build's.
-        shards: Written shards.
+        files: Finished files, by path in the dataset's directory.
         write_descriptions: Writes all other files into a directory, metadata.json last.
         check_lease: Raises where another build has taken the place on a store.
 
     Raises:
-        FileNotFoundError: A file of a shard is gone.
+        FileNotFoundError: A file is gone.
     """
     if storage.is_remote(config.dataset_dir):
-        _replace_objects(config, shards, write_descriptions, check_lease)
+        _replace_objects(config, files, write_descriptions, check_lease)
     else:
-        _replace_folder(config, shards, write_descriptions)
+        _replace_folder(config, files, write_descriptions)
 
 
 def _replace_folder(
-    config: BuildConfig, shards: Sequence[ShardInfo], write_descriptions: Callable[[str], None]
+    config: BuildConfig,
+    files: Mapping[str, TemporaryFile],
+    write_descriptions: Callable[[str], None],
 ) -> None:
     new, root = new_dataset_dir(config), config.dataset_dir
     restore_folder(new, root)
     storage.delete([new])
-    storage.place_all(_places(shards, new))
+    storage.place_all(_places(files, new))
     write_descriptions(new)
-    storage.place_all(
-        (os.path.join(root, path), os.path.join(new, path))
-        for path in _files_below(root)
-        if not is_build_file(config, path) and not os.path.lexists(os.path.join(new, path))
+    local.keep_all(
+        [
+            (os.path.join(root, path), os.path.join(new, path))
+            for path in _files_below(root)
+            if not is_build_file(config, path) and not os.path.lexists(os.path.join(new, path))
+        ]
     )
     replace_folder(new, root)
 
@@ -71,7 +75,7 @@ def _files_below(root: str) -> Iterator[str]:
 
 def _replace_objects(
     config: BuildConfig,
-    shards: Sequence[ShardInfo],
+    files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
     check_lease: Callable[[], None],
 ) -> None:
@@ -82,7 +86,7 @@ def _replace_objects(
         for name in storage.list_dir(storage.join(root, folder))
         if is_build_file(config, path := f"{folder}/{name}".lstrip("/"))
     }
-    places = _places(shards, root)
+    places = _places(files, root)
     replaced = [pair for pair in places if pair[1] in there]
     storage.place_all(pair for pair in places if pair[1] not in there)
     _check_all_there([path for path, _ in replaced])
@@ -101,13 +105,9 @@ def _check_all_there(paths: Sequence[str]) -> None:
             raise FileNotFoundError(errno.ENOENT, "Another build deleted a finished shard", path)
 
 
-def _places(shards: Sequence[ShardInfo], folder: str) -> list[tuple[str, str]]:
-    """(where it lies, where it goes) of each file of the shards."""
-    return [
-        (temporary.path, storage.join(folder, final))
-        for info in shards
-        for final, temporary in info.temporary.items()
-    ]
+def _places(files: Mapping[str, TemporaryFile], folder: str) -> list[tuple[str, str]]:
+    """(where it lies, where it goes) of each file."""
+    return [(file.path, storage.join(folder, final)) for final, file in files.items()]
 
 
 def is_build_file(config: BuildConfig, path: str) -> bool:
@@ -122,7 +122,9 @@ def is_build_file(config: BuildConfig, path: str) -> bool:
     return folder in _FOLDERS and re.fullmatch(build_file, name) is not None
 
 
-def is_committed(config: BuildConfig, shards: Sequence[ShardInfo], metadata_text: str) -> bool:
+def is_committed(
+    config: BuildConfig, files: Mapping[str, TemporaryFile], metadata_text: str
+) -> bool:
     """Whether an earlier attempt of the same job has committed, and begun to tidy up.
 
     Raises:
@@ -141,5 +143,5 @@ def is_committed(config: BuildConfig, shards: Sequence[ShardInfo], metadata_text
         )
     if not same:
         return False
-    files = [file.path for info in shards for file in info.temporary.values()]
-    return None in storage.sizes(files) or not storage.is_directory(working_dir(config))
+    paths = [file.path for file in files.values()]
+    return None in storage.sizes(paths) or not storage.is_directory(working_dir(config))

@@ -1,64 +1,179 @@
-"""Receipts: what each finished shard says of itself, by which a build that was cut off goes on."""
+"""Receipts: what each finished part says of itself, by which a build that was cut off goes on.
+
+A receipt is written once the part's files are on disk. It is sealed with a checksum of its own, and
+states of each file its path below the working directory, its size and its SHA-256.
+"""
 
 import contextlib
+import dataclasses
+import functools
+import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.shard_info import ShardInfo
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.describe.shard_info import TemporaryFile
+from beam_pipeline.errors import (
+    ConfigError,
+    DatasetDamagedError,
+    RecordError,
+    SourceChangedError,
+)
 from beam_pipeline.files import storage
+from beam_pipeline.files.at_once import at_once
+from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.write.working_directory import working_dir, working_root
+from beam_pipeline.write.working_directory import (
+    kept_dir,
+    restore_dataset,
+    working_dir,
+    working_root,
+)
+from tfrecord_dataset.inner_paths import inner_path
+from tfrecord_dataset.json_file import parse_object, typed
+from tfrecord_dataset.sealed_json import check_seal, sealed
 
+_LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 64
+_MAX_BYTES = 1 << 20
 
 
-def receipt_path(config: BuildConfig, split: str, shard: int) -> str:
-    """Where the receipt of a finished shard lies."""
-    return storage.join(_folder(config), f"{split}-{shard:05d}.json")
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """A finished part of a build.
+
+    Attributes:
+        digest: Hex digest of all that decided what the part holds.
+        num_bytes: Of its records with their framing, before compression.
+        files: Its files, by their paths in the dataset's directory.
+    """
+
+    digest: str
+    num_bytes: int
+    files: Mapping[str, TemporaryFile]
+
+
+def receipt_path(config: BuildConfig, part: str) -> str:
+    """Where the receipt of a part lies."""
+    return storage.join(_folder(config), f"{part}.json")
 
 
 def _folder(config: BuildConfig) -> str:
     return storage.join(working_dir(config), "receipts")
 
 
-def finished_shard(receipt: str, records_digest: str) -> ShardInfo | None:
-    """The shard that an earlier attempt finished, if it is the very same and whole.
+def write_receipt(config: BuildConfig, part: str, receipt: Receipt) -> None:
+    """Writes the receipt of a part, whose files are on disk before it."""
+    storage.sync([file.path for file in receipt.files.values()])
+    start = len(working_dir(config)) + 1
+    files = {
+        final: dataclasses.replace(file, path=file.path[start:])
+        for final, file in receipt.files.items()
+    }
+    text = sealed(dataclasses.asdict(dataclasses.replace(receipt, files=files)))
+    storage.write_bytes(receipt_path(config, part), text.encode(), durable=True)
+
+
+def finished_part(
+    config: BuildConfig, part: str, digest: str, files: Collection[str]
+) -> Receipt | None:
+    """What an earlier attempt finished, if it is the very same and whole; its files are read again.
+
+    What is not whole is named in a warning.
 
     Args:
-        receipt: The receipt's path.
-        records_digest: Of what the shard is to hold.
+        config: The build's; `trust_receipts` compares sizes alone.
+        part: The part's name.
+        digest: Of all that decides what the part is to hold.
+        files: The paths of its files in the dataset's directory.
     """
-    info = _read(receipt)
-    if info is None or info.records_digest != records_digest:
-        return None
-    files = info.temporary.values()
-    whole = storage.sizes(file.path for file in files) == [file.num_bytes for file in files]
-    return info if whole else None
-
-
-def _read(receipt: str) -> ShardInfo | None:
+    path = receipt_path(config, part)
     try:
-        return ShardInfo.from_receipt(storage.read_text(receipt))
-    except (RecordError, ValueError, TypeError):
+        receipt = _read(config, path)
+        if receipt is None or receipt.digest != digest:
+            return None
+        if receipt.files.keys() != set(files):
+            raise ValueError(f"{path} is of {sorted(receipt.files)}, not of {sorted(files)}")
+        check = functools.partial(_check, by_size=config.trust_receipts)
+        at_once(check, receipt.files.values(), len(files))
+    except (OSError, RecordError, ValueError) as error:
+        _LOG.warning("%s of an interrupted build is not whole and written again: %s", part, error)
         return None
+    return receipt
 
 
-def drop_unfinished(config: BuildConfig) -> None:
-    """Deletes what a failed build leaves, but for finished shards, which the next one takes.
+def _check(file: TemporaryFile, by_size: bool) -> None:
+    """Raises ValueError where a file is not what its receipt states."""
+    if by_size and storage.size(file.path) != file.num_bytes:
+        raise ValueError(f"{file.path} is not a file of {file.num_bytes:,} bytes")
+    if not by_size and storage.sha256_of(file.path) != file.sha256:
+        raise ValueError(f"{file.path} does not have the SHA-256 that it was written with")
 
+
+def _read(config: BuildConfig, path: str) -> Receipt | None:
+    """The receipt at `path`, with paths as they can be opened; None where there is no file.
+
+    Raises:
+        ValueError: It is no receipt, for instance because it was cut off or changed.
+        RecordError, OSError: It cannot be read.
+    """
+    try:
+        data = storage.read_bytes(FileRef(path=path), _MAX_BYTES)
+    except RecordError as error:
+        if error.reason == "missing file":
+            return None
+        raise
+    try:
+        check_seal(data)
+        stated = parse_object(data)
+        del stated["checksum"]
+        receipt: Receipt = typed(stated, Receipt)
+    except ValueError as error:
+        raise ValueError(f"its receipt {path}: {error}") from error
+    files = {
+        final: dataclasses.replace(file, path=_inner(working_dir(config), file.path))
+        for final, file in receipt.files.items()
+    }
+    return dataclasses.replace(receipt, files=files)
+
+
+def _inner(folder: str, stated: str) -> str:
+    """The path of a file below a folder; what leads out is a ValueError."""
+    try:
+        path = storage.join(folder, inner_path(stated, "a path in its receipt"))
+    except DatasetDamagedError as error:
+        raise ValueError(str(error)) from error
+    whole = os.path.join(os.path.realpath(folder), stated)
+    if not storage.is_remote(folder) and os.path.realpath(path) != whole:
+        raise ValueError(f"{path} is a link, which no build makes")
+    return path
+
+
+def drop_unfinished(config: BuildConfig, error: Exception) -> None:
+    """Deletes what a failed build leaves, but for what the next one takes.
+
+    That are finished parts, and what was found in the input, unless that is why the build failed.
     What cannot be deleted stays: why the build failed says more.
+
+    Args:
+        config: The build's.
+        error: Why it failed.
     """
     with contextlib.suppress(OSError, ConfigError):
-        _drop_unfinished(config)
+        _drop_unfinished(config, not isinstance(error, ConfigError | SourceChangedError))
 
 
-def _drop_unfinished(config: BuildConfig) -> None:
+def _drop_unfinished(config: BuildConfig, keeps_found: bool) -> None:
     folder = working_dir(config)
-    if finished := set(_finished_files(config)):
+    restore_dataset(config)
+    kept = set(_finished_files(config))
+    if keeps_found:
+        found = kept_dir(config)
+        names = (name for name in storage.list_dir(found) if "." not in name)  # .partial
+        kept.update(storage.join(found, name) for name in names)
+    if kept:
         files = storage.list_files(folder)
-        storage.delete_all(each.path for each in files if each.path not in finished)
+        storage.delete_all(each.path for each in files if each.path not in kept)
         return
     storage.delete([folder])
     if not storage.is_remote(folder):
@@ -67,10 +182,16 @@ def _drop_unfinished(config: BuildConfig) -> None:
 
 
 def _finished_files(config: BuildConfig) -> Iterator[str]:
-    """The receipts of finished shards, and the files that they name."""
+    """The receipts of finished parts, and the files that they name."""
     folder = _folder(config)
-    receipts = [storage.join(folder, name) for name in storage.list_dir(folder)]
-    for path, info in zip(receipts, map_threads(_read, receipts, _READS_AT_ONCE), strict=True):
-        if info:
+    paths = [storage.join(folder, name) for name in storage.list_dir(folder)]
+
+    def read(path: str) -> Receipt | None:
+        with contextlib.suppress(RecordError, ValueError):
+            return _read(config, path)
+        return None
+
+    for path, receipt in zip(paths, map_threads(read, paths, _READS_AT_ONCE), strict=True):
+        if receipt:
             yield path
-            yield from (file.path for file in info.temporary.values())
+            yield from (file.path for file in receipt.files.values())

@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
+from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Rejected, reading_order
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.write.working_directory import working_dir
+from tfrecord_dataset.shown_text import one_line
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished dataset is.
@@ -86,9 +89,9 @@ def _order(reject: Rejected) -> tuple[str, ...]:
     return reading_order(source), source, reject.reason, reject.detail
 
 
-def write_rejects(folder: str, rejects: Iterable[Rejected]) -> None:
-    """Writes rejects.jsonl into a folder: source, reason and detail, one a line."""
-    _write(storage.join(folder, REJECTS_FILE), rejects)
+def write_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> TemporaryFile:
+    """Writes rejects.jsonl until the commit: source, reason and detail, one a line."""
+    return _write(storage.join(working_dir(config), REJECTS_FILE), rejects)
 
 
 def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:
@@ -98,9 +101,11 @@ def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> No
     _write(storage.join(config.dataset_dir, name), rejects)
 
 
-def _write(path: str, rejects: Iterable[Rejected]) -> None:
-    with storage.writing(path) as handle:
+def _write(path: str, rejects: Iterable[Rejected]) -> TemporaryFile:
+    with storage.writing(path, durable=True) as handle:
+        file = HashedFile(handle)
         for each in rejects:
             fields = {"source": each.source, "reason": each.reason, "detail": each.detail}
-            line = json.dumps(fields, ensure_ascii=False)
-            handle.write(f"{line}\n".encode(errors="replace"))
+            line = one_line(json.dumps(fields, ensure_ascii=False))
+            file.write(f"{line}\n".encode())
+    return TemporaryFile(path, file.num_bytes, file.sha256)

@@ -3,8 +3,6 @@
 All that this project uses of Beam's private sink classes is in this module.
 """
 
-import hashlib
-import os
 from typing import Any
 
 import apache_beam as beam
@@ -15,45 +13,7 @@ from apache_beam.io.tfrecordio import _TFRecordSink
 import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
-
-
-class HashedFile:
-    """A new file that hashes and counts the bytes that are written to it.
-
-    A local file is on disk, not only in the page cache, once it is closed.
-
-    Attributes:
-        num_bytes: Bytes so far.
-    """
-
-    def __init__(self, path: str):
-        # Beam would compress above the hash; the hash is that of the file on disk.
-        self._handle = storage.create(path)
-        self._is_local = not storage.is_remote(path)
-        self._digest = hashlib.sha256()
-        self.num_bytes = 0
-
-    @property
-    def sha256(self) -> str:
-        """Hex digest of the bytes so far."""
-        return self._digest.hexdigest()
-
-    def write(self, data: bytes) -> None:
-        self._digest.update(data)
-        self.num_bytes += len(data)
-        self._handle.write(data)
-
-    def flush(self) -> None:
-        self._handle.flush()
-
-    def close(self) -> None:
-        if self._is_local:
-            self._handle.flush()
-            os.fsync(self._handle.fileno())
-        self._handle.close()
-
-    def __getattr__(self, name: str) -> Any:  # what else Beam's CompressedFile asks of a file
-        return getattr(self._handle, name)
+from beam_pipeline.files.hashed import HashedFile
 
 
 class ShardSink(_TFRecordSink):
@@ -69,7 +29,8 @@ class ShardSink(_TFRecordSink):
     file: HashedFile
 
     def open(self, temp_path: str) -> Any:
-        self.file = HashedFile(temp_path)
+        # Beam would compress above the hash; the hash is that of the file on disk.
+        self.file = HashedFile(storage.create(temp_path))
         if self.compression_type == CompressionTypes.UNCOMPRESSED:
             return self.file
         return CompressedFile(self.file, self.compression_type)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import provenance
 from beam_pipeline.files import storage
-from beam_pipeline.files.replacement import restore_folder
+from tfrecord_dataset.replacement import restore_folder
 
 _PREFIX = ".building-"
 _NEW_DATASET = "dataset"
@@ -28,6 +28,11 @@ def working_dir(config: BuildConfig) -> str:
 def scratch_dir(config: BuildConfig) -> str:
     """Where a build unpacks compressed inputs."""
     return storage.join(working_dir(config), "unpacked")
+
+
+def kept_dir(config: BuildConfig) -> str:
+    """Where a build keeps what it found in the files that it has inspected."""
+    return storage.join(working_dir(config), "inspected")
 
 
 def job_dir(config: BuildConfig) -> str:
@@ -53,7 +58,11 @@ def new_dataset_dir(config: BuildConfig) -> str:
 
 
 def restore_dataset(config: BuildConfig) -> None:
-    """Puts an older dataset back that a commit was killed over."""
+    """Puts an older dataset back that a commit was cut off over.
+
+    Afterwards the dataset that is there stays through a power cut, whatever is deleted below the
+    working directories: one that it replaced may lie there.
+    """
     root = working_root(config)
     if not storage.is_remote(root):
         for name in storage.list_dir(root):
@@ -68,6 +77,7 @@ def delete_working_dirs(config: BuildConfig) -> None:
     """
     root = working_root(config)
     if not storage.is_remote(root):
+        restore_dataset(config)
         storage.delete([root])
         return
     own = working_dir(config)

@@ -82,7 +82,7 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
 
     def counted(self, function, item):
         if not isinstance(self._executor, ThreadPoolExecutor):
-            messages.append(function.func.__name__)
+            messages.append(type(function).__name__)
         return call(self, function, item)
 
     monkeypatch.setattr(parallel.Ahead, "call", counted)
@@ -92,10 +92,10 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
     build(config(images, tmp_path))
 
     num_batches = math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
-    assert messages.count("inspect_batch") == num_batches
+    assert messages.count("InspectBatch") == num_batches
     # Shards of fewer records than pay for a message are encoded by the process that writes them.
     assert NUM_RECORDS / NUM_SHARDS < write.RECORDS_WITHOUT_PROCESSES
-    assert set(messages) == {"inspect_batch"}
+    assert set(messages) == {"InspectBatch"}
 
 
 @pytest.mark.parametrize(

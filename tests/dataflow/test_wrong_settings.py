@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import clients
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
+from tfrecord_dataset.store import clients
 
 IN_TIME_S = 10
 
@@ -61,7 +61,6 @@ def test_right_settings(prepare):
         ({"--staging_location": "s3://bucket/x"}, "--staging_location=s3://bucket/x is no folder"),
         ({"--job_name": "My_Job"}, "--job_name=My_Job cannot be used: start with a letter"),
         ({"--num_workers": "4", "--max_num_workers": "2"}, r"num_workers \(4\) cannot exceed"),
-        ({"--dataflow_endpoint": "http://localhost:1"}, "nothing answers at --dataflow_endpoint="),
     ],
 )
 def test_a_wrong_setting(prepare, monkeypatch, changed, message):
@@ -70,6 +69,11 @@ def test_a_wrong_setting(prepare, monkeypatch, changed, message):
 
     with pytest.raises(ConfigError, match=message):
         prepare(changed)
+
+
+def test_nothing_answers(prepare):
+    with pytest.raises(UnavailableError, match="nothing answers at --dataflow_endpoint="):
+        prepare({"--dataflow_endpoint": "http://localhost:1"})
 
 
 def test_a_region_of_the_environment(prepare, monkeypatch):

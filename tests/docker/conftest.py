@@ -16,7 +16,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "beam-tfr
 # The temporary folder holds what `RUN --mount=type=cache` keeps.
 _BUILDAH = ("env", f"TMPDIR={CACHE}", "buildah")
 _DEBIAN = "bookworm"
-_PACKAGES = "python3,python3-venv,python3-pip,ca-certificates"
+_PYTHON = "python3,python3-venv,python3-pip,ca-certificates"
+_JAVA = "maven,openjdk-17-jre-headless,ca-certificates-java"
 _BOOT = "github.com/apache/beam/sdks/v2/python/container"
 # Some machines reach package indexes by a proxy with a certificate of its own.
 _CERTIFICATES = ("-v", "/etc/ssl/certs:/etc/ssl/certs:ro")
@@ -98,17 +99,27 @@ def builder(
     builder = Builder([*store, "--storage-driver", "overlay"])
     context = CACHE / "base"
     context.mkdir(parents=True, exist_ok=True)
-    _debian(context / "base.tar")
+    _debian(context / "base.tar", _PYTHON)
     _boot(context / "boot", beam_version)
     builder.build(Path(__file__).parent / "Base.Dockerfile", "localhost/base", context)
     yield builder, "localhost/base"
     builder.clean()
 
 
-def _debian(tar: Path) -> None:
+@pytest.fixture(scope="session")
+def java(builder: tuple[Builder, str]) -> str:
+    """The name of a base with Maven and Java."""
+    context = CACHE / "java"
+    context.mkdir(exist_ok=True)
+    _debian(context / "java.tar", _JAVA)
+    builder[0].build(Path(__file__).parent / "Java.Dockerfile", "localhost/java", context)
+    return "localhost/java"
+
+
+def _debian(tar: Path, packages: str) -> None:
     if not tar.exists():
         partial = tar.with_suffix(".partial.tar")
-        options = ["--variant=minbase", f"--include={_PACKAGES}"]
+        options = ["--variant=minbase", f"--include={packages}"]
         subprocess.run(["mmdebstrap", *options, _DEBIAN, partial], check=True, timeout=1200)
         partial.replace(tar)
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from beam_pipeline.cli import commands as pipeline_commands
 from beam_pipeline.cli.beam_arguments import beam_options
+from beam_pipeline.cli.parser import command_parser
+from beam_pipeline.errors import ConfigError, DataError
+from tfrecord_dataset.errors import DatasetDamagedError
 from trainer import __main__ as trainer_main
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +86,7 @@ def test_commands_parse():
         rest = container.get("command" if "entrypoint" in container else "args", [])
         if start[:3] == ["python", "-m", "beam_pipeline"]:
             words = [*start[3:], *rest]
-            arguments, unknown = pipeline_commands._parser().parse_known_args(words)
+            arguments, unknown = command_parser().parse_known_args(words)
             beam_options(unknown, arguments.parser)
             parsed += 1
         elif "trainer" in container["image"]:
@@ -102,16 +104,32 @@ def test_every_image_of_beams_has_the_pinned_version(beam_version):
         for tag in re.findall(r"apache/beam_\w+(?:\.\w+)*:([\w.]+)", text)
     ]
 
-    assert len(tags) >= 3
+    assert tags
     assert set(tags) == {beam_version}
 
 
-def test_job_server_and_cluster_have_one_version_of_flink():
-    images = [container["image"] for _, container in containers() if "image" in container]
-    text = " ".join(images) + (DOCKER / "compose.yaml").read_text()
-    versions = re.findall(r"flink:(\d+\.\d+)|beam_flink(\d+\.\d+)_job_server", text)
+def test_job_server_and_clusters_have_one_version_of_flink():
+    texts = [path.read_text() for path in (*MANIFESTS, DOCKER / "compose.yaml")]
+    clusters = re.findall(r"image: flink:(\d+\.\d+)", "".join(texts))
+    servers = re.findall(r"ARG FLINK=(.*)", (DOCKER / "flink/job-server.Dockerfile").read_text())
 
-    assert len({cluster or server for cluster, server in versions}) == 1
+    assert clusters
+    assert set(clusters) == set(servers)
+
+
+def test_every_image_of_ours_has_a_dockerfile():
+    """What `docker build -t NAME` in a Dockerfile's head makes, is all that is named elsewhere."""
+    made = {
+        name
+        for path in DOCKERFILES
+        for name in re.findall(r"^# +docker build .*-t (\S+) \.$", path.read_text(), re.MULTILINE)
+    }
+    texts = [path.read_text() for path in (*MANIFESTS, DOCKER / "compose.yaml")]
+    named = re.findall(
+        r"image: (?:registry\.example\.com/)?(beam-tfrecords-[\w-]+)", "".join(texts)
+    )
+
+    assert set(named) == {name for name in made if name.startswith("beam-tfrecords-")}
 
 
 def test_every_taskmanager_has_a_worker_pool_of_its_own():
@@ -129,6 +147,35 @@ def test_every_taskmanager_has_a_worker_pool_of_its_own():
         if resource["metadata"]["name"] == "flink-taskmanager"
     )
     assert [container["name"] for container in pod["containers"]] == ["taskmanager", "worker-pool"]
+
+
+@pytest.mark.parametrize("name", ["build", "train"])
+def test_a_job_tries_again_only_what_another_pod_may_heal(name):
+    [spec] = (
+        resource["spec"]
+        for _, resource in resources()
+        if resource["kind"] == "Job" and resource["metadata"]["name"] == name
+    )
+    bad_data_or_usage, lost_node = spec["podFailurePolicy"]["rules"]
+
+    assert bad_data_or_usage == {
+        "action": "FailJob",
+        "onExitCodes": {
+            "containerName": name,
+            "operator": "In",
+            "values": sorted({e.exit_code for e in (ConfigError, DataError, DatasetDamagedError)}),
+        },
+    }
+    assert lost_node == {
+        "action": "Ignore",
+        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+    }
+    pod = spec["template"]["spec"]
+    assert [container["name"] for container in pod["containers"]] == [name]
+    assert pod["restartPolicy"] == "Never", "else Kubernetes refuses the policy"
+    assert spec["backoffLimit"] > 0
+    assert spec["activeDeadlineSeconds"] > 0
+    assert spec["ttlSecondsAfterFinished"] > 0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from flink_cluster import Cluster
 
 pytestmark = pytest.mark.docker
 
@@ -35,6 +36,13 @@ def trainer(builder):
     file = ROOT / "docker/trainer.Dockerfile"
     builder.build(file, "localhost/trainer", BASE=base, TENSORFLOW="tensorflow-cpu")
     return "localhost/trainer"
+
+
+@pytest.fixture(scope="module")
+def job_server(builder, java):
+    file = ROOT / "docker/flink/job-server.Dockerfile"
+    builder[0].build(file, "localhost/job-server", MAVEN=java, BASE=java)
+    return "localhost/job-server"
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +76,7 @@ def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, dige
         "--worker_pool": [*builder.entry_point(pipeline), "--worker_pool"],
     }
     pool = builder.command(pipeline, [BLOOD, tmp_path], commands[start])
-    with socket.create_server(("localhost", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     service = "apache_beam.runners.portability.local_job_service_main"
 
     with (
@@ -86,6 +93,52 @@ def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, dige
         )
 
     assert digests(directory) == digests(local_build)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Flink itself, in place of its own image: one TaskManager."""
+    (tmp_path / "flink").mkdir()
+    cluster = Cluster(tmp_path / "flink")
+    try:
+        cluster.start(1)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def test_the_job_server_and_a_worker_pool_serve_a_cluster(
+    builder, pipeline, job_server, local_build, cluster, tmp_path, digests
+):
+    """The parts of compose.yaml: cluster, job server, worker pool and launcher."""
+    builder, _ = builder
+    compose = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["services"]
+    pool = builder.command(pipeline, [BLOOD, tmp_path], compose["worker-pool-1"]["entrypoint"])
+    ports = {name: free_port() for name in ("job", "artifact", "expansion")}
+    options = [f"--{name}-port={port}" for name, port in ports.items()]
+    options += [f"--flink-master={cluster.address}", f"--artifacts-dir={tmp_path}/staged"]
+    server = builder.command(job_server, [tmp_path], [*builder.entry_point(job_server), *options])
+    launcher = builder.command(pipeline, [BLOOD, tmp_path], ["python", "-m", "beam_pipeline"])
+
+    with listening(pool, POOL_PORT), listening(server, ports["job"]):
+        directory = build(
+            launcher,
+            tmp_path,
+            "--runner=FlinkRunner",
+            f"--flink_master={cluster.address}",
+            f"--job_endpoint=localhost:{ports['job']}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config=localhost:{POOL_PORT}",
+        )
+
+    assert digests(directory) == digests(local_build)
+    [job] = cluster.jobs()
+    assert job["state"] == "FINISHED"
+
+
+def free_port() -> int:
+    with socket.create_server(("localhost", 0)) as server:
+        return server.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -150,7 +203,7 @@ def test_a_change_of_the_source_installs_no_dependency_again(
     for name in ("pyproject.toml", "constraints.txt", "setup.py", "README.md", "LICENSE"):
         tree.mkdir(exist_ok=True)
         shutil.copy2(ROOT / name, tree)
-    for name in ("docker", "beam_pipeline", "trainer"):
+    for name in ("docker", "beam_pipeline", "tfrecord_dataset", "trainer"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     with (tree / changed / "__init__.py").open("a") as source:
         source.write(f"\n# {time.time()}\n")

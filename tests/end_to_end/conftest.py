@@ -129,9 +129,9 @@ def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pip
 
 
 @pytest.fixture(scope="session")
-def two_processes() -> tuple[str, ...]:
-    """Beam's options for a job in two worker processes."""
-    return ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+def job_service() -> tuple[str, ...]:
+    """Beam's options for a job whose stages hand each other all they yield as bytes."""
+    return ("--runner=PortableRunner", "--job_endpoint=embed")
 
 
 @pytest.fixture(scope="session")

@@ -120,13 +120,13 @@ def test_a_tar_of_images(shards, tmp_path, build_verified, read_by_id, kinds):
 
 
 @pytest.mark.slow
-def test_the_same_bytes_from_another_place_and_in_worker_processes(
-    shards, tmp_path, digests, two_processes, build_verified
+def test_the_same_bytes_from_another_place_and_on_a_job_service(
+    shards, tmp_path, digests, job_service, build_verified
 ):
     expected = digests(build_verified(shards, tmp_path / "1", num_shards={"train": 3}).directory)
     shutil.copytree(shards, tmp_path / "elsewhere/shards")
     for number, (path, options) in enumerate(
-        [(tmp_path / "elsewhere/shards", ()), (shards, two_processes)], start=2
+        [(tmp_path / "elsewhere/shards", ()), (shards, job_service)], start=2
     ):
         info = build_verified(path, tmp_path / str(number), options, num_shards={"train": 3})
         assert digests(info.directory) == expected

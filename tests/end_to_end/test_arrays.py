@@ -50,10 +50,8 @@ def test_an_npz_as_keras_has_mnist(mnist, tmp_path, build_verified, kinds):
 
 
 @pytest.mark.slow
-def test_how_an_npz_was_saved_does_not_show(
-    mnist, tmp_path, digests, two_processes, build_verified
-):
-    """Compressed, stored, or on more processes: the same dataset."""
+def test_how_an_npz_was_saved_does_not_show(mnist, tmp_path, digests, job_service, build_verified):
+    """Compressed, stored, or on a job service: the same dataset."""
     saved = {
         "compressed": (np.savez_compressed, X, Y),
         "stored": (np.savez, X, Y),
@@ -64,7 +62,7 @@ def test_how_an_npz_was_saved_does_not_show(
         save(tmp_path / name / "mnist.npz", **splits_of(x, y))
         info = build_verified(tmp_path / name / "mnist.npz", tmp_path / name / "out")
         found.append(digests(info.directory))
-    found.append(digests(build_verified(mnist, tmp_path / "more", two_processes).directory))
+    found.append(digests(build_verified(mnist, tmp_path / "more", job_service).directory))
     assert found[1:] == found[:1] * 2
 
 

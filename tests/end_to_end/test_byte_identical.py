@@ -61,9 +61,8 @@ def test_listed_in_another_order(build, voc_input, expected, run_transform):
 
 
 @pytest.mark.slow
-def test_in_two_worker_processes_of_beam(build, voc_input, expected):
-    workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
-    assert build(voc_input, beam_options=workers) == expected
+def test_on_a_job_service(build, voc_input, expected, job_service):
+    assert build(voc_input, beam_options=job_service) == expected
 
 
 @pytest.mark.slow
@@ -76,11 +75,10 @@ def test_compressed(build, voc_input, expected):
 
 
 @pytest.mark.slow
-def test_of_many_batches(build, class_folders, tmp_path):
+def test_of_many_batches(build, class_folders, tmp_path, job_service):
     """More records than a batch holds, through every way there is."""
     root = class_folders(tmp_path / "many", each=2 * MAX_ELEMENTS)
-    workers = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
-    found = [build(root), build(root, threads=3), build(root, beam_options=workers)]
+    found = [build(root), build(root, threads=3), build(root, beam_options=job_service)]
     assert found[0] == found[1] == found[2]
 
 

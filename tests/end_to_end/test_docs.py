@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.cli import commands as pipeline_commands
 from beam_pipeline.cli.beam_arguments import Parser, beam_options
+from beam_pipeline.cli.parser import command_parser
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def _after(start: list[str], words: list[str]) -> list[str]:
 def test_every_command_parses(page: Path) -> None:
     for words in _commands(page):
         if arguments := _after(_LAUNCHER, words):
-            known, unknown = pipeline_commands._parser().parse_known_args(arguments)
+            known, unknown = command_parser().parse_known_args(arguments)
             beam_options(unknown, known.parser)
         for start in _TRAINERS:
             if arguments := _after(start, words):

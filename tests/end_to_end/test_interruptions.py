@@ -46,7 +46,7 @@ def whole(tmp_path_factory, pets, digests):
 
 @pytest.mark.slow
 def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
-    """The killed build waits for ever at its third shard, so that the kill is sure to hit it."""
+    """The killed build waits for ever at its third receipt, so that the kill is sure to hit it."""
     source = tmp_path / "pets"
     for number in range(40):
         write_image(source / f"cat/{number}.jpg", seed=number)
@@ -55,15 +55,18 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
         "import sys, time, beam_pipeline\n"
         "from beam_pipeline.files import storage\n"
         "from beam_pipeline.config import BuildConfig\n"
-        "written, wrote = [], storage.write_bytes\n"
-        "def write_bytes(path, data):\n"
-        "    if '/receipts/' in path:\n"
-        "        written.append(path)\n"
-        "        if len(written) == 3:\n"
-        "            print('waiting', flush=True)\n"
-        "        if len(written) >= 3:\n"  # two shards are written at once
+        "begun, written, wrote = [], [], storage.write_bytes\n"
+        "def write_bytes(path, data, **options):\n"
+        "    is_receipt = '/receipts/' in path\n"
+        "    if is_receipt:\n"
+        "        begun.append(path)\n"
+        "        if len(begun) > 2:\n"
         "            time.sleep(600)\n"
-        "    wrote(path, data)\n"
+        "    wrote(path, data, **options)\n"
+        "    if is_receipt:\n"
+        "        written.append(path)\n"
+        "        if len(written) == 2:\n"
+        "            print('waiting', flush=True)\n"
         "storage.write_bytes = write_bytes\n"
         f"beam_pipeline.build(BuildConfig(input={str(source)!r}, output={str(output)!r}, "
         "threads=1, num_shards=4))\n"
@@ -133,9 +136,9 @@ def test_a_full_disk(pets, whole, tmp_path, digests):
 
 
 def failing_at(number):
-    """`encode_chunk`, but for the chunk of that number."""
+    """`EncodeChunk.here`, but for the chunk of that number."""
     calls = []
-    original = write.encode_chunk
+    original = write.EncodeChunk.here
 
     def encode(*arguments, **options):
         calls.append(1)
@@ -148,9 +151,9 @@ def failing_at(number):
 
 def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, monkeypatch, digests):
     config = configuration(pets, tmp_path, num_shards=4)
-    for _ in range(2):
+    for number in (3, 1):  # two shards are written at once
         with monkeypatch.context() as patch:
-            patch.setattr(write, "encode_chunk", failing_at(2))
+            patch.setattr(write.EncodeChunk, "here", failing_at(number))
             with pytest.raises(Exception, match="No space left"):
                 beam_pipeline.build(config)
         [working] = (tmp_path / "pets").glob(".building-*/*")
@@ -162,7 +165,7 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
 
 def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):
     (tmp_path / "mine/data").mkdir(parents=True)
-    monkeypatch.setattr(write, "encode_chunk", failing_at(1))
+    monkeypatch.setattr(write.EncodeChunk, "here", failing_at(1))
     with pytest.raises(Exception, match="No space left"):
         beam_pipeline.build(configuration(pets, tmp_path / "mine/data"))
     assert os.listdir(tmp_path / "mine") == ["data"]
@@ -252,11 +255,12 @@ def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, me
     if stage == "before the plan":
         settle, lost = assign.settle, []
 
-        def lossy(table, *arguments):
+        def lossy(tables, *arguments):
+            table = columns.from_bytes(tables)
             if not lost and table.num_rows:
                 lost.append(1)
                 table = table.slice(1)
-            return settle(table, *arguments)
+            return settle([columns.to_bytes(table)], *arguments)
 
         monkeypatch.setattr(assign, "settle", lossy)
     else:
@@ -269,12 +273,12 @@ def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, me
     assert not list(tmp_path.rglob("metadata.json"))
 
 
-def test_threads_of_beams_runner_are_refused(pets, tmp_path, capsys):
+def test_workers_of_beams_local_runner_are_refused(pets, tmp_path, capsys):
     code = commands.main(
-        ["build", str(pets), "--output", str(tmp_path), "--direct_running_mode=multi_threading"]
+        ["build", str(pets), "--output", str(tmp_path), "--direct_running_mode=multi_processing"]
     )
     assert code == 2
-    assert "multi_threading loses records" in capsys.readouterr().err
+    assert "--direct_running_mode=multi_processing asks" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
 
 

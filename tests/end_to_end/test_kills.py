@@ -45,8 +45,9 @@ def finished_files(output):
     """The shards of receipts, whole, by inode."""
     inodes = set()
     for receipt in Path(output).glob("pets/.building-*/*/receipts/*.json"):
-        info = json.loads(receipt.read_text())
-        inodes.add(os.stat(info["temporary"][info["file"]][0]).st_ino)
+        files = json.loads(receipt.read_text())["files"]
+        [shard] = [file["path"] for final, file in files.items() if "/" not in final]
+        inodes.add(os.stat(receipt.parent.parent / shard).st_ino)
     return inodes
 
 

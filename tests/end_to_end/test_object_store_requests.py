@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import beam_pipeline
-from beam_pipeline.files import clients
 from beam_pipeline.tfrecord.example import bytes_feature, int64_feature, serialize
 from beam_pipeline.tfrecord.frames import framed
+from tfrecord_dataset.store import clients
 
 RECORDS = 120
 

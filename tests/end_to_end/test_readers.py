@@ -27,7 +27,7 @@ def zoo(tmp_path_factory, coco_file):
 def compressed(tmp_path_factory, class_folders):
     folder = tmp_path_factory.mktemp("compressed")
     config = beam_pipeline.BuildConfig(
-        input=str(class_folders(folder / "pets")), output=str(folder), compression="gzip"
+        input=str(class_folders(folder / "pets")), output=str(folder / "data"), compression="gzip"
     )
     return beam_pipeline.build(config)
 
@@ -100,7 +100,7 @@ def test_source_ids_are_numbers_of_their_own(name, request):
 def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folders):
     monkeypatch.setattr("beam_pipeline.write.stage._CHUNK_RECORDS", 3)
     root = class_folders(tmp_path / "pets")
-    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path), num_shards=2)
+    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "data"), num_shards=2)
     assert source_ids(beam_pipeline.build(config)) == list(range(16))
 
 

@@ -32,8 +32,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def launch(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., Launcher]]:
-    """Starts a build on the cluster; whatever still runs at the test's end is ended."""
+def available_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of its own, whose jobs outlive its JobManager."""
+    (tmp_path / "flink").mkdir()
+    cluster = Cluster(tmp_path / "flink", available=True)
+    try:
+        cluster.start(2)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def launch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Launcher]]:
+    """Starts a build on the test's cluster; whatever still runs at the test's end is ended."""
+    name = "available_cluster" if "available_cluster" in request.fixturenames else "cluster"
+    cluster: Cluster = request.getfixturevalue(name)
     started: list[Launcher] = []
 
     def start(source: Path, output: Path, *options: str) -> Launcher:

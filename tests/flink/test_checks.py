@@ -6,7 +6,7 @@ import time
 import pytest
 from flink_cluster import free_port
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 
@@ -97,5 +97,5 @@ def test_another_service_is_no_cluster(cluster, bucket, tmp_path):
 def test_nobody_answers(tmp_path):
     address = f"localhost:{free_port()}"
     options = JobOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
-    with pytest.raises(ConfigError, match="nothing answers at --flink_master"):
+    with pytest.raises(UnavailableError, match="nothing answers at --flink_master"):
         cluster_of(options).prepare(str(tmp_path), [])

@@ -10,17 +10,17 @@ from trainer.__main__ import main
     [
         pytest.param(
             ["train", "--data", "d", "--output", "o", "--image-size", "big"],
-            "trainer.errors.ConfigError: --image-size 'big'",
+            "tfrecord_dataset.errors.ConfigError: --image-size 'big'",
             id="a value",
         ),
         pytest.param(
             ["train", "--dta", "d"],
-            "trainer.errors.ConfigError: there is no option --dta",
+            "tfrecord_dataset.errors.ConfigError: there is no option --dta",
             id="an option",
         ),
         pytest.param(
             ["evaluate", "--data", "d", "--run", "nowhere"],
-            "trainer.errors.ConfigError: nowhere does not hold a run",
+            "tfrecord_dataset.errors.ConfigError: nowhere does not hold a run",
             id="a command",
         ),
     ],

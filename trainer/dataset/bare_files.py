@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
+from tfrecord_dataset.shown_text import one_line
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import Declaration, declared_features, names_of_specs
 from trainer.dataset.files import (
     describe_mixed_names,
     first_records,
-    local_copies,
     matching_files,
     names_below,
     splits_of_files,
@@ -62,8 +62,9 @@ def open_files(
     """
     files = matching_files(patterns)
     names = names_below(files, patterns)
+    splits = splits_of_files(files, names, cache)
     try:
-        sample = observe(first_records(files, local_copies(files, cache)))
+        sample = observe(first_records(files, splits.values()))
     except DecodeError as error:
         raise NotADatasetError(
             f"{path} holds records that are not tf.train.Examples ({error}); convert them"
@@ -71,11 +72,11 @@ def open_files(
     schema = schema_of(sample)
     notes = [*describe_mixed_names(names), *schema.notes]
     for note in notes:
-        _LOG.warning(note)
+        _LOG.warning("%s", one_line(note))
     return Dataset(
         path=path,
         features=schema.features,
-        splits=MappingProxyType(splits_of_files(files, names, cache)),
+        splits=MappingProxyType(splits),
         notes=tuple(notes),
         remedy=schema.remedy,
     )

@@ -22,7 +22,8 @@ class Contents:
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
         notes: Guesses about the records of bare files, as messages.
         remedy: What to do when a record does not fit the features.
-        read_statistics: Returns the splits of statistics.json; none without the file.
+        read_statistics: Returns what statistics.json states by split and feature; nothing
+            without the file.
     """
 
     path: str
@@ -31,7 +32,7 @@ class Contents:
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     remedy: str = "run `python -m beam_pipeline verify` on it"
-    read_statistics: Callable[[], Mapping[str, Any]] = dataclasses.field(
+    read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(
         default=dict, repr=False, compare=False
     )
     _record_counts: dict[str, int] = dataclasses.field(
@@ -87,6 +88,4 @@ class Contents:
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
         """What statistics.json states of a split, by feature (docs/format.md); else nothing."""
-        stated = self.read_statistics().get(self.split(split).name, {})
-        features: Mapping[str, Mapping[str, Any]] = stated.get("features", {})
-        return features
+        return self.read_statistics().get(self.split(split).name, {})

@@ -1,8 +1,5 @@
 """Counts the records and classes of bare TFRecord files, which have no metadata."""
 
-import gzip
-import struct
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.records.index import AFTER_BYTES, BEFORE_BYTES, cut_off
 from trainer.records.shard_files import ShardFiles
+from trainer.records.streams import windows
 from trainer.schema.features import Feature
 
 
@@ -19,12 +16,16 @@ def count_gzip_records(shards: ShardFiles) -> int:
     """The records of gzip TFRecord files, which are read completely.
 
     Raises:
-        DatasetDamagedError: A file ends within a record; or gzip ends too early, which
-            TensorFlow accepts as the end of the file.
+        DatasetDamagedError: A file is damaged, or ends too early.
+        DatasetChangedError: One is another file by now.
     """
-    numbers = range(len(shards.files))
-    shards.expect([*numbers])
-    return sum(_count_unpacked(shards.path(number)) for number in numbers)
+    numbers = range(len(shards))
+    shards.files.expect(numbers)
+    return sum(
+        len(window)
+        for number in numbers
+        for window in windows(shards.files, number, shards.compression)
+    )
 
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:
@@ -81,25 +82,3 @@ def read_classes(
             "leave such records out of the dataset"
         )
     return values
-
-
-def _count_unpacked(path: str) -> int:
-    count = 0
-    with tf.io.gfile.GFile(path, "rb") as packed, gzip.GzipFile(fileobj=packed) as file:
-        try:
-            while header := file.read(BEFORE_BYTES):
-                rest = _num_bytes(header) - BEFORE_BYTES
-                if rest < 0 or len(file.read(rest)) < rest:
-                    raise cut_off(path, count)
-                count += 1
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise cut_off(path, count) from error
-    return count
-
-
-def _num_bytes(header: bytes) -> int:
-    """Bytes of a record including its frame; 0 if the header is incomplete."""
-    if len(header) < BEFORE_BYTES:
-        return 0
-    length: int = struct.unpack("<Q", header[:8])[0]
-    return BEFORE_BYTES + length + AFTER_BYTES

@@ -1,19 +1,22 @@
 """Bare TFRecord files: their paths, splits, compression and first records."""
 
+import functools
 import itertools
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import tensorflow as tf
-
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from trainer.input_pipeline.tensorflow_errors import brief
+from trainer.records.shard_files import ShardFiles, index_beside
 from trainer.records.split import Split
+from trainer.records.streams import windows
 from trainer.store import objects, storage
 from trainer.store.cache import Cache
-from trainer.store.fetching import Fetcher
+from trainer.store.files import Files, changed
+from trainer.store.folders import open_folder
+from trainer.store.local_files import LocalFiles
+from trainer.store.remote_files import RemoteFiles
 
 # Names that state a split, as in `beam_pipeline` (docs/tfrecords.md).
 _TFDS_NAME = re.compile(r"[a-zA-Z]\w*-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
@@ -92,34 +95,51 @@ def splits_of_files(
         cache: Where copies of remote files go.
 
     Raises:
-        ConfigError: A split has both plain and gzip files.
+        ConfigError: A split has both plain and gzip files, or local and remote ones.
     """
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, stated_splits(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
-    return {name: _split(name, members, cache) for name, members in grouped.items()}
+    return {
+        name: Split(name=name, shards=open_shards(members, cache))
+        for name, members in grouped.items()
+    }
 
 
-def _split(name: str, files: Sequence[str], cache: Callable[[], Cache]) -> Split:
-    fetcher = local_copies(files, cache)
-    return Split(
-        name=name,
-        files=fetcher.paths if fetcher else tuple(files),
-        compression=_one_compression(files),
-        fetcher=fetcher,
-    )
+def open_shards(
+    names: Sequence[str], cache: Callable[[], Cache] = storage.open_cache
+) -> ShardFiles:
+    """The files of a split.
 
-
-def local_copies(files: Sequence[str], cache: Callable[[], Cache]) -> Fetcher | None:
-    """What copies remote files to this machine; None, if they are not remote.
+    Args:
+        names: Paths or URLs.
+        cache: Where copies of remote files go.
 
     Raises:
-        ConfigError: Some are, others are not.
+        ConfigError: Some are remote and others not, or some gzip and others not.
+        DatasetChangedError: One was deleted just now.
+        TrainerError: One cannot be opened.
     """
-    remote = [file for file in files if storage.is_object(file)]
-    if remote and len(remote) < len(files):
+    files = _opened(names, cache)
+    folder_of = functools.cache(lambda path: open_folder(path, cache))
+
+    def read_index(number: int) -> bytes | None:
+        name = names[number]
+        if storage.lists_nothing(name):
+            return None  # a web server may answer anything
+        return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
+
+    return ShardFiles(files, _one_compression(files), read_index)
+
+
+def _opened(names: Sequence[str], cache: Callable[[], Cache]) -> Files:
+    remote = [name for name in names if storage.is_object(name)]
+    if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
-    return Fetcher(objects.describe(remote), cache()) if remote else None
+    try:
+        return RemoteFiles(objects.describe(remote), cache()) if remote else LocalFiles(names)
+    except FileNotFoundError as error:
+        raise changed(error.filename) from error
 
 
 def describe_mixed_names(names: Sequence[str]) -> list[str]:
@@ -133,31 +153,37 @@ def describe_mixed_names(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _one_compression(files: Sequence[str]) -> str:
+def _one_compression(files: Files) -> str:
     """The compression of a split's files; of many files only a few are opened."""
-    files_by_compression: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for packed in (False, True):
-        named = (file for file in files if file.endswith(".gz") is packed)
-        files_by_compression |= dict(itertools.islice(_compressions(named), 1))
-    if len(files_by_compression) > 1:
+        numbers = [n for n, name in enumerate(files.names) if name.endswith(".gz") is packed]
+        for compression, name in itertools.islice(_compressions(files, numbers), 1):
+            file_of[compression] = name
+    if len(file_of) > 1:
         raise ConfigError(
-            f"{files_by_compression['GZIP']} is gzip, but "
-            f"{files_by_compression['']} of the same split is not; open them one by one, "
-            "or make them alike"
+            f"{file_of['GZIP']} is gzip, but {file_of['']} of the same split is not; open them one "
+            "by one, or make them alike"
         )
-    return next(iter(files_by_compression), "")
+    return next(iter(file_of), "")
 
 
-def compression_of(files: Iterable[str]) -> str:
+def compression_of(files: Files) -> str:
     """The compression of the first file that is not empty; all shards of a split have the same."""
-    return next((compression for compression, _ in _compressions(files)), "")
+    found = _compressions(files, range(len(files.names)))
+    return next((compression for compression, _ in found), "")
 
 
-def _compressions(files: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
     """(compression, file) of the files that are not empty."""
-    for file in files:
-        if head := storage.read_start(file, _PEEKED_BYTES):
-            yield "GZIP" if is_gzip(head) else "", file
+    for number in numbers:
+        if head := _head(files, number):
+            yield "GZIP" if is_gzip(head) else "", files.names[number]
+
+
+def _head(files: Files, number: int) -> bytes:
+    with files.open(number, _PEEKED_BYTES) as read:
+        return read(_PEEKED_BYTES, 0)
 
 
 def is_gzip(head: bytes) -> bool:
@@ -175,47 +201,48 @@ def is_gzip(head: bytes) -> bool:
     return True
 
 
-def first_records(
-    files: Sequence[str], fetcher: Fetcher | None = None
-) -> Iterator[tuple[str, bytes]]:
+def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:
     """(where, serialized record) of some records, spread over the files.
-
-    Args:
-        files: Paths or URLs.
-        fetcher: Copies remote files to this machine.
 
     The first 256 / n of each of n files, up to 16, evenly spread over all; fewer if
     they exceed 64 MiB / n.
 
+    Args:
+        files: Names, in their order.
+        splits: With these files.
+
     Raises:
         DatasetDamagedError: A file is damaged, or not a TFRecord file.
     """
+    places = {
+        name: (number, split.shards) for split in splits for number, name in enumerate(split.files)
+    }
     count = min(len(files), _SAMPLE_FILES)
-    chosen = [number * len(files) // count for number in range(count)]
-    if fetcher:
-        fetcher.expect(chosen)
-    for number in chosen:
-        file = files[number]
+    for place in range(count):
+        name = files[place * len(files) // count]
+        number, shards = places[name]
         left = _SAMPLE_BYTES // count
-        path = fetcher.fetch(number) if fetcher else file
-        records = tf.data.TFRecordDataset(path, compression_of([path]))
+        found = windows(shards.files, number, shards.compression, left)
+        records = itertools.chain.from_iterable(found)
         try:
-            for index, record in enumerate(records.take(_SAMPLE_RECORDS // count)):
-                serialized = record.numpy()
-                yield f"record {index} of {file}", serialized
-                left -= len(serialized)
+            for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
+                yield f"record {index} of {name}", record
+                left -= len(record)
                 if left <= 0:
                     break
-        except tf.errors.DataLossError as error:
-            raise DatasetDamagedError(
-                f"{file} is {_by_zlib(file) or 'damaged, or not a TFRecord file'}: {brief(error)}"
-            ) from error
+        except DatasetDamagedError as error:
+            if _is_zlib(_head(shards.files, number)):
+                raise DatasetDamagedError(
+                    f"{name} is compressed as ZLIB, which is not supported; write it plain or as "
+                    "GZIP"
+                ) from error
+            raise
 
 
-def _by_zlib(file: str) -> str:
-    """A message for a file with TensorFlow's third compression; "" for any other file."""
+def _is_zlib(head: bytes) -> bool:
+    """Whether a file that starts with `head` has TensorFlow's third compression."""
     try:
-        zlib.decompressobj().decompress(storage.read_start(file, _PEEKED_BYTES))
+        zlib.decompressobj().decompress(head)
     except zlib.error:
-        return ""
-    return "compressed as ZLIB, which is not supported; write it plain or as GZIP"
+        return False
+    return True

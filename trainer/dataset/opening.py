@@ -1,28 +1,24 @@
 """Opens a dataset: a directory with metadata.json, a parent of one, or bare TFRecord files."""
 
-import dataclasses
 import functools
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
-from trainer.dataset import Dataset
+from trainer.dataset import Dataset, metadata
 from trainer.dataset.bare_files import declared_schema, inferred_schema, open_files, training_schema
 from trainer.dataset.declaration import Declaration, read_schema
 from trainer.dataset.files import compression_of
-from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from trainer.dataset.metadata import StatedShard
+from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, NotADatasetError
+from trainer.records.shard_files import ShardFiles, index_beside
 from trainer.records.split import Split
-from trainer.schema.features import Feature, features_from_json
-from trainer.store import objects, storage
-from trainer.store.cache import Cache, RemoteFile
-from trainer.store.fetching import Fetcher
+from trainer.schema.features import Feature
+from trainer.store import storage
+from trainer.store.cache import Cache
+from trainer.store.folders import Folder, open_folder
 
-_METADATA = "metadata.json"
-_STATISTICS = "statistics.json"
-_FORMAT_VERSION = 2
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
 
 
@@ -65,13 +61,13 @@ def open(
     """
     cache = cache_of(cache_dir, cache_bytes)
     if isinstance(path, str | os.PathLike):
-        patterns = [os.fspath(path)]
+        patterns = [storage.readable(os.fspath(path))]
         if _is_directory(patterns[0]):
             if features is not None:
                 raise _of_bare_files("features=", patterns[0])
             return _open_directory(patterns[0], cache)
     else:
-        patterns = [os.fspath(item) for item in path]
+        patterns = [storage.readable(os.fspath(item)) for item in path]
     names = ", ".join(patterns)
     if features is None:
         schema_of = functools.partial(inferred_schema, names)
@@ -98,6 +94,7 @@ def open_data(
     Raises:
         TrainerError: As for `open`; or bare files do not fit `training_features`.
     """
+    data = storage.readable(data)
     if _is_directory(data):
         if schema is not None:
             raise _of_bare_files("--schema", data)
@@ -141,88 +138,55 @@ def _is_directory(path: str) -> bool:
 
 def _open_directory(path: str, cache: Callable[[], Cache]) -> Dataset:
     directory = find_dataset(path)
-    file = os.path.join(directory, _METADATA)
-    text = storage.read_text(file)
-    try:
-        metadata = json.loads(text)
-        version = metadata["format_version"]
-        features, listed = metadata["features"], metadata["splits"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DatasetDamagedError(
-            f"{file} is not a dataset's metadata ({error!r}); build the dataset again"
-        ) from error
-    if int(str(version).split(".")[0]) > _FORMAT_VERSION:
-        raise ConfigError(
-            f"{file} has format version {version}, but this trainer reads up to "
-            f"{_FORMAT_VERSION}; install a newer trainer"
+    folder = open_folder(directory, cache, metadata.FILE)
+    if folder.commit.data is None:
+        raise DatasetChangedError(
+            f"{directory} was deleted, or is being built again; start again once it is there"
         )
+    stated = metadata.parse_metadata(folder.commit.data, folder.commit.path)
     return Dataset(
         path=directory,
-        features=features_from_json(features),
-        splits=MappingProxyType(_splits_of_metadata(directory, listed, cache)),
-        fingerprint=metadata.get("fingerprint", ""),
-        read_statistics=functools.partial(_read_statistics, directory),
+        features=stated.features,
+        splits=MappingProxyType(
+            {
+                name: _split(folder, name, shards, stated.digests)
+                for name, shards in stated.splits.items()
+            }
+        ),
+        fingerprint=stated.fingerprint,
+        read_statistics=functools.partial(metadata.read_statistics, folder, stated.digests),
     )
 
 
-def _read_statistics(directory: str) -> Mapping[str, Any]:
-    """The splits of statistics.json; none without the file, as in adopted datasets."""
-    file = os.path.join(directory, _STATISTICS)
-    if not storage.exists(file):
-        return {}
-    try:
-        splits: Mapping[str, Any] = json.loads(storage.read_text(file))["splits"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DatasetDamagedError(
-            f"{file} is not a dataset's statistics ({error!r}); delete it, or build the dataset "
-            "again"
-        ) from error
-    return splits
-
-
-def _splits_of_metadata(
-    directory: str, listed: Mapping[str, Any], cache: Callable[[], Cache]
-) -> dict[str, Split]:
-    names = [shard["file"] for entry in listed.values() for shard in entry["shards"]]
-    present = _files_beside(directory, names)
-    splits = {}
-    for name, entry in listed.items():
-        shards = entry["shards"]
-        missing = [shard["file"] for shard in shards if shard["file"] not in present]
-        if missing:
+def _split(
+    folder: Folder, name: str, shards: Sequence[StatedShard], digests: Mapping[str, str]
+) -> Split:
+    sha256 = tuple(shard.sha256 for shard in shards)
+    names = [shard.file for shard in shards]
+    files = folder.files(names, sha256, f"shards of split {name!r}")
+    compression = compression_of(files)
+    for number, shard in enumerate(shards):
+        if not compression and files.num_bytes(number) != shard.num_bytes:
             raise DatasetDamagedError(
-                f"{directory} lacks {len(missing)} of {len(shards)} shards of split {name!r}, "
-                f"such as {missing[0]}; copy them there, or build the dataset again"
+                f"{files.names[number]} has {files.num_bytes(number):,} bytes, but metadata.json "
+                f"states {shard.num_bytes:,}: it was cut or changed; copy that file again, or "
+                "build the dataset again"
             )
-        paths = [os.path.join(directory, shard["file"]) for shard in shards]
-        remote = [
-            dataclasses.replace(file, sha256=shard["sha256"])
-            for shard in shards
-            if (file := present[shard["file"]]) is not None
-        ]
-        fetcher = Fetcher(remote, cache()) if remote else None
-        splits[name] = Split(
-            name=name,
-            files=fetcher.paths if fetcher else tuple(paths),
-            compression=compression_of(paths),
-            fetcher=fetcher,
-            num_records=entry["num_records"],
-            num_bytes=entry.get("num_bytes"),
-            sha256=tuple(shard.get("sha256", "") for shard in shards),
-        )
-    return splits
 
+    def read_index(number: int) -> bytes | None:
+        name = index_beside(names[number])
+        if name not in digests and storage.lists_nothing(folder.path):
+            return None  # a web server may answer anything
+        return metadata.read_stated(folder, name, digests)
 
-def _files_beside(directory: str, files: Sequence[str]) -> dict[str, RemoteFile | None]:
-    """What lies in the folders of `files`, by its path relative to `directory`."""
-    if storage.lists_nothing(directory):
-        found = objects.describe([os.path.join(directory, file) for file in files])
-        return dict(zip(files, found, strict=True))
-    return {
-        os.path.join(folder, name): file
-        for folder in {os.path.dirname(file) for file in files}
-        for name, file in storage.files(os.path.join(directory, folder)).items()
-    }
+    return Split(
+        name=name,
+        shards=ShardFiles(files, compression, read_index),
+        num_records=sum(shard.num_records for shard in shards),
+        num_bytes=sum(shard.num_bytes for shard in shards),
+        sha256=sha256,
+        check=folder.commit.check,
+    )
 
 
 def find_dataset(path: str) -> str:
@@ -250,7 +214,7 @@ def find_dataset(path: str) -> str:
     if names:
         return next(iter(names.values()))
     raise NotADatasetError(
-        f"{path} is not a finished dataset: there is no {_METADATA} in it, nor in a version "
+        f"{path} is not a finished dataset: there is no {metadata.FILE} in it, nor in a version "
         "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
         "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
         f"{os.path.join(path, '*.tfrecord*')}"
@@ -267,4 +231,4 @@ def _newest_version(path: str) -> str | None:
 
 
 def _is_finished(path: str) -> bool:
-    return storage.exists(os.path.join(path, _METADATA))
+    return storage.exists(os.path.join(path, metadata.FILE))

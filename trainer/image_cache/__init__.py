@@ -1,5 +1,6 @@
 """Where decoded images are kept from the first pass on: the choice, and what it is made of."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,7 +17,7 @@ from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
 from trainer.schema.features import Feature
-from trainer.store.cache import cache_folder
+from trainer.store.user_cache import cache_folder
 from trainer.views import Views
 
 # Of the memory, or of the disk's space, that is free.
@@ -148,7 +149,7 @@ def make_store(
         cache: Resolved, with a place other than "none".
         images: The features that are kept.
         num_records: Of the split.
-        shards: What tells the content of each shard.
+        shards: What tells the content of the shards.
 
     Raises:
         TrainerError: The folder cannot be written.
@@ -183,7 +184,10 @@ def free_memory() -> int:
 def free_space(folder: Path) -> int:
     """Bytes that are free on the disk of a folder, or taken by the images in it."""
     existing = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    own = sum(each.stat().st_blocks * 512 for each in folder.glob("*.images"))
+    own = 0
+    for each in folder.glob("*.images"):
+        with contextlib.suppress(FileNotFoundError):  # another process deletes it
+            own += each.lstat().st_blocks * 512
     return shutil.disk_usage(existing).free + own
 
 

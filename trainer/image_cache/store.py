@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +65,7 @@ class MemoryStore:
 
 
 class FileStore:
-    """Rows in a file, each with its checksum: a row that was not written whole is not found.
+    """Rows in a file, each with a checksum of what it is: any other row is not found.
 
     Processes may use the file at once, for all of them write the same. The file is locked (flock)
     while it is used; what nobody uses may be deleted.
@@ -77,12 +78,13 @@ class FileStore:
         max_bytes: Of all such files in the folder; the ones used longest ago are deleted.
 
     Raises:
-        TrainerError: The folder cannot be written.
+        TrainerError: The folder cannot be written, or something else lies where the file should.
     """
 
     def __init__(
         self, folder: Path, name: str, num_rows: int, row_bytes: int, max_bytes: int
     ) -> None:
+        self._name = name
         self._stride = row_bytes + _CHECKSUM.size
         self._num_rows = num_rows
         self._is_kept = np.zeros(num_rows + 1, bool)
@@ -91,17 +93,17 @@ class FileStore:
         path = folder / f"{name}{_SUFFIX}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
             fcntl.flock(self._file, fcntl.LOCK_SH)
             os.utime(path)
             for other in _unused(folder, self.num_bytes, max_bytes, path):
-                other.unlink()
+                other.unlink(missing_ok=True)
             if os.fstat(self._file).st_size < self.num_bytes:
                 os.ftruncate(self._file, self.num_bytes)  # takes no space yet
         except OSError as error:
             raise TrainerError(
-                f"decoded images cannot be kept in {folder}: {error.strerror}; name another "
-                "folder by --cache-dir, or take --cache memory or none"
+                f"decoded images cannot be kept in {path}: {error.strerror}; delete what lies "
+                "there, name another folder by --cache-dir, or take --cache memory or none"
             ) from error
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
@@ -109,9 +111,9 @@ class FileStore:
         rows = np.zeros((len(numbers), self._stride - _CHECKSUM.size), np.uint8)
         found = np.zeros(len(numbers), bool)
         for place, number in enumerate(numbers.tolist()):
-            data = os.pread(self._file, self._stride, number * self._stride)
+            data = self._stored(number)
             row = data[: -_CHECKSUM.size]
-            if len(data) == self._stride and data[-_CHECKSUM.size :] == _checksum(row):
+            if len(data) == self._stride and data[-_CHECKSUM.size :] == self._checksum(number, row):
                 rows[place] = np.frombuffer(row, np.uint8)
                 found[place] = True
         self._is_kept[np.minimum(numbers[found], self._num_rows)] = True
@@ -130,16 +132,26 @@ class FileStore:
         if number >= self._num_rows or not self._has_room:
             return
         data = row.tobytes()
+        data += self._checksum(number, data)
         try:
-            os.pwrite(self._file, data + _checksum(data), number * self._stride)
+            written = os.pwrite(self._file, data, number * self._stride)
+        except OSError:
+            written = 0
+        if written == len(data):
             self._is_kept[number] = True
-        except OSError:  # the disk is full: the rest is decoded in each pass
+        else:  # the disk is full: the rest is decoded in each pass
             self._has_room = False
 
+    def _stored(self, number: int) -> bytes:
+        try:
+            return os.pread(self._file, self._stride, number * self._stride)
+        except OSError:  # of the disk
+            return b""
 
-def _checksum(row: bytes) -> bytes:
-    """Never zeros, which is what a file has where nothing was written."""
-    return _CHECKSUM.pack(google_crc32c.value(row) or 1)
+    def _checksum(self, number: int, row: bytes) -> bytes:
+        """Never zeros, which is what a file has where nothing was written."""
+        made_of = google_crc32c.value(f"{self._name}\n{number}".encode())
+        return _CHECKSUM.pack(google_crc32c.extend(made_of, row) or 1)
 
 
 def _unused(folder: Path, num_bytes: int, max_bytes: int, own: Path) -> Iterator[Path]:
@@ -147,8 +159,8 @@ def _unused(folder: Path, num_bytes: int, max_bytes: int, own: Path) -> Iterator
     others = []
     for path in folder.glob(f"*{_SUFFIX}"):
         with contextlib.suppress(FileNotFoundError):
-            if path != own:
-                status = path.stat()
+            status = path.lstat()
+            if path != own and stat.S_ISREG(status.st_mode):
                 others.append((status.st_mtime_ns, status.st_blocks * 512, path))
     excess = num_bytes + sum(size for _, size, _ in others) - max_bytes
     for _, size, path in sorted(others):

@@ -52,8 +52,8 @@ class ImageStores:
             return None
         key = (split.name, cache.place, cache.folder, cache.size, *(each.name for each in images))
         if key not in self._stores:
-            shards = split.sha256 or [*map(split.shards.identity, range(len(split.files)))]
-            store = make_store(cache, images, count(), shards)
+            shards = [*map(split.shards.files.identity, range(len(split.files)))]
+            store = make_store(cache, images, count(), [*split.sha256, *shards])
             self._stores[key] = StoredImages(store, images, cache.size)
         return self._stores[key]
 

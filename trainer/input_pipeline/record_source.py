@@ -15,9 +15,9 @@ from trainer.records.index import RecordIndex
 from trainer.records.order import Order, Share, window_size
 from trainer.records.reader import RecordReader
 from trainer.records.shard_files import ShardFiles
+from trainer.records.streams import Streams
 from trainer.tuning import Tuning
 
-_READ_BUFFER_BYTES = 1 << 20
 # Records whose stored images are looked for at once.
 _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
@@ -81,18 +81,19 @@ class Records:
         images: StoredImages | None = None,
     ) -> None:
         # Gzip is read by number only where it must, for it is unpacked first.
-        by_number = not shards.compression or reading.by_number or images is not None
-        found = index() if by_number else None
-        self._remaining = _remaining(num_records if found is None else found.num_records, reading)
-        self._windows = None if found is None else _windows(found, reading, images)
+        if not shards.compression or reading.by_number or images is not None:
+            found = index()
+            num_records = found.num_records
+            self._windows = _windows(found, reading, images)
+        else:
+            self._windows = _streamed(shards)
+        self._remaining = _remaining(num_records, reading)
         self._images = images
-        self._shards = shards
         self._parallel_calls = reading.tuning.num_calls
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
         """`function` of each (record, key); where images are kept also of `look_up`'s row."""
         if self._images is not None:
-            assert self._windows is not None
             look_up = self._images.look_up
             chunks = self._windows.rebatch(_LOOKED_UP).map(
                 lambda records, keys: (records, keys, *look_up(keys)),
@@ -100,23 +101,13 @@ class Records:
             )
             elements = _with_cardinality(chunks.unbatch(), self._remaining)
             return elements.map(function, num_parallel_calls=self._parallel_calls)
-        if self._windows is not None:
-            records = _with_cardinality(self._windows.unbatch(), self._remaining)
-            return records.map(function, num_parallel_calls=self._parallel_calls)
-        records = _with_cardinality(self._sequence(), self._remaining)
-        return records.enumerate().map(
-            lambda number, record: function(record, tf.stack([tf.zeros_like(number), number])),
-            num_parallel_calls=self._parallel_calls,
-        )
+        records = _with_cardinality(self._windows.unbatch(), self._remaining)
+        return records.map(function, num_parallel_calls=self._parallel_calls)
 
     def map_batches(
         self, function: Callable[[Any], Any], size: int, *, drop_remainder: bool
     ) -> tf.data.Dataset:
         """`function` of each batch of records, `tf.string` [b]."""
-        if self._windows is None:
-            records = _with_cardinality(self._sequence(), self._remaining)
-            batches = records.batch(size, drop_remainder=drop_remainder)
-            return batches.map(function, num_parallel_calls=self._parallel_calls)
         count = self._remaining
         if count is not None and count != tf.data.INFINITE_CARDINALITY:
             count = count // size if drop_remainder else -(-count // size)
@@ -126,25 +117,6 @@ class Records:
         batches = records.rebatch(size, drop_remainder=drop_remainder)
         return _with_cardinality(batches, count).map(
             function, num_parallel_calls=self._parallel_calls
-        )
-
-    def _sequence(self) -> tf.data.Dataset:
-        """One pass over gzip files from their beginning; remote ones each once it is here."""
-        paths: Any = list(self._shards.files)
-        if self._shards.fetcher is not None:
-            numbers = tf.data.Dataset.range(len(paths))
-            fetcher = self._shards.fetcher
-
-            def fetch(number: Any) -> Any:
-                if number == 0:
-                    fetcher.expect(range(len(fetcher.files)))
-                return fetcher.fetch(number)
-
-            paths = numbers.map(
-                lambda number: tf.ensure_shape(tf.numpy_function(fetch, [number], tf.string), [])
-            )
-        return tf.data.TFRecordDataset(
-            paths, self._shards.compression, buffer_size=_READ_BUFFER_BYTES
         )
 
 
@@ -214,11 +186,7 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         if reading.share is not None:
             chosen &= reading.share.holds(positions)
         keys = keys[chosen]
-        try:
-            records = reader.read(keys[:, 1])
-        except OSError as error:
-            raise ValueError(f"a shard cannot be read: {error}") from None
-        return records, keys
+        return reader.read(keys[:, 1]), keys
 
     def window_at(first_pass: Any, count: Any) -> tuple[Any, Any]:
         # Not stateful: a deterministic run would read windows one by one, not ahead.
@@ -239,3 +207,28 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         )
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
+
+
+def _streamed(shards: ShardFiles) -> tf.data.Dataset:
+    """One pass over gzip files from their beginning: `tf.string` [n], int64 [n, 2]."""
+    streams = Streams(shards.files, shards.compression)
+
+    def read(number: Any) -> tuple[Any, Any]:
+        first, window = streams.window(int(number))
+        records = np.empty(len(window), object)
+        records[:] = window
+        keys = np.zeros((len(window), 2), np.int64)
+        keys[:, 1] = first + np.arange(len(window))
+        return records, keys
+
+    def window_at(number: Any) -> tuple[Any, Any]:
+        # Not stateful, as in `_windows`.
+        records, keys = tf.numpy_function(read, [number], [tf.string, tf.int64], stateful=False)
+        return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
+
+    windows = tf.data.Dataset.range(_FOREVER).map(
+        window_at,
+        num_parallel_calls=1,  # in the background
+        deterministic=True,
+    )
+    return windows.take_while(lambda records, _: tf.size(records) > 0)

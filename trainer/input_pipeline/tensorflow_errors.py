@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
+from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, TrainerError
 from trainer.parsing.images import DECODING
 
 _REMEDY = (
@@ -28,7 +28,7 @@ _MISMATCHES = (
 # This package's own checks in the graph, and in Python functions that the graph calls.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
-_CLASSES = {each.__name__: each for each in (TrainerError, ConfigError)}
+_CLASSES = {each.__name__: each for each in (TrainerError, ConfigError, DatasetChangedError)}
 # TensorFlow counts the records of a split if metadata.json states their number.
 _COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el")
 # The name that `parsing.images` gives to the operation that decodes a feature.

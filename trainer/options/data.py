@@ -51,6 +51,25 @@ def add_which(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_trust(parser: argparse._ActionsContainer) -> None:
+    """Adds the one for runs of one's own."""
+    parser.add_argument(
+        "--trust-run",
+        action="store_true",
+        help="use the functions and the places that RUN names, and that the command does not; "
+        "only for runs whose maker you know",
+    )
+
+
+def add_model_fn(parser: argparse._ActionsContainer) -> None:
+    """Adds the function that made a run's model."""
+    parser.add_argument(
+        "--model-fn",
+        metavar="MODULE:FUNCTION",
+        help="the function that made the model, for layers of its own; as in training",
+    )
+
+
 def add_messages(parser: argparse._ActionsContainer) -> None:
     """Adds those of what is printed."""
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors on stderr")

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 
-from trainer.options.data import add_cache, add_messages, add_which
+from trainer.options.data import add_cache, add_messages, add_model_fn, add_trust, add_which
 
 FORMATS = ("jsonl", "csv", "coco")
 
@@ -24,6 +24,8 @@ class PredictConfig:
         min_score: Boxes with a lower score are left out; None for 0.3, or 0 for "coco", whose
             evaluation wants all.
         which: "final" or "best": the model at the end, or after the best epoch.
+        model_fn: `package.module:function` that made the model, for its own layers; or None.
+        trust_run: Use the function that the run names.
         batch_size: Records at a time.
         quiet: Print nothing but errors on stderr.
     """
@@ -39,6 +41,8 @@ class PredictConfig:
     cache_bytes: int | None = None
     min_score: float | None = None
     which: str = "final"
+    model_fn: str | None = None
+    trust_run: bool = False
     batch_size: int = 32
     quiet: bool = False
 
@@ -81,6 +85,8 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     )
     add_cache(parser)
     add_which(parser)
+    add_model_fn(parser)
+    add_trust(parser)
     parser.add_argument(
         "--batch-size",
         type=int,

@@ -16,7 +16,7 @@ from trainer.config import (
     parse_lengths,
     parse_names,
 )
-from trainer.options.data import add_data, add_messages
+from trainer.options.data import add_data, add_messages, add_trust
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +30,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         help="continue the run in RUN, if there is one, with its own options",
     )
     where.add_argument("--overwrite", action="store_true", help="replace the run in RUN")
+    add_trust(where)
     where.add_argument(
         "--train-split",
         metavar="SPLIT",

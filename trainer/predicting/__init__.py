@@ -23,11 +23,11 @@ from trainer.predicting.report import ClassReport, write_page
 from trainer.predicting.rows import Row, create_writer, row_of
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.directory import RunDirectory
+from trainer.runs.trained import open_run
 from trainer.schema.features import Feature
-from trainer.tasks import Settings, Task, models
+from trainer.tasks import Settings, Task
 from trainer.tasks.reading import prediction_batches
-from trainer.tasks.record import check_same_inputs, recorded_features, task_from_json
+from trainer.tasks.record import check_same_inputs
 from trainer.tasks.targets import BoxesTarget, OneClass, Target
 
 # Records of files that are predicted for at a time; their bytes are copied to a temporary file.
@@ -60,26 +60,22 @@ def predict(config: PredictConfig) -> int:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
-    run = RunDirectory(config.run_path)
-    options = run.read_config()["options"]
-    recorded = run.read_task()
-    task = task_from_json(recorded)
+    run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
+    task = run.task
     names = [each.name for each in task.inputs.values()]
-    features = recorded_features(recorded, [*names, *([task.target] if config.report else [])])
+    features = run.features_of([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
     if config.images is not None and not isinstance(task.goal, BoxesTarget):
         raise ConfigError(
             f"--images draws boxes, but the model's task is {task.name}; leave it out"
         )
-    file = run.trained_model(config.which)
-    model = models.load(file, options["model_fn"])
     least = config.min_score
     if least is None:
         least = 0.0 if config.format == "coco" else _LEAST_SCORE
     count = 0
     with _opened(config.output) as output:
         writer = create_writer(config.format, task, output)
-        for record in _records(config, task, features, model, choices.settings(options)):
+        for record in _records(config, task, features, run.model, choices.settings(run.options)):
             count += 1
             size = None
             row: Row = {"source": record.source}
@@ -99,9 +95,9 @@ def predict(config: PredictConfig) -> int:
         writer.close()
     if report is not None:
         assert config.report is not None
-        about = f"{file} on {config.inputs[0]}"
+        about = f"{run.file} on {config.inputs[0]}"
         write_page(report, f"Predictions of {task.target}", about, Path(config.report))
-    progress.say(f"predicted {count} record(s) with {file}")
+    progress.say(f"predicted {count} record(s) with {run.file}")
     return count
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tfrecord_dataset.inner_paths import name_part
+
 _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
 
@@ -53,6 +55,6 @@ def draw_boxes(
         canvas.rectangle(canvas.textbbox(corner, text, font=font), fill=color)
         canvas.text(corner, text, fill="white", font=font)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{number}-{Path(source.replace(':', '_')).stem}.png"
+    file = folder / f"{name_part(f'{number}-{Path(source).stem}')}.png"
     image.save(file)
     return file

@@ -4,19 +4,17 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import os
-import struct
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, payload_bytes
 from trainer.errors import DatasetDamagedError
-from trainer.records.shard_files import ShardFiles, cached_path, open_ranges, written_whole
-from trainer.store import storage
+from trainer.records.shard_files import ShardFiles, index_beside
+from trainer.records.streams import cut_off, no_frame
+from trainer.store import user_cache
 
-# Around the payload: its length and the length's checksum before it, its checksum after it.
-BEFORE_BYTES, AFTER_BYTES = 12, 4
+_KIND = "index"
 # Walking fewer records takes no longer than opening a cached index.
 _WORTH_CACHING = 10_000
 _FILES_AT_ONCE = 16
@@ -59,10 +57,19 @@ class RecordIndex:
         places = numbers + shards
         return shards, self.bounds[places], self.bounds[places + 1]
 
+    def shards_of(self, numbers: Any) -> list[int]:
+        """The shards that have these records, ascending."""
+        shards: list[int] = np.unique(self.locate(numbers)[0]).tolist()
+        return shards
+
+    def bounds_of(self, shard: int) -> Any:
+        """Where the records of a shard start, and where the last one ends: int64 [n + 1]."""
+        return self.bounds[self.first[shard] + shard : self.first[shard + 1] + shard + 1]
+
     def describe(self, number: int) -> str:
         """`record 17 of cells-train.tfrecord-00000-of-00008`, for messages."""
         (shard,), _, _ = self.locate(np.array([number]))
-        return f"record {number - self.first[shard]} of {self.shards.source(shard)}"
+        return f"record {number - self.first[shard]} of {self.shards.files.names[shard]}"
 
 
 def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordIndex:
@@ -75,16 +82,15 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
     Raises:
         DatasetDamagedError: A shard ends within a record, an .idx file is not that of its
             shard, or the number of records differs.
+        DatasetChangedError: A shard is another file by now.
     """
-    numbers = range(len(shards.files))
-    listed = {} if shards.compression else _listed_indexes([*map(shards.source, numbers)])
-    shards.expect([number for number in numbers if number not in listed])
+    numbers = range(len(shards))
     with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        stated = pool.map(
-            lambda number: _stated_bounds(shards, number, listed[number]), sorted(listed)
-        )
-        found = dict(zip(sorted(listed), stated, strict=True))
-    by_shard = [found[number] if number in found else bounds(shards, number) for number in numbers]
+        stated = [*pool.map(lambda number: _stated_bounds(shards, number), numbers)]
+    shards.plain.expect([number for number in numbers if stated[number] is None])
+    by_shard = [
+        bounds(shards, number) if each is None else each for number, each in enumerate(stated)
+    ]
     lengths = np.array([len(each) - 1 for each in by_shard], np.int64)
     index = RecordIndex(
         shards=shards,
@@ -106,78 +112,70 @@ def bounds(shards: ShardFiles, number: int) -> Any:
     in the user's cache folder until the file changes.
 
     Raises:
-        DatasetDamagedError: The file ends within a record.
+        DatasetDamagedError: The file ends within a record, or holds something else.
+        DatasetChangedError: It is another file by now.
     """
-    cached = cached_path("index", shards.identity(number), ".npy")
-    if cached.exists():
-        return np.load(cached)
-    found = np.asarray(_walk(shards.plain_path(number), shards.source(number)), np.int64)
+    source = shards.files.identity(number)
+    kept = user_cache.find(_KIND, source)
+    if kept is not None:
+        with os.fdopen(kept.descriptor, "rb") as file:
+            return np.fromfile(file, "<i8", kept.num_bytes // 8)
+    found = np.asarray(walk(shards, number), "<i8")
     if len(found) > _WORTH_CACHING:
         # A folder that cannot be written costs time only.
-        with (
-            contextlib.suppress(OSError),
-            written_whole(cached) as partial,
-            partial.open("wb") as file,
-        ):
-            np.save(file, found)
+        with contextlib.suppress(OSError), user_cache.making(_KIND, source) as handle:
+            handle.write(found.tobytes())
     return found
 
 
-def _walk(path: str, name: str) -> list[int]:
-    size = tf.io.gfile.stat(path).length
+def walk(shards: ShardFiles, number: int) -> list[int]:
+    """`bounds` by the frames of a shard, whatever was kept or is stated.
+
+    Raises:
+        DatasetDamagedError, DatasetChangedError: As `bounds`.
+    """
+    size, name = shards.plain.num_bytes(number), shards.files.names[number]
     found = [0]
     position = 0
-    unpack = struct.Struct("<Q").unpack_from
-    with open_ranges(path) as read:
+    with shards.plain.open(number) as read:
         while position < size:
-            header = read(BEFORE_BYTES, position)
-            if len(header) == BEFORE_BYTES:
-                position += BEFORE_BYTES + unpack(header)[0] + AFTER_BYTES
-            if len(header) < BEFORE_BYTES or position > size:
+            header = read(HEADER_BYTES, position)
+            length = payload_bytes(header)
+            if length is None and len(header) == HEADER_BYTES:
+                raise no_frame(name, len(found) - 1)
+            position += (length or 0) + FRAME_BYTES
+            if length is None or position > size:
                 raise cut_off(name, len(found) - 1)
             found.append(position)
     return found
 
 
-def cut_off(path: str, count: int) -> DatasetDamagedError:
-    """The error for a file whose record `count` is not whole."""
-    return DatasetDamagedError(
-        f"{path} ends within its record {count}: it is truncated, or not a TFRecord file"
-    )
-
-
-def _listed_indexes(sources: Sequence[str]) -> dict[int, str]:
-    """The .idx file by shard, where there is one."""
-    folders = {os.path.dirname(source) for source in sources}
-    present = {
-        folder: storage.files(os.path.join(folder, "idx"))
-        for folder in folders
-        if not storage.lists_nothing(folder)
-    }
-    found = {}
-    for number, source in enumerate(sources):
-        folder, name = os.path.split(source)
-        if f"{name}.idx" in present.get(folder, {}):
-            found[number] = os.path.join(folder, "idx", f"{name}.idx")
-    return found
-
-
-def _stated_bounds(shards: ShardFiles, number: int, path: str) -> Any:
-    """The bounds by an .idx file, "<offset> <size>" a line."""
-    text = storage.read_text(path)
+def _stated_bounds(shards: ShardFiles, number: int) -> Any:
+    """The bounds by an .idx file, "<offset> <size>" a line; None where there is none."""
+    if shards.compression:
+        return None
+    content = shards.read_index(number)
+    if content is None:
+        return None
+    name, size = shards.files.names[number], shards.files.num_bytes(number)
     try:
-        rows = np.fromstring(text, np.int64, sep=" ").reshape(-1, 2)
-    except (ValueError, DeprecationWarning) as error:
-        raise DatasetDamagedError(
-            f"{path} is not an index, an offset and a size a line ({error}); remove it, or build "
-            "the dataset again"
-        ) from error
-    found = np.concatenate([[0], np.cumsum(rows[:, 1])])
-    size = shards.num_bytes(number)
-    if found[-1] != size or (rows[:, 0] != found[:-1]).any():
-        raise DatasetDamagedError(
-            f"{path} is not the index of {shards.source(number)}: by it the shard has "
-            f"{found[-1]:,} bytes in a row, but it has {size:,}; run `python -m beam_pipeline "
-            "verify`, or remove the .idx file"
-        )
+        rows = np.fromstring(content, np.int64, sep=" ").reshape(-1, 2)
+    except ValueError as error:
+        raise wrong_index(name, "it is not an offset and a size a line") from error
+    sizes = rows[:, 1]
+    if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= size:
+        raise wrong_index(name, "it has a record smaller than a frame or larger than the shard")
+    found = np.concatenate([[0], np.cumsum(sizes)])
+    if (rows[:, 0] != found[:-1]).any():
+        raise wrong_index(name, "its records do not follow one another")
+    if found[-1] != size:
+        raise wrong_index(name, f"its records have {found[-1]:,} bytes, but the shard has {size:,}")
     return found
+
+
+def wrong_index(name: str, reason: str) -> DatasetDamagedError:
+    """The error for an .idx file that is not that of its shard."""
+    return DatasetDamagedError(
+        f"{index_beside(name)} is not the index of its shard: {reason}; remove "
+        "it, or build the dataset again"
+    )

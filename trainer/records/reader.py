@@ -1,13 +1,14 @@
 """Reads records by their numbers: neighbours together, many ranges at once."""
 
 import concurrent.futures
+import contextlib
 from typing import Any
 
-import google_crc32c
 import numpy as np
 
 from trainer.errors import DatasetDamagedError
-from trainer.records.index import AFTER_BYTES, BEFORE_BYTES, RecordIndex
+from trainer.records.frames import unframed
+from trainer.records.index import RecordIndex, walk, wrong_index
 
 # Reading through a gap costs less than another read, or another request.
 _GAP_BYTES = 1 << 14
@@ -29,10 +30,10 @@ class RecordReader:
 
     def __init__(self, index: RecordIndex, threads: int | None = None) -> None:
         self._index = index
-        is_remote = index.shards.fetcher is not None
-        self._gap = _REMOTE_GAP_BYTES if is_remote else _GAP_BYTES
+        self._files = index.shards.plain
+        self._gap = _REMOTE_GAP_BYTES if self._files.is_remote else _GAP_BYTES
         self._threads = concurrent.futures.ThreadPoolExecutor(
-            threads or (_REMOTE_THREADS if is_remote else _THREADS), "read-records"
+            threads or (_REMOTE_THREADS if self._files.is_remote else _THREADS), "read-records"
         )
 
     def read(self, numbers: Any) -> Any:
@@ -40,22 +41,49 @@ class RecordReader:
 
         Raises:
             DatasetDamagedError: A record is not what it was when it was written.
+            DatasetChangedError: A shard is another file by now.
         """
+        records, is_whole = self._read(numbers)
+        if not is_whole.all():
+            damaged = numbers[~is_whole]
+            renewed = [self._files.renew(shard) for shard in self._index.shards_of(damaged)]
+            if any(renewed):
+                records[~is_whole], is_whole[~is_whole] = self._read(damaged)
+        if not is_whole.all():
+            raise self._damaged(int(numbers[~is_whole].min()))
+        return records
+
+    def _damaged(self, number: int) -> DatasetDamagedError:
+        """The error for a record whose frame is not where, or what, it should be."""
+        (shard,), _, _ = self._index.locate(np.array([number]))
+        with contextlib.suppress(DatasetDamagedError):  # if the frames can be followed
+            if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
+                return wrong_index(
+                    self._files.names[shard], "its records are not where the shard has them"
+                )
+        return DatasetDamagedError(
+            f"a shard is damaged: {self._index.describe(number)} is not what was written "
+            "(its checksum differs); copy that file again, or build the dataset again; "
+            "`python -m beam_pipeline verify` finds all such shards"
+        )
+
+    def _read(self, numbers: Any) -> tuple[Any, Any]:
+        """The serialized records, and whether each is whole: bool [n]."""
         records = np.empty(len(numbers), object)
         if not len(numbers):
-            return records
+            return records, np.ones(0, bool)
         order = np.argsort(numbers, kind="stable")
         ordered = numbers[order]
         shards, starts, ends = self._index.locate(ordered)
         needed = np.unique(shards).tolist()
-        later = range(needed[-1] + 1, len(self._index.shards.files))
-        self._index.shards.expect([*needed, *later])
+        later = range(needed[-1] + 1, len(self._files.names))
+        self._files.expect([*needed, *later])
 
         # Ranges without larger gaps; parts of them that one thread reads, each of one shard.
         is_far = starts[1:] - ends[:-1] > self._gap
         part = np.cumsum(ends - starts) // _PART_BYTES
         begins_part = (shards[1:] != shards[:-1]) | (part[1:] != part[:-1])
-        if self._index.shards.fetcher:  # a part is a request
+        if self._files.is_remote:  # a part is a request
             begins_part |= is_far
         begins_range = begins_part | is_far
         first = np.concatenate([[0], np.flatnonzero(begins_range) + 1])
@@ -72,16 +100,10 @@ class RecordReader:
 
         range_of = np.concatenate([[0], np.cumsum(begins_range)])
         moved = (np.cumsum(lengths) - lengths - offsets)[range_of]
-        payloads, is_whole = _unframed(b"".join(chunks), starts + moved, ends + moved)
-        if not is_whole.all():
-            damaged = int(ordered[np.argmin(is_whole)])
-            raise DatasetDamagedError(
-                f"a shard is damaged: {self._index.describe(damaged)} is not what was written "
-                "(its checksum differs); copy that file again, or build the dataset again; "
-                "`python -m beam_pipeline verify` finds all such shards"
-            )
+        payloads, is_whole = unframed(b"".join(chunks), starts + moved, ends + moved)
         records[order] = _objects(payloads)
-        return records
+        is_whole[order] = is_whole.copy()
+        return records, is_whole
 
     def _read_ranges(
         self, shards: Any, offsets: Any, lengths: Any, parts: Any, wanted: Any
@@ -97,7 +119,7 @@ class RecordReader:
 
         def read_part(begin: int, end: int) -> None:
             shard = int(shards[begin])
-            with self._index.shards.open(shard, int(wanted[shard])) as read:
+            with self._files.open(shard, int(wanted[shard])) as read:
                 for place in range(begin, end):
                     length = int(lengths[place])
                     chunks[place] = read(length, int(offsets[place])).ljust(length, b"\0")
@@ -116,25 +138,3 @@ def _objects(values: list[bytes]) -> Any:
     array = np.empty(len(values), object)
     array[:] = values
     return array
-
-
-def _unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
-    """The payloads of frames from `starts` to `ends`, and whether each is whole: bool [n]."""
-    payloads = [
-        content[start:end]
-        for start, end in zip(
-            (starts + BEFORE_BYTES).tolist(), (ends - AFTER_BYTES).tolist(), strict=True
-        )
-    ]
-    array = np.frombuffer(content, np.uint8)
-    lengths = _numbers(array, starts, "<u8")
-    checksums = _numbers(array, ends - AFTER_BYTES, "<u4")
-    found = np.fromiter(map(google_crc32c.value, payloads), np.uint32, len(payloads))
-    masked = (found >> 15 | found << 17) + np.uint32(0xA282EAD8)  # as TFRecord files have it
-    return payloads, (lengths == ends - starts - BEFORE_BYTES - AFTER_BYTES) & (checksums == masked)
-
-
-def _numbers(array: Any, places: Any, dtype: str) -> Any:
-    """The numbers that begin at these places of uint8 [bytes]: [n]."""
-    width = np.dtype(dtype).itemsize
-    return np.ascontiguousarray(array[places[:, None] + np.arange(width)]).view(dtype)[:, 0]

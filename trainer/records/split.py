@@ -1,10 +1,15 @@
 """One split of a dataset."""
 
 import dataclasses
+from collections.abc import Callable
 
+from trainer.errors import DatasetDamagedError
 from trainer.records.index import RecordIndex, read_index
 from trainer.records.shard_files import ShardFiles
-from trainer.store.fetching import Fetcher
+
+
+def _not_replaced() -> None:
+    """Files without metadata are no build's."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,31 +18,39 @@ class Split:
 
     Attributes:
         name: "train", "val", ….
-        files: Paths of the shards, in order; of remote ones where their copies lie, or will.
-        compression: "" or "GZIP".
-        fetcher: Copies remote shards to this machine; None for others.
+        shards: Its files.
         num_records: None without metadata; then `Dataset.num_records` counts.
         num_bytes: Bytes of all shards, None without metadata.
         sha256: Of each shard, by metadata.json; empty without it.
+        check: Raises DatasetChangedError if another build took the dataset's place.
     """
 
     name: str
-    files: tuple[str, ...]
-    compression: str = ""
+    shards: ShardFiles = dataclasses.field(repr=False, compare=False)
     num_records: int | None = None
     num_bytes: int | None = None
     sha256: tuple[str, ...] = ()
-    fetcher: Fetcher | None = dataclasses.field(default=None, repr=False, compare=False)
+    check: Callable[[], None] = dataclasses.field(default=_not_replaced, repr=False, compare=False)
 
     @property
-    def shards(self) -> ShardFiles:
-        """The files as the reader opens them."""
-        return ShardFiles(self.files, self.compression, self.fetcher)
+    def files(self) -> tuple[str, ...]:
+        """Paths or URLs of the shards, in order."""
+        return self.shards.files.names
+
+    @property
+    def compression(self) -> str:
+        """Of the shards: "" or "GZIP"."""
+        return self.shards.compression
 
     def index(self) -> RecordIndex:
         """Where each record is.
 
         Raises:
             DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
+            DatasetChangedError: They were replaced.
         """
-        return read_index(self.shards, self.num_records)
+        try:
+            return read_index(self.shards, self.num_records)
+        except DatasetDamagedError:
+            self.check()
+            raise

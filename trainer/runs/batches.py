@@ -1,7 +1,6 @@
 """The batches that a run trains on, by its options."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -11,6 +10,7 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.parsing import Augment
 from trainer.runs.input import RunInput
+from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
@@ -27,7 +27,7 @@ def batch_changes(
     task: Task,
     dataset: Dataset,
     split: str,
-    previous: Mapping[str, Any] | None,
+    previous: RunConfig | None,
     num_workers: int,
 ) -> BatchChanges:
     """What the options change in batches.
@@ -48,7 +48,7 @@ def batch_changes(
             f"--sampling balanced needs one class per record, but the target {task.target!r} is "
             f"{task.goal.in_words}; leave it out"
         )
-    weights = (previous or {}).get("class_weights", [])
+    weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = class_weights(config.class_weights, task, dataset, split)
     changes = BatchChanges(
@@ -93,7 +93,7 @@ def batches_of_run(
         split,
         batch_size=config.batch_size,
         seed=seed,
-        window=source.order["window"],
+        window=source.order.window,
         first_record=first_record,
         worker=worker,
         num_workers=num_workers,

@@ -1,8 +1,7 @@
 """What `train` chooses where its options leave it open: splits, task, sizes, steps."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from trainer.config import TrainConfig
 from trainer.dataset import Dataset
@@ -53,11 +52,11 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         target_as=config.target_as,
         inputs=config.inputs,
         sample_weight=config.sample_weight,
-        settings=settings(config.to_json() | {"image_size": size}),
+        settings=settings(dataclasses.replace(config, image_size=size)),
     )
     if task.name == "detection" and config.image_size is None:
         size = default_size(size)
-        sized = settings(config.to_json() | {"image_size": size})
+        sized = settings(dataclasses.replace(config, image_size=size))
         task = dataclasses.replace(
             task,
             inputs={
@@ -77,15 +76,14 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
     return task, dataclasses.replace(config, image_size=size if has_images else None)
 
 
-def settings(options: Mapping[str, Any]) -> Settings:
-    """The settings of inputs in the options of the command or of config.json."""
-    height, width = options["image_size"] or Settings().image_size
+def settings(config: TrainConfig) -> Settings:
+    """The settings of inputs in the options."""
     return Settings(
-        image_size=(height, width),
-        image_model=options["model"],
-        weights=options["weights"],
-        lengths=options["pad"],
-        augment=options.get("augment", "none"),
+        image_size=config.image_size or Settings().image_size,
+        image_model=config.model,
+        weights=config.weights,
+        lengths=config.pad,
+        augment=config.augment,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainer.config import TrainConfig, option
 from trainer.errors import ConfigError, RunExistsError
+from trainer.runs.trust import check_named
 
 # Options that a continued run may change; all others decide what is trained.
 _FREE_ON_RESUME = frozenset(
@@ -25,6 +26,7 @@ _FREE_ON_RESUME = frozenset(
         "deterministic",
         "resume",
         "overwrite",
+        "trust_run",
         "quiet",
         "data",
         "cache_dir",
@@ -52,21 +54,22 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
     return config if config.seed is not None else dataclasses.replace(config, seed=_new_seed())
 
 
-def continued_config(given: Mapping[str, Any], previous: Mapping[str, Any]) -> TrainConfig:
+def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainConfig:
     """The options of a run that goes on: its own, with those that were given.
 
     Args:
         given: The options of the command, which need no more than the output.
-        previous: config.json's `options`.
+        previous: The options in config.json.
 
     Raises:
         RunExistsError: An option that decides what is trained differs; or, without `resume`, the
             command is not the one that started the run.
+        UntrustedRunError: The run names code or places that the command does not.
     """
     output = given["output"]
-    options = {name: value for name, value in previous.items() if name in _FIELDS}
-    config = TrainConfig(**{**_from_json(options), "resume": False, "overwrite": False, **given})
-    before = TrainConfig(**_from_json(options)).to_json()
+    own = dataclasses.replace(previous, resume=False, overwrite=False, trust_run=False)
+    config = dataclasses.replace(own, **given)
+    before = previous.to_json()
     for name, value in config.to_json().items():
         if name in given and name not in _FREE_ON_RESUME and value != before[name]:
             raise RunExistsError(
@@ -82,13 +85,9 @@ def continued_config(given: Mapping[str, Any], previous: Mapping[str, Any]) -> T
                     f"{output} already holds a run, with {option(name)} {value}; continue it with "
                     "--resume, replace it with --overwrite, or name another --output"
                 )
+    if not config.trust_run:
+        check_named(previous, given, output)
     return config
-
-
-def _from_json(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
-    }
 
 
 def _new_seed() -> int:

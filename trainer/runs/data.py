@@ -4,11 +4,11 @@ import hashlib
 import os
 from typing import Any
 
-import numpy as np
-
+from tfrecord_dataset.frames import FOOTER_BYTES
 from trainer.dataset import Dataset
-from trainer.records.index import AFTER_BYTES, RecordIndex
+from trainer.records.index import RecordIndex
 from trainer.records.order import window_size
+from trainer.runs.record import Order
 
 
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
-    names = [os.path.basename(index.shards.source(shard)) for shard in range(len(chosen.files))]
+    names = map(os.path.basename, chosen.files)
     return {
         "train split": split,
         "number of training records": index.num_records,
@@ -25,20 +25,21 @@ def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
     }
 
 
-def describe_order(dataset: Dataset, split: str) -> dict[str, Any]:
+def order_of(dataset: Dataset, split: str) -> Order:
     """What decides the order besides the seed."""
     index = dataset.index(split)
-    return {"window": window_size(index.num_records, index.num_bytes)}
+    return Order(window=window_size(index.num_records, index.num_bytes))
 
 
 def _digest(index: RecordIndex, shard: int) -> str:
     """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
-    if index.shards.fetcher is not None:
-        return index.shards.identity(shard)
-    first, after = int(index.first[shard]), int(index.first[shard + 1])
-    ends = index.bounds[first + shard + 1 : after + shard + 1]
-    if not len(ends):
+    if index.shards.files.is_remote:
+        return index.shards.files.identity(shard)
+    ends = index.bounds_of(shard)[1:].tolist()
+    if not ends:
         return ""
-    content = np.memmap(index.shards.plain_path(shard), np.uint8, mode="r")
-    checksums = content[ends[:, None] - AFTER_BYTES + np.arange(AFTER_BYTES)]
-    return hashlib.sha256(checksums.tobytes()).hexdigest()
+    digest = hashlib.sha256()
+    with index.shards.plain.open(shard) as read:
+        for end in ends:
+            digest.update(read(FOOTER_BYTES, end - FOOTER_BYTES))
+    return digest.hexdigest()

@@ -1,18 +1,26 @@
-"""The directory of a training run: its files, which stay consistent when a run is killed."""
+"""The directory of a training run: its files, each of which is whole, and on disk, or missing."""
 
+import contextlib
 import csv
-import json
+import io
+import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
-from trainer.errors import ConfigError, UnknownNameError
+from tfrecord_dataset import durable, lock, regular_files
+from tfrecord_dataset.json_file import JsonError
+from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
+from trainer.runs.record import RunConfig, damaged, read_sealed, run_config, sealed
+from trainer.tasks.record import TaskRecord, task_from_json
 
 Row = dict[str, float]
+
+_MAX_HISTORY_BYTES = 1 << 30
 
 
 class RunDirectory:
@@ -38,51 +46,108 @@ class RunDirectory:
         self.model = self.path / "model.keras"
 
     def holds_run(self) -> bool:
-        """Whether a run was started here."""
-        return self.config_file.exists()
+        """Whether a run was started here.
 
-    def check_writable(self) -> None:
-        """Raises ConfigError if no run can be written here: now rather than after an epoch."""
-        try:
-            existing = next(
-                each for each in (self.path, *self.path.absolute().parents) if each.exists()
+        Raises:
+            RunDamagedError: What is left of one has no config.json.
+        """
+        if os.path.lexists(self.config_file):
+            return True
+        rest = (self.history_file, self.checkpoints, self.best_model, self.model)
+        found = [file.name for file in rest if file.exists()]
+        if found:
+            raise RunDamagedError(
+                f"{self.path} has {', '.join(found)}, but no {self.config_file.name}; copy it "
+                "back, or train again with --overwrite"
             )
-            with tempfile.TemporaryDirectory(prefix=".writable-", dir=existing):
-                pass
-        except OSError as error:
-            raise ConfigError(
-                f"--output {self.path} cannot be written: {error.strerror}; name another directory"
-            ) from error
+        return False
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the directory against other trainings on this machine, however this one ends.
+
+        It is made where it is missing, and gone afterwards where nothing was written.
+
+        Raises:
+            ConfigError: Another training holds it, or nothing can be written in it.
+        """
+        busy = ConfigError(
+            f"another training is writing {self.path}; wait for it, or name another --output"
+        )
+        path = self.path.absolute()
+        made: list[Path] = []
+        with contextlib.ExitStack() as held:
+            try:
+                made += [each for each in (path, *path.parents) if not each.exists()]
+                held.enter_context(lock.exclusive(os.fspath(path), busy))
+                with tempfile.TemporaryFile(dir=path):
+                    pass
+            except OSError as error:
+                _remove_empty(made)
+                raise ConfigError(
+                    f"--output {self.path} cannot be written: {error.strerror}; name another "
+                    "directory"
+                ) from error
+            held.callback(_remove_empty, made)  # before another training may hold it
+            yield
 
     def clear(self) -> None:
-        """Removes the files of a run, and nothing else."""
-        files = (self.config_file, self.task_file, self.history_file, self.best_model, self.model)
-        for file in files:
+        """Removes the files of a run, and nothing else; config.json for good before the others."""
+        self.config_file.unlink(missing_ok=True)
+        durable.sync(os.fspath(self.path))
+        for file in (self.task_file, self.history_file, self.best_model, self.model):
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
             shutil.rmtree(directory, ignore_errors=True)
 
     def write_config(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Writes task.json, then config.json, which makes this directory a run."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        _write_whole(self.task_file, json.dumps(task, ensure_ascii=False) + "\n")
-        _write_whole(self.config_file, json.dumps(config, indent=2) + "\n")
+        """Writes task.json, where it changed, and config.json, which makes this directory a run."""
+        text = sealed(task)
+        if not self.task_file.exists() or self.task_file.read_bytes() != text:
+            durable.write(os.fspath(self.task_file), text)
+        durable.write(os.fspath(self.config_file), sealed(config))
 
-    def read_config(self) -> dict[str, Any]:
-        """config.json, as `write_config` wrote it.
-
-        Raises:
-            ConfigError: There is no run here.
-        """
-        return self._read(self.config_file)
-
-    def read_task(self) -> dict[str, Any]:
-        """task.json, as `write_config` wrote it.
+    def read_config(self) -> RunConfig:
+        """config.json.
 
         Raises:
             ConfigError: There is no run here.
+            RunDamagedError: It is not what `write_config` wrote.
         """
-        return self._read(self.task_file)
+        record = self._read(self.config_file)
+        try:
+            return run_config(record)
+        except (JsonError, ConfigError) as error:
+            raise damaged(self.config_file, error) from error
+
+    def read_task(self) -> TaskRecord:
+        """task.json.
+
+        Raises:
+            ConfigError: There is no run here.
+            RunDamagedError: It is not what `write_config` wrote.
+        """
+        record = self._read(self.task_file)
+        try:
+            return task_from_json(record)
+        except JsonError as error:
+            raise damaged(self.task_file, error) from error
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        try:
+            return read_sealed(file)
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"{self.path} does not hold a run: it has no {file.name}; check --run"
+            ) from error
+
+    def version(self) -> tuple[int, int] | None:
+        """What tells the run that is here from one that takes its place later."""
+        try:
+            facts = self.task_file.stat()
+        except OSError:  # which reading will tell
+            return None
+        return facts.st_ino, facts.st_mtime_ns
 
     def trained_model(self, which: str) -> Path:
         """The file of the model at the end ("final"), or after the best epoch ("best").
@@ -103,37 +168,29 @@ class RunDirectory:
             )
         return file
 
-    def _read(self, file: Path) -> dict[str, Any]:
-        if not file.exists():
-            raise ConfigError(
-                f"{self.path} does not hold a run: it has no {file.name}; check --run"
-            )
-        record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return record
-
     def write_history(self, rows: Sequence[Row]) -> None:
         """Writes history.csv."""
-        partial = _partial(self.history_file)
         columns = dict.fromkeys(name for row in rows for name in row)
-        with partial.open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, columns, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        partial.replace(self.history_file)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        durable.write(os.fspath(self.history_file), text.getvalue().encode())
 
     def read_history(self) -> list[Row]:
-        """The rows; none without a history."""
-        if not self.history_file.exists():
+        """The rows; none without a history.
+
+        Raises:
+            RunDamagedError: It is not what `write_history` wrote.
+        """
+        try:
+            return _rows(regular_files.read(self.history_file, _MAX_HISTORY_BYTES).decode())
+        except FileNotFoundError:
             return []
-        with self.history_file.open(newline="") as handle:
-            return [
-                {
-                    name: int(value) if name in ("epoch", "step") else float(value)
-                    for name, value in row.items()
-                    if value
-                }
-                for row in csv.DictReader(handle)
-            ]
+        except (OSError, ValueError, csv.Error) as error:
+            raise damaged(
+                self.history_file, error, "delete it to go on without its rows, or copy it back"
+            ) from error
 
     def save_model(self, model: keras.Model, file: Path) -> None:
         """Saves the model without its optimizer and loss, which only training needs.
@@ -148,14 +205,33 @@ class RunDirectory:
             model.save(partial)
         finally:
             model.compiled, model.optimizer = compiled, optimizer
-        partial.replace(file)
+        durable.sync(os.fspath(partial))
+        durable.rename(os.fspath(partial), os.fspath(file))
 
 
-def _write_whole(file: Path, text: str) -> None:
-    partial = _partial(file)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
+def _rows(text: str) -> list[Row]:
+    """The rows of history.csv; a number that a row lacks is missing in it."""
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    rows = []
+    for cells in reader:
+        try:
+            row: Row = {
+                name: int(cell) if name in ("epoch", "step") else float(cell)
+                for name, cell in cells.items()
+                if cell != ""
+            }
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"line {reader.line_num} is no row of numbers: {error}") from error
+        if not {"epoch", "loss"} <= row.keys():
+            raise ValueError(f"line {reader.line_num} has no epoch, or no loss")
+        rows.append(row)
+    if not rows or not text.endswith("\n"):
+        raise ValueError("it has no rows" if not rows else "its last line is cut off")
+    return rows
 
 
-def _partial(file: Path) -> Path:
-    return file.with_name(f"{file.name}.partial")
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Deletes folders, the inner ones first, up to one that is in use."""
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            folder.rmdir()

@@ -1,19 +1,17 @@
 """Where a run keeps decoded images, by its options and by what it has recorded."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 from trainer.config import TrainConfig
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, RunExistsError
 from trainer.image_cache import ImageCache, any_images, describe, folder_in
 from trainer.progress import Progress
+from trainer.runs.record import Order
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
 from trainer.tuning import Tuning
 
-_STORED_SIZE = "stored_size"
 _ASKED = ("memory", "disk")
 
 
@@ -25,14 +23,13 @@ class RunInput:
         cache: Of the images of the train split.
         validation_cache: Of those of the validation split.
         tuning: Parallelism and buffers.
-        order: What is recorded of the run besides its seed, with the size of what is kept where
-            crops are taken of it.
+        order: That of the run, with the size of what is kept where crops are taken of it.
     """
 
     cache: ImageCache
     validation_cache: ImageCache
     tuning: Tuning
-    order: Mapping[str, Any]
+    order: Order
 
 
 def input_of_run(
@@ -40,7 +37,7 @@ def input_of_run(
     task: Task,
     dataset: Dataset,
     splits: tuple[str, str | None],
-    order: Mapping[str, Any],
+    order: Order,
     steps: int,
     progress: Progress,
     *,
@@ -75,7 +72,7 @@ def input_of_run(
     num_records = dataset.num_records(split)
     if place == "auto" and steps * config.batch_size <= num_records:
         place = "none"  # no image is seen twice
-    recorded = order.get(_STORED_SIZE)
+    recorded = order.stored_size
     views = task.augmentation.views
     has_crops = bool(images) and views is not None and not views.are_whole
     if continues and has_crops and recorded is None and place in _ASKED:
@@ -87,7 +84,7 @@ def input_of_run(
         place=place,
         max_bytes=config.cache_bytes,
         folder=folder_in(config.cache_dir),
-        size=None if recorded is None else tuple(recorded),
+        size=recorded,
     )
     cache = dataset.image_cache(split, asked, images, views, size)
     kept = ImageCache(place="none")
@@ -97,7 +94,7 @@ def input_of_run(
             others = dataclasses.replace(asked, place="auto", size=None)
             kept = dataset.image_cache(validation_split, others, images, None, size)
     if has_crops and cache.size is not None:
-        order = {**order, _STORED_SIZE: list(cache.size)}
+        order = dataclasses.replace(order, stored_size=cache.size)
     return RunInput(
         cache=cache,
         validation_cache=kept if kept.place == cache.place else ImageCache(place="none"),

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer.errors import TrainingDivergedError
+from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.progress import Progress, as_text
 from trainer.runs.directory import Row, RunDirectory
 from trainer.training.averaging import averaged
@@ -114,8 +114,17 @@ class Recorder:
         )
 
     def restore(self) -> int:
-        """Takes up the newest checkpoint; returns its step."""
+        """Takes up the newest checkpoint; returns its step.
+
+        Raises:
+            CheckpointError, RunDamagedError: See `Checkpoints.restore`; or there is none.
+        """
         self.step, self._sums = self._checkpoints.restore()
+        if self.history and not self.step:
+            raise RunDamagedError(
+                "history.csv has rows, but there is no checkpoint to go on from; copy the "
+                "checkpoints back, or train again with --overwrite"
+            )
         self.history = [row for row in self.history if row.get("step", math.inf) <= self.step]
         return self.step
 
@@ -236,10 +245,11 @@ class Recorder:
         values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
         self.history.append(row)
         if self._run is not None:
-            self._run.write_history(self.history)
             if row is min(self.history, key=selection_loss):
                 with averaged(self._plan.optimizer):
                     self._run.save_model(self._plan.model, self._run.best_model)
+            # With the row the validation is done: what belongs to it is there before.
+            self._run.write_history(self.history)
         if ends_epoch:
             self._callbacks.on_epoch_end(epoch - 1, values)
         where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"

@@ -1,5 +1,7 @@
 """The command `train`."""
 
+import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,19 +17,15 @@ from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.batches import batch_changes, batches_of_run
 from trainer.runs.continuing import check_same_data, continued_config, new_config
-from trainer.runs.data import describe_data, describe_order
+from trainer.runs.data import describe_data, order_of
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.input import RunInput, input_of_run
 from trainer.runs.own_parts import NOTHING_OWN, OwnParts
+from trainer.runs.record import RunConfig
 from trainer.runs.recording import Events, Recorder
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches, with_statistics
-from trainer.tasks.record import (
-    check_same_records,
-    recorded_features,
-    task_from_json,
-    task_to_json,
-)
+from trainer.tasks.record import check_same_records, task_to_json
 from trainer.training import fine_tuning, keras_fit, loop
 from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
@@ -59,10 +57,19 @@ def train(
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    run = RunDirectory(given["output"])
-    run.check_writable()
-    previous = run.read_config() if run.holds_run() and not given.get("overwrite") else None
-    workers = read_workers()
+    run, workers = RunDirectory(given["output"]), read_workers()
+    with run.held() if workers.is_chief else contextlib.nullcontext():
+        return _train(run, workers, given, dataset, own)
+
+
+def _train(
+    run: RunDirectory,
+    workers: Workers,
+    given: Mapping[str, Any],
+    dataset: Dataset | None,
+    own: OwnParts,
+) -> Row:
+    previous = run.read_config() if not given.get("overwrite") and run.holds_run() else None
     config = _config(given, previous, workers)
     progress = Progress(quiet=config.quiet or not workers.is_chief)
     own = own.with_named(config)
@@ -70,20 +77,21 @@ def train(
     strategy = create_strategy(parse_devices(config.devices), workers)
     check_global_batch(config.batch_size, strategy.num_replicas_in_sync, config.accumulate_steps)
 
-    recorded = run.read_task() if previous else {}
+    recorded = run.read_task() if previous else None
+    history = run.read_history() if previous else []
     if dataset is None:
         cache = cache_of(config.cache_dir, config.cache_bytes)
-        dataset = open_data(config.data, config.schema, recorded_features(recorded), cache)
+        features = recorded.features if recorded else {}
+        dataset = open_data(config.data, config.schema, features, cache)
     train_split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
     steps_per_epoch = choices.steps_per_epoch(config, dataset.num_records(train_split), progress)
     data = describe_data(dataset, train_split)
-    order = describe_order(dataset, train_split)
-    if previous:
-        check_same_data(data, previous["data"], config.output)
-        order = previous.get("order", order)
-        task = task_from_json(recorded)
-        check_same_records(task, dataset.features, choices.settings(config.to_json()))
+    order = order_of(dataset, train_split)
+    if previous and recorded:
+        check_same_data(data, previous.data, config.output)
+        order, task = previous.order or order, recorded.task
+        check_same_records(task, dataset.features, choices.settings(config))
     else:
         task, config = choices.choose(config, dataset, progress)
         task = with_statistics(task, dataset, train_split, progress.say)
@@ -133,8 +141,8 @@ def train(
         times_input=not is_op_determinism_enabled(),  # it holds for the process
     )
     validate = _validator(dataset, plan, validation_split, source)
-    if previous and "weights" in previous:
-        check_same_weights(model, previous["weights"], config.output)
+    if previous and previous.weights is not None:
+        check_same_weights(model, previous.weights, config.output)
     if validate is not None:
         validate(num_batches=1)  # a fault there is found before training
     if workers.is_chief:
@@ -144,7 +152,7 @@ def train(
             {
                 "options": config.to_json(),
                 "data": data,
-                "order": source.order,
+                "order": dataclasses.asdict(source.order),
                 "task": task.name,
                 "inputs": [each.name for each in task.inputs.values()],
                 "target": task.target,
@@ -166,14 +174,15 @@ def train(
             patience=config.early_stopping,
         ),
         Checkpoints(
-            str(run.checkpoints),
+            run.checkpoints,
             model,
             optimizer,
             num_sums=len(loop.metric_names(task)),
             writes=workers.is_chief,
+            say=progress.say,
         ),
         validate,
-        run.read_history() if previous else [],
+        history,
         progress,
         own.callbacks,
     )
@@ -185,7 +194,7 @@ def train(
     if recorder.restore():
         epoch, step = divmod(recorder.step, steps_per_epoch)
         progress.say(f"continuing after epoch {epoch}{f', step {step}' if step else ''}")
-        if previous and config.learning_rate != previous["options"]["learning_rate"]:
+        if previous and config.learning_rate != previous.options.learning_rate:
             _set_learning_rate(optimizer, config)
     with recorder.following():
         if recorder.is_done:
@@ -198,12 +207,10 @@ def train(
     return recorder.history[-1]
 
 
-def _config(
-    given: Mapping[str, Any], previous: Mapping[str, Any] | None, workers: Workers
-) -> TrainConfig:
+def _config(given: Mapping[str, Any], previous: RunConfig | None, workers: Workers) -> TrainConfig:
     if workers.count > 1 and previous is None:
         given = {"seed": 0, **given}  # all workers need the same
-    config = continued_config(given, previous["options"]) if previous else new_config(given)
+    config = continued_config(given, previous.options) if previous else new_config(given)
     if workers.count > 1 and config.loop == "fit":
         raise ConfigError(
             "--loop fit does not work with several workers (TF_CONFIG), whose parts of the data "

@@ -1,6 +1,7 @@
 """A folder with whole copies of remote files, shared by the processes of one machine.
 
-    <hash>-<name>           a whole copy; its time of change is its last use
+    <hash>-<name>           a whole copy; its time of change is its last use. Where nobody states
+                            its sha256, it ends with a seal (`store.seal`)
     <hash>-<name>.partial   one that is being downloaded
     lock                    held while room is made
 
@@ -14,49 +15,18 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
+from trainer.store.objects import RemoteFile
+from trainer.store.seal import SEAL_BYTES, seal, sealed_bytes
 
 _LOCK = "lock"
 _PARTIAL = ".partial"
 _BLOCK_BYTES = 1 << 20
-
-
-def cache_folder() -> Path:
-    """For what is made of files once: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "beam-tfrecords"
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteFile:
-    """A file of a store.
-
-    Attributes:
-        url: Where it is.
-        num_bytes: Its size.
-        sha256: Hex digest, from metadata.json; empty if nothing states it.
-        version: What the store says of the file's state (its ETag, or when it changed).
-    """
-
-    url: str
-    num_bytes: int
-    sha256: str = ""
-    version: str = ""
-
-    @property
-    def local_name(self) -> str:
-        """The name of a local copy: equal for equal content, if the digest is known."""
-        stated = (
-            self.sha256
-            or hashlib.sha256(f"{self.url}\n{self.num_bytes}\n{self.version}".encode()).hexdigest()
-        )
-        name = re.sub(r"[^\w.-]", "_", self.url.partition("?")[0].rpartition("/")[2])
-        return f"{stated[:32]}-{name[-128:]}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,27 +85,68 @@ class Cache:
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
-    def hold(self, file: RemoteFile) -> int | None:
-        """Keeps the copy of a file from being deleted.
+    def find(self, file: RemoteFile) -> int | None:
+        """Opens the copy of a file, and keeps it from being deleted.
+
+        Whether it is what it should be, `is_whole` tells.
 
         Returns:
-            A descriptor, until whose closing it is kept; None if there is no copy.
+            A descriptor, until whose closing the copy is kept; None if there is no copy.
+
+        Raises:
+            TrainerError: Something lies in its place that cannot be removed.
         """
         path = self.path(file)
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
         except FileNotFoundError:
             return None
+        except OSError:  # a link, or another user's
+            self._remove(path)
+            return None
         fcntl.flock(descriptor, fcntl.LOCK_SH)
-        is_there = _is_at(descriptor, path)
-        if not is_there or os.fstat(descriptor).st_size != file.num_bytes:
-            if is_there:  # somebody cut it
-                os.unlink(path)
+        if not _is_at(descriptor, path):
             os.close(descriptor)
+            return None
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size != _stored_bytes(file):
+            self.discard(file, descriptor)
             return None
         with contextlib.suppress(OSError):  # another user's
             os.utime(path)
         return descriptor
+
+    def is_whole(self, file: RemoteFile, descriptor: int) -> bool:
+        """Whether a copy has the content that it should have; all of it is read."""
+        try:
+            if file.sha256:
+                return _sha256(descriptor, file.num_bytes) == file.sha256
+            return sealed_bytes(descriptor, file.local_name) == file.num_bytes
+        except OSError:  # of the disk
+            return False
+
+    def discard(self, file: RemoteFile, descriptor: int) -> None:
+        """Deletes a copy that is not what it should be.
+
+        Raises:
+            TrainerError: It cannot be removed.
+        """
+        try:
+            if _is_at(descriptor, self.path(file)):
+                self._remove(self.path(file))
+        finally:
+            os.close(descriptor)
+
+    def _remove(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise TrainerError(
+                f"{path} in the cache folder is no copy of a file, and cannot be removed "
+                f"({error.strerror}); delete it, or name another folder by --cache-dir"
+            ) from error
 
     def start(self, file: RemoteFile, *, is_urgent: bool) -> Partial | None:
         """Begins the copy of a file, for which room is made.
@@ -150,23 +161,29 @@ class Cache:
         Raises:
             TrainerError: The disk is full.
         """
+        try:
+            return self._start(file, is_urgent=is_urgent)
+        except OSError as error:
+            raise self.explain(error) from error
+
+    def _start(self, file: RemoteFile, *, is_urgent: bool) -> Partial | None:
         path = self.path(file) + _PARTIAL
         with self._locked():
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
             partial = Partial(file, path, descriptor)
             if not _try_lock(descriptor) or not _is_at(descriptor, path):
                 os.close(descriptor)  # another process downloads it, or just did
                 return None
-            os.ftruncate(descriptor, 0)
-            is_there = os.path.exists(self.path(file))
-            if is_there or not (self._make_room(file.num_bytes) or is_urgent):
-                self.give_up(partial)
-                return None
             try:
-                os.ftruncate(descriptor, file.num_bytes)  # which counts from now on
-            except OSError as error:
+                os.ftruncate(descriptor, 0)
+                is_there = os.path.exists(self.path(file))
+                if is_there or not (self._make_room(file.num_bytes) or is_urgent):
+                    self.give_up(partial)
+                    return None
+                os.ftruncate(descriptor, _stored_bytes(file))  # which counts from now on
+            except OSError:
                 self.give_up(partial)
-                raise self.explain(error) from error
+                raise
         return partial
 
     @contextlib.contextmanager
@@ -206,21 +223,23 @@ class Cache:
         """Checks a copy that has been downloaded, and gives it its name once it is on the disk.
 
         Returns:
-            As `hold`.
+            As `find`.
 
         Raises:
             DatasetDamagedError: Its digest is not that of metadata.json.
         """
-        stated, descriptor = partial.file.sha256, partial.descriptor
-        if stated and (actual := _sha256(descriptor)) != stated:
+        file, descriptor = partial.file, partial.descriptor
+        if file.sha256 and (actual := _sha256(descriptor, file.num_bytes)) != file.sha256:
             self.give_up(partial)
             raise DatasetDamagedError(
-                f"{partial.file.url} has sha256 {actual}, but metadata.json states {stated}: it "
+                f"{file.url} has sha256 {actual}, but metadata.json states {file.sha256}: it "
                 "was changed or damaged; build the dataset again, or restore that file"
             )
         try:
+            if not file.sha256:
+                seal(descriptor, file.num_bytes, file.local_name)
             os.fsync(descriptor)
-            os.rename(partial.path, self.path(partial.file))
+            os.rename(partial.path, self.path(file))
             folder = os.open(self.folder, os.O_RDONLY)
             os.fsync(folder)
             os.close(folder)
@@ -262,10 +281,15 @@ def _is_at(descriptor: int, path: str) -> bool:
         return False
 
 
-def _sha256(descriptor: int) -> str:
+def _stored_bytes(file: RemoteFile) -> int:
+    """The size of a file's copy."""
+    return file.num_bytes + (0 if file.sha256 else SEAL_BYTES)
+
+
+def _sha256(descriptor: int, num_bytes: int) -> str:
     digest = hashlib.sha256()
     position = 0
-    while data := os.pread(descriptor, _BLOCK_BYTES, position):
+    while data := os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position):
         digest.update(data)
         position += len(data)
     return digest.hexdigest()

@@ -1,4 +1,8 @@
-"""Remote files copied to the cache, ahead of their use and in its order."""
+"""Remote files copied to the cache, ahead of their use and in its order.
+
+A copy that lies there already is used once this process has read all of it and found its digest
+right, which is work of the same kind as a download: ahead, in the background, some at once.
+"""
 
 import collections
 import contextlib
@@ -6,15 +10,12 @@ import dataclasses
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-import obstore
 
 from trainer.errors import TrainerError
-from trainer.store.cache import Cache, Partial, RemoteFile
-from trainer.store.objects import changed, opened
+from trainer.store.cache import Cache, Partial
+from trainer.store.objects import RemoteFile, read_range
 
 # A request takes some 50 ms, in which 4 MiB would come.
 RANGE_BYTES = 8 << 20
@@ -33,14 +34,14 @@ class _Download:
 
     Attributes:
         number: Of the file.
-        partial: Where the copy is written.
+        partial: Where the copy is written; None while a copy that is there is checked.
         next_offset: Where the next range begins.
         requests: Ranges that are under way.
         error: What one of them failed with.
     """
 
     number: int
-    partial: Partial
+    partial: Partial | None
     next_offset: int = 0
     requests: int = 0
     error: Exception | None = None
@@ -48,7 +49,9 @@ class _Download:
     @property
     def has_more(self) -> bool:
         """Whether ranges are left to be asked for."""
-        return self.error is None and self.next_offset < self.partial.file.num_bytes
+        if self.partial is None or self.error is not None:
+            return False
+        return self.next_offset < self.partial.file.num_bytes
 
 
 class Fetcher:
@@ -68,19 +71,10 @@ class Fetcher:
         self._ahead: dict[int, int] = {}  # the descriptors that hold a copy, by number
         self._used: dict[int, int] = {}  # the same, the last used one at the end
         self._failed: dict[int, Exception] = {}
+        self._whole: dict[int, tuple[int, int]] = {}  # device and inode of copies that are
         self._pool = ThreadPoolExecutor(_RANGES_AT_ONCE, "fetch")
         self._is_ending = False
         weakref.finalize(self, _close, self._ahead, self._used)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Where the copies lie, or will lie."""
-        return tuple(map(self._cache.path, self.files))
-
-    @property
-    def holds_all(self) -> bool:
-        """Whether the cache has room for copies of all files."""
-        return sum(file.num_bytes for file in self.files) <= self._cache.max_bytes
 
     def expect(self, numbers: Sequence[int]) -> None:
         """Says which files are needed from now on, in their order; they are fetched ahead."""
@@ -88,16 +82,16 @@ class Fetcher:
             self._expected = collections.deque(dict.fromkeys(map(int, numbers)))
             self._go_on()
 
-    def fetch(self, number: int) -> str:
-        """The path of a file's copy, once that is whole.
+    def fetch(self, number: int) -> None:
+        """Waits until a file's copy is whole, and was checked.
 
         It stays there until 64 others have been asked for.
 
         Raises:
             TrainerError: The file cannot be read, or the cache not be written.
+            DatasetChangedError: It is another file by now.
             DatasetDamagedError: It is not what metadata.json states.
         """
-        file = self.files[number]
         with self._changed:
             self._failed.pop(number, None)
             while not self._is_held(number):
@@ -110,7 +104,6 @@ class Fetcher:
                 self._go_on()
                 self._changed.wait(_POLL_S)
             self._go_on()
-        return self._cache.path(file)
 
     @contextlib.contextmanager
     def opened(self, number: int) -> Iterator[int | None]:
@@ -124,19 +117,30 @@ class Fetcher:
             if copy is not None:
                 os.close(copy)
 
-    def fetch_all(self) -> None:
-        """Waits until there are copies of all files."""
-        self.expect(range(len(self.files)))
-        for number in range(len(self.files)):
-            self.fetch(number)
+    def renew(self, number: int) -> bool:
+        """Whether a file's copy was damaged since it was checked, and is deleted."""
+        with self._changed:
+            was_whole = self._whole.pop(number, None) is not None
+            for held in (self._used, self._ahead):
+                if number in held:
+                    os.close(held.pop(number))
+        file = self.files[number]
+        copy = self._cache.find(file)
+        if copy is None:
+            return was_whole
+        if self._cache.is_whole(file, copy):
+            os.close(copy)
+            return False
+        self._cache.discard(file, copy)
+        return True
 
     def _is_held(self, number: int) -> bool:
-        """Holds a file's copy, if there is one, as the one used last."""
+        """Holds a file's copy, if there is a whole one, as the one used last."""
         held = self._used.pop(number, None)
         if held is None:
             held = self._ahead.pop(number, None)
         if held is None:
-            held = self._cache.hold(self.files[number])
+            held = self._found_again(number)
         if held is None:
             return False
         self._used[number] = held
@@ -144,29 +148,47 @@ class Fetcher:
             os.close(self._used.pop(next(iter(self._used))))
         return True
 
+    def _found_again(self, number: int) -> int | None:
+        """The copy that this process found whole before, if it is still there."""
+        if number not in self._whole:
+            return None
+        copy = self._cache.find(self.files[number])
+        if copy is None or _place(copy) == self._whole[number]:
+            return copy
+        os.close(copy)  # another process made it anew
+        del self._whole[number]
+        return None
+
     def _start(self, number: int, *, is_urgent: bool) -> bool:
-        """Begins a download; False if there is no room, or another process does it."""
-        partial = self._cache.start(self.files[number], is_urgent=is_urgent)
-        if partial is None:
-            return False
+        """Begins a check or a download; False if there is no room, or another process does it."""
+        copy = self._cache.find(self.files[number])
+        partial = None
+        if copy is None:
+            partial = self._cache.start(self.files[number], is_urgent=is_urgent)
+            if partial is None:
+                return False
         download = _Download(number, partial)
         self._downloads = (
             {number: download, **self._downloads}
             if is_urgent
             else {**self._downloads, number: download}
         )
-        if not download.has_more:
-            self._submit(download, 0)
+        if copy is not None:
+            self._submit(download, self._check, copy)
+        elif not download.has_more:
+            self._submit(download, self._copy_range, 0)
         return True
 
     def _go_on(self) -> None:
-        """Asks for ranges, as many as may be under way, and begins with expected files."""
+        """Keeps requests under way: of files that are begun, then of those that are expected."""
         while sum(each.requests for each in self._downloads.values()) < _RANGES_AT_ONCE:
             download = next((each for each in self._downloads.values() if each.has_more), None)
             if self._is_ending:
                 return
             if download is not None:
-                self._submit(download, RANGE_BYTES)
+                offset = download.next_offset
+                download.next_offset += RANGE_BYTES
+                self._submit(download, self._copy_range, offset)
             elif len(self._downloads) >= _FILES_AT_ONCE or not self._start_expected():
                 return
 
@@ -174,11 +196,13 @@ class Fetcher:
         """Begins with the next expected file that is not here; False if none may be begun."""
         while self._expected and len(self._ahead) < _AHEAD and self._has_budget():
             number = self._expected[0]
-            is_known = number in self._downloads or number in self._used or number in self._ahead
-            if not is_known and (held := self._cache.hold(self.files[number])) is not None:
-                self._ahead[number] = held
-                is_known = True
             try:
+                is_known = (
+                    number in self._downloads or number in self._used or number in self._ahead
+                )
+                if not is_known and (held := self._found_again(number)) is not None:
+                    self._ahead[number] = held
+                    is_known = True
                 if not is_known and not self._start(number, is_urgent=False):
                     return False
             except TrainerError:  # whoever needs the file is told
@@ -193,19 +217,33 @@ class Fetcher:
         numbers = {*self._ahead, *self._downloads}
         return 2 * sum(self.files[each].num_bytes for each in numbers) < self._cache.max_bytes
 
-    def _submit(self, download: _Download, num_bytes: int) -> None:
-        offset = download.next_offset
-        download.next_offset += num_bytes
+    def _submit(
+        self, download: _Download, work: Callable[[_Download, int], None], argument: int
+    ) -> None:
         try:
-            self._pool.submit(self._copy_range, download, offset)
+            self._pool.submit(work, download, argument)
             download.requests += 1
         except RuntimeError:  # Python is ending
             self._is_ending = True
 
+    def _check(self, download: _Download, copy: int) -> None:
+        """Takes a copy that is there already, if it is whole."""
+        file = self.files[download.number]
+        held, error = None, None
+        try:
+            if self._cache.is_whole(file, copy):
+                held = copy
+            else:
+                self._cache.discard(file, copy)
+        except Exception as fault:
+            error = fault
+        self._settle(download, held, error)
+
     def _copy_range(self, download: _Download, offset: int) -> None:
         error: Exception | None = None
         try:
-            self._copy(download.partial, offset)
+            assert download.partial is not None
+            _copy(download.partial, offset)
         except OSError as fault:
             error = self._cache.explain(fault)
         except Exception as fault:
@@ -218,22 +256,8 @@ class Fetcher:
         if is_done:
             self._finish(download)
 
-    def _copy(self, partial: Partial, offset: int) -> None:
-        file = partial.file
-        options: Any = {}
-        if file.num_bytes > RANGE_BYTES:
-            options["range"] = (offset, min(offset + RANGE_BYTES, file.num_bytes))
-        if not file.sha256 and file.version.startswith('"'):
-            options["if_match"] = file.version
-        with opened(file.url) as (store, key):
-            data = memoryview(obstore.get(store, key, options=options).bytes())
-        if len(data) != min(RANGE_BYTES, file.num_bytes - offset):
-            raise changed(file.url)
-        while data:
-            written = os.pwrite(partial.descriptor, data, offset)
-            data, offset = data[written:], offset + written
-
     def _finish(self, download: _Download) -> None:
+        assert download.partial is not None
         held, error = None, download.error
         if error is None:
             try:
@@ -242,16 +266,37 @@ class Fetcher:
                 error = fault
         else:
             self._cache.give_up(download.partial)
+        self._settle(download, held, error)
+
+    def _settle(self, download: _Download, held: int | None, error: Exception | None) -> None:
+        """Takes the whole copy that was made or found, if there is one."""
+        number = download.number
         with self._changed:
-            del self._downloads[download.number]
-            if held is not None and download.number in self._used:
+            del self._downloads[number]
+            if held is not None:
+                self._whole[number] = _place(held)
+            if held is not None and number in self._used:
                 os.close(held)  # whoever needed it has found it already
             elif held is not None:
-                self._ahead[download.number] = held
-            if error is not None:
-                self._failed[download.number] = error
+                self._ahead[number] = held
+            elif error is not None:
+                self._failed[number] = error
+            else:  # a copy that was not whole
+                self._expected.appendleft(number)
             self._go_on()
             self._changed.notify_all()
+
+
+def _copy(partial: Partial, offset: int) -> None:
+    data = memoryview(read_range(partial.file, offset, RANGE_BYTES))
+    while data:
+        written = os.pwrite(partial.descriptor, data, offset)
+        data, offset = data[written:], offset + written
+
+
+def _place(descriptor: int) -> tuple[int, int]:
+    facts = os.fstat(descriptor)
+    return facts.st_dev, facts.st_ino
 
 
 def _close(*held: dict[int, int]) -> None:

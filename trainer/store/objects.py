@@ -1,21 +1,50 @@
 """Objects of a store: what is there, and the bytes of the small ones."""
 
 import contextlib
+import dataclasses
+import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import obstore
-from obstore.exceptions import BaseError
 from obstore.store import HTTPStore
 
+from tfrecord_dataset.json_file import MAX_BYTES
+from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.clients import client_and_key
+from tfrecord_dataset.store.faults import BEYOND_THE_END
 from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
-from trainer.store.cache import RemoteFile
-from trainer.store.clients import client_and_key
-from trainer.store.remote_faults import BEYOND_THE_END, os_errors
+from trainer.store.files import changed
 
-_KEYS_A_REQUEST = 1000
 _REQUESTS_AT_ONCE = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFile:
+    """A file of a store.
+
+    Attributes:
+        url: Where it is.
+        num_bytes: Its size.
+        sha256: Hex digest, from metadata.json; empty if nothing states it.
+        version: What the store says of the file's state (its ETag, or when it changed).
+    """
+
+    url: str
+    num_bytes: int
+    sha256: str = ""
+    version: str = ""
+
+    @property
+    def local_name(self) -> str:
+        """The name of a local copy: equal for equal content, if the digest is known."""
+        stated = (
+            self.sha256
+            or hashlib.sha256(f"{self.url}\n{self.num_bytes}\n{self.version}".encode()).hexdigest()
+        )
+        name = re.sub(r"[^\w.-]", "_", self.url.partition("?")[0].rpartition("/")[2])
+        return f"{stated[:32]}-{name[-128:]}"
 
 
 class Folder(NamedTuple):
@@ -31,22 +60,20 @@ class Folder(NamedTuple):
 
 
 @contextlib.contextmanager
-def opened(url: str) -> Iterator[tuple[Any, str]]:
-    """The library's store of an object, and its key there.
+def explained(url: str) -> Iterator[None]:
+    """Says what a user can do about a fault of an object, or of its store.
 
     Raises:
+        FileNotFoundError: It is not there.
         ConfigError: There are no credentials for it, or no such bucket.
-        DatasetDamagedError: It is not there.
         TrainerError: It could not be read, though that was tried for minutes.
     """
     if set("*?[") & set(url.partition("://")[2].partition("/")[0]):
         raise ConfigError(f"{url}: a bucket's name cannot have a wildcard; write it out")
-    client, key = client_and_key(url)
     try:
-        with os_errors(client, url):
-            yield client.store, key
-    except FileNotFoundError as error:
-        raise DatasetDamagedError(f"there is no {url}; restore it, or check the URL") from error
+        yield
+    except FileNotFoundError:
+        raise
     except PermissionError as error:
         raise ConfigError(
             f"{url} may not be read: permission denied; check the credentials, and what they allow"
@@ -55,11 +82,6 @@ def opened(url: str) -> Iterator[tuple[Any, str]]:
         if error.errno == BEYOND_THE_END:
             raise changed(url) from error
         raise TrainerError(f"{url} cannot be read: {error.strerror}") from error
-
-
-def changed(url: str) -> DatasetDamagedError:
-    """The error for a file that is not as it was."""
-    return DatasetDamagedError(f"{url} changed since the dataset was opened; open it again")
 
 
 def exists(url: str) -> bool:
@@ -86,9 +108,9 @@ def _described(urls: Sequence[str]) -> list[RemoteFile | None]:
 
 
 def _describe(url: str) -> RemoteFile | None:
-    with opened(url) as (store, key), contextlib.suppress(FileNotFoundError):
-        if key:
-            return _file(url, obstore.head(store, key))
+    with explained(url), contextlib.suppress(FileNotFoundError):
+        if client_and_key(url)[1]:
+            return _file(url, requests.head(url))
     return None
 
 
@@ -97,30 +119,56 @@ def _file(url: str, meta: Any) -> RemoteFile:
     return RemoteFile(url=url, num_bytes=meta["size"], version=version)
 
 
-def read(url: str, length: int | None = None) -> bytes:
-    """An object, or its first bytes.
+def _is_same(one: RemoteFile, other: RemoteFile) -> bool:
+    # Azure lists an ETag without the quotes with which it is served.
+    versions = {each.version.removeprefix("W/").strip('"') for each in (one, other)}
+    return one.num_bytes == other.num_bytes and len(versions) == 1
+
+
+def read(url: str) -> bytes:
+    """A small object.
 
     Raises:
-        TrainerError: As `opened`.
+        FileNotFoundError: It is not there.
+        DatasetDamagedError: It is large.
+        TrainerError: As `explained`.
     """
-    options: Any = {} if length is None else {"range": (0, length)}
-    with opened(url) as (store, key):
-        try:
-            return bytes(obstore.get(store, key, options=options).bytes())
-        except BaseError as error:
-            if length is None or "416" not in str(error):  # else it is empty
-                raise
-    return b""
+
+    def check(meta: Any) -> None:
+        if meta["size"] > MAX_BYTES:
+            raise DatasetDamagedError(
+                f"{url} has more than the {MAX_BYTES:,} bytes that such a file may have; restore it"
+            )
+
+    with explained(url):
+        return requests.get(url, check=check)
 
 
-def read_range(url: str, offset: int, length: int) -> bytes:
-    """Some bytes of an object.
+def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
+    """Some bytes of an object; fewer at its end.
 
     Raises:
-        TrainerError: As `opened`.
+        DatasetChangedError: It is another object by now.
+        TrainerError: As `explained`.
     """
-    with opened(url) as (store, key):
-        return bytes(obstore.get_range(store, key, start=offset, length=length))
+    length = min(length, file.num_bytes - offset)
+    if length <= 0:
+        return b""
+    # All of a file is asked for without a range, which some web servers do not know.
+    options = None if length == file.num_bytes else {"range": (offset, offset + length)}
+
+    def check(meta: Any) -> None:
+        if not _is_same(_file(file.url, meta), file):
+            raise changed(file.url)
+
+    try:
+        with explained(file.url):
+            data = requests.get(file.url, options, check)
+    except FileNotFoundError as error:
+        raise changed(file.url) from error
+    if len(data) != length:
+        raise changed(file.url)
+    return data
 
 
 def listing(url: str) -> Folder:
@@ -129,9 +177,9 @@ def listing(url: str) -> Folder:
     Raises:
         ConfigError: It is a web server's, which lists nothing.
     """
-    with opened(url) as (store, key):
-        _check_lists(store, url)
-        found = obstore.list_with_delimiter(store, key)
+    with explained(url):
+        _check_lists(url)
+        found = requests.list_level(url)
     base = url.rstrip("/")
     files = {each["path"].rpartition("/")[2]: each for each in found["objects"]}
     return Folder(
@@ -142,23 +190,25 @@ def listing(url: str) -> Folder:
 
 def list_below(url: str) -> Iterator[RemoteFile]:
     """Every object below `url`."""
-    client, _ = client_and_key(url)
-    with opened(url) as (store, key):
-        _check_lists(store, url)
-        for chunk in obstore.list(store, key, chunk_size=_KEYS_A_REQUEST):
-            yield from (_file(f"{client.root}/{each['path']}", each) for each in chunk)
+    with explained(url):
+        client, _ = client_and_key(url)
+        _check_lists(url)
+        for each in requests.list_below(url):
+            yield _file(f"{client.root}/{each['path']}", each)
 
 
 def is_folder(url: str) -> bool:
     """Whether anything lies below `url`."""
-    with opened(url) as (store, key):
-        if isinstance(store, HTTPStore):
-            return False
-        return any(True for _ in obstore.list(store, key, chunk_size=1))
+    with explained(url):
+        return not _is_web_servers(url) and requests.is_any_below(url)
 
 
-def _check_lists(store: Any, url: str) -> None:
-    if isinstance(store, HTTPStore):
+def _is_web_servers(url: str) -> bool:
+    return isinstance(client_and_key(url)[0].store, HTTPStore)
+
+
+def _check_lists(url: str) -> None:
+    if _is_web_servers(url):
         raise ConfigError(
             f"{url}: a web server lists no files; name the dataset's directory …/name/1.0.0 "
             "itself, or each file"

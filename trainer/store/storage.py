@@ -1,16 +1,19 @@
-"""Files by path: of stores (gs://, s3://, az://, https://), and those that TensorFlow opens."""
+"""Files by path: of this machine, and of stores (gs://, s3://, az://, https://)."""
 
 import fnmatch
+import glob
 import os
 import re
 from collections.abc import Iterator
 
-import tensorflow as tf
-
+from tfrecord_dataset import regular_files
+from tfrecord_dataset.json_file import MAX_BYTES
+from tfrecord_dataset.store.urls import is_object as is_object
+from tfrecord_dataset.store.urls import is_remote, local_path, scheme_of
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.store import objects
-from trainer.store.cache import Cache, RemoteFile, cache_folder
-from trainer.store.urls import is_object as is_object
-from trainer.store.urls import scheme_of
+from trainer.store.cache import Cache
+from trainer.store.user_cache import cache_folder
 
 
 def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache:
@@ -18,14 +21,29 @@ def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache
     return Cache(folder or str(cache_folder() / "shards"), max_bytes)
 
 
+def readable(path: str) -> str:
+    """A path, or the URL of a store; that of a local file as its path.
+
+    Raises:
+        ConfigError: It has another scheme.
+    """
+    path = local_path(path)
+    if is_remote(path) and not is_object(path):
+        raise ConfigError(
+            f"{path} cannot be read: the trainer reads local files, gs://, s3://, az:// and "
+            "https://; copy the data to one of these"
+        )
+    return path
+
+
 def exists(path: str) -> bool:
     """Whether there is a file, or a folder that is no store's."""
-    return objects.exists(path) if is_object(path) else bool(tf.io.gfile.exists(path))
+    return objects.exists(path) if is_object(path) else os.path.exists(path)
 
 
 def is_folder(path: str) -> bool:
     """Whether there is a folder."""
-    return objects.is_folder(path) if is_object(path) else bool(tf.io.gfile.isdir(path))
+    return objects.is_folder(path) if is_object(path) else os.path.isdir(path)
 
 
 def lists_nothing(path: str) -> bool:
@@ -37,44 +55,29 @@ def folders(path: str) -> list[str]:
     """The names of the folders in a folder, sorted."""
     if is_object(path):
         return list(objects.listing(path).folders)
-    names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
-    return sorted(name for name in names if tf.io.gfile.isdir(os.path.join(path, name)))
+    with os.scandir(path) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir())
 
 
-def files(path: str) -> dict[str, RemoteFile | None]:
-    """The files in a folder by name, with what a store says of them; none without a folder."""
-    if is_object(path):
-        return dict(objects.listing(path).files)
-    if not tf.io.gfile.isdir(path):
-        return {}
-    return dict.fromkeys(name.rstrip("/") for name in tf.io.gfile.listdir(path))
+def read(path: str) -> bytes | None:
+    """A small file's content; None if there is none.
 
-
-def read_text(path: str) -> str:
-    """A text file's content."""
-    if is_object(path):
-        return objects.read(path).decode()
-    with tf.io.gfile.GFile(path) as handle:
-        text: str = handle.read()
-    return text
-
-
-def read_start(path: str, length: int) -> bytes:
-    """The first bytes of a file."""
-    if is_object(path):
-        return objects.read(path, length)
-    with tf.io.gfile.GFile(path, "rb") as handle:
-        data: bytes = handle.read(length)
-    return data
+    Raises:
+        DatasetDamagedError: It cannot be read, is no regular file, or too large.
+    """
+    try:
+        return objects.read(path) if is_object(path) else regular_files.read(path, MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DatasetDamagedError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def matching(pattern: str) -> list[str]:
     """The files that fit a path or a glob, sorted."""
     if is_object(pattern):
         return [pattern] if objects.exists(pattern) else sorted(_matching_objects(pattern))
-    if tf.io.gfile.exists(pattern):
-        return [pattern]
-    return sorted(tf.io.gfile.glob(pattern))
+    return [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
 
 
 def _matching_objects(pattern: str) -> Iterator[str]:

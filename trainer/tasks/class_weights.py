@@ -1,14 +1,13 @@
 """Weights of classes in the training loss."""
 
 import functools
-import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.dataset import Dataset
 from trainer.dataset.counting import read_classes
 from trainer.errors import ConfigError, UnknownNameError
@@ -34,16 +33,13 @@ def read_weights(text: str) -> Mapping[str, float] | None:
         stated: Any = {name.strip(): number for name, _, number in pairs}
     else:
         try:
-            stated = json.loads(Path(text).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            stated = read_object(text)
+        except (OSError, JsonError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(
-                f"--class-weights {text!r} cannot be read ({error}); give balanced, weights such "
+                f"--class-weights {text!r} cannot be used: {reason}; give balanced, weights such "
                 'as WBC=2,RBC=0.5, or a JSON file such as {"WBC": 2, "RBC": 0.5}'
             ) from error
-    if not isinstance(stated, Mapping):
-        raise ConfigError(
-            f'--class-weights {text!r} has no weights by class; write it as {{"WBC": 2}}'
-        )
     return {name: _weight(text, name, value) for name, value in stated.items()}
 
 

@@ -1,6 +1,5 @@
 """The model of a task: the built-in one with a branch per input, or the user's own."""
 
-import contextlib
 import importlib
 import os
 import sys
@@ -26,7 +25,7 @@ def branch_model(task: Task, name: str) -> keras.Model:
     own = task.goal.model([*task.inputs.values()], name)
     if own is not None:
         return own
-    inputs = _inputs(task)
+    inputs = inputs_of(task)
     numbers = {name: each for name, each in task.inputs.items() if isinstance(each, Numbers)}
     branches = [
         each.encode(inputs[name]) for name, each in task.inputs.items() if name not in numbers
@@ -57,21 +56,10 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
         raise ConfigError(
             f"--model-fn {path} returned {type(model).__name__}; return a keras.Model"
         )
-    inputs = _inputs(task)
-    takes = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in inputs.items())
-    try:
-        outputs = model(_single_or_dict(inputs))
-    except Exception as error:  # whatever the user's layers raise
-        raise ConfigError(
-            f"the model of --model-fn {path} does not take the task's inputs, {takes}: {error}"
-        ) from error
-    shape = getattr(outputs, "shape", None)
-    if shape != (None, *task.output_shape):
-        layer = "; end it with keras.layers.Dense(task.num_outputs)"
-        raise ConfigError(
-            f"the model of --model-fn {path} returns {shape or outputs!r}, but the task needs "
-            f"{(None, *task.output_shape)}{layer if len(task.output_shape) == 1 else ''}"
-        )
+    inputs = inputs_of(task)
+    layer = "; end it with keras.layers.Dense(task.num_outputs)"
+    remedy = layer if len(task.output_shape) == 1 else ""
+    outputs = outputs_of(model, inputs, task, f"the model of --model-fn {path}", remedy)
     try:
         keras.saving.serialize_keras_object(model)
     except (NotImplementedError, TypeError, ValueError) as error:
@@ -86,29 +74,33 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
     return keras.Model(_single_or_dict(inputs), outputs, name=model.name)
 
 
-def load(file: str | os.PathLike[str], model_fn: str | None) -> keras.Model:
-    """The model of a run.
+def outputs_of(
+    model: keras.Model, inputs: dict[str, Any], task: Task, what: str, remedy: str = ""
+) -> Any:
+    """The outputs of a model for `inputs_of` its task, as Keras tensors.
 
     Args:
-        file: A .keras file.
-        model_fn: The user's function that made it, as for `find_function`, or None.
+        model: Any.
+        inputs: Of the task.
+        task: What it is for.
+        what: The model, in messages.
+        remedy: Of another number of outputs.
 
     Raises:
-        ConfigError: Its layers are unknown: the function's module cannot be imported.
+        ConfigError: It does not take the inputs, or has another number of outputs.
     """
-    if model_fn is not None:
-        with contextlib.suppress(ConfigError):  # only needed for layers of the user's own
-            find_function(model_fn)
     try:
-        return keras.models.load_model(file, compile=False)
-    except (TypeError, ValueError) as error:
-        # Keras prints the whole configuration before and after the reason.
-        _, _, reason = str(error).rpartition("Exception encountered: ")
-        reason, _, _ = reason.partition(" Full object config: ")
+        outputs = model(_single_or_dict(inputs))
+    except Exception as error:  # whatever the layers raise
+        takes = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in inputs.items())
+        raise ConfigError(f"{what} does not take the task's inputs, {takes}: {error}") from error
+    shape = getattr(outputs, "shape", None)
+    if shape != (None, *task.output_shape):
         raise ConfigError(
-            f"{file} cannot be loaded: {reason}; run where the module of its layers "
-            f"({model_fn or 'keras'}) can be imported"
-        ) from error
+            f"{what} returns {shape or outputs!r}, but the task needs "
+            f"{(None, *task.output_shape)}{remedy}"
+        )
+    return outputs
 
 
 def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
@@ -144,6 +136,12 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+def is_path(text: str) -> bool:
+    """Whether a text is `package.module:function`, as of `path_of`."""
+    module, _, name = text.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), name))
+
+
 def path_of(part: Any) -> str:
     """`package.module:function` of a function; what an object is, which no path leads to."""
     if hasattr(part, "__qualname__"):
@@ -151,7 +149,8 @@ def path_of(part: Any) -> str:
     return f"an object of {type(part).__module__}.{type(part).__qualname__}"
 
 
-def _inputs(task: Task) -> dict[str, Any]:
+def inputs_of(task: Task) -> dict[str, Any]:
+    """A Keras tensor for each input, by its name in the model."""
     return {
         name: keras.Input(each.shape, dtype=each.dtype, name=name)
         for name, each in task.inputs.items()

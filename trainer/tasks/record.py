@@ -2,10 +2,11 @@
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from tfrecord_dataset.json_file import JsonError, typed
+from trainer.augmentation import AUTO, POLICIES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.schema.features import Feature, feature_to_json, features_from_json
 from trainer.tasks.inputs import INPUTS, Settings, input_type
@@ -34,41 +35,85 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
     }
 
 
-def task_from_json(record: Mapping[str, Any]) -> Task:
-    """The task from the JSON of `task_to_json`."""
-    return Task(
-        name=record["name"],
-        inputs={
-            name: INPUTS[fields["kind"]](**_values(fields))
-            for name, fields in record["inputs"].items()
-        },
-        goal=TARGETS[record["target"]["kind"]](**_values(record["target"])),
-        sample_weight=record["sample_weight"],
-        augment=record.get("augment", "none"),
-    )
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Stated:
+    """task.json, as far as JSON's own types go; older versions have fewer fields."""
+
+    name: str
+    inputs: Mapping[str, Mapping[str, Any]]
+    target: Mapping[str, Any]
+    sample_weight: str | None = None
+    augment: str = "none"
+    features: Sequence[Any] | Mapping[str, Any] = ()
 
 
-def recorded_features(
-    record: Mapping[str, Any], names: Collection[str] | None = None
-) -> Mapping[str, Feature]:
-    """The features in the JSON of `task_to_json`; none in that of older versions.
+class TaskRecord(NamedTuple):
+    """What task.json holds.
 
-    Args:
-        record: The JSON of `task_to_json`.
-        names: Of the features to return; None for all.
+    Attributes:
+        task: The task, with its statistics.
+        features: Those that it uses, by name; none in runs of older versions.
     """
-    features = features_from_json(record.get("features", ()))
-    return MappingProxyType(
-        {name: each for name, each in features.items() if names is None or name in names}
-    )
+
+    task: Task
+    features: Mapping[str, Feature]
 
 
-def _values(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in fields.items()
-        if name != "kind"
+def task_from_json(record: Mapping[str, Any]) -> TaskRecord:
+    """The task and its features from the JSON of `task_to_json`.
+
+    Raises:
+        JsonError: It is no such JSON.
+    """
+    stated = typed({name: record[name] for name in _NAMES if name in record}, _Stated)
+    if not stated.inputs:
+        raise JsonError("inputs is empty")
+    inputs = {
+        name: _part(fields, INPUTS, f"inputs.{name}") for name, fields in stated.inputs.items()
     }
+    task = Task(
+        name=stated.name,
+        inputs=inputs,
+        goal=_part(stated.target, TARGETS, "target"),
+        sample_weight=stated.sample_weight,
+        augment=stated.augment,
+    )
+    if stated.augment not in (AUTO, *POLICIES):
+        raise JsonError(f"augment is {stated.augment!r}, not one of {', '.join(POLICIES)}")
+    try:
+        return TaskRecord(task, features_from_json(stated.features))
+    except ConfigError as error:
+        raise JsonError(f"features: {error}") from error
+
+
+_NAMES = [field.name for field in dataclasses.fields(_Stated)]
+
+
+def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> Any:
+    """An input or a target, by its kind."""
+    kind = fields.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise JsonError(f"{place}.kind is {kind!r}, not one of {', '.join(kinds)}")
+    values = {name: value for name, value in fields.items() if name != "kind"}
+    part = typed(values, kinds[kind], place)
+    for field in dataclasses.fields(part):
+        _check_value(part, field.name, f"{place}.{field.name}")
+    return part
+
+
+def _check_value(part: Any, name: str, place: str) -> None:
+    """Raises JsonError for what no training writes, though its type is right."""
+    value = getattr(part, name)
+    several = value if isinstance(value, tuple) else (value,)
+    if name != "mean" and any(type(each) in (int, float) and each < 0 for each in several):
+        raise JsonError(f"{place} is negative")
+    if len(set(several)) < len(several) and name in ("classes", "vocabulary"):
+        raise JsonError(f"{place} has a name twice")
+    columns = part.sizes[-1:] if hasattr(part, "sizes") else (getattr(part, "size", None),)
+    if name in ("mean", "variance", "missing") and value and columns != (len(value),):
+        raise JsonError(f"{place} has {len(value)} numbers")
+    if name in ("mean", "variance") and not value:
+        raise JsonError(f"{place} is empty")
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], settings: Settings) -> None:

@@ -1,9 +1,11 @@
 """The command `tune`: what bounds the input on this machine, and what may be tuned."""
 
-import json
+import os
 from pathlib import Path
 from typing import Any
 
+from tfrecord_dataset import durable
+from tfrecord_dataset.sealed_json import to_text
 from trainer.dataset.opening import cache_of, open_data
 from trainer.image_cache import ImageCache, any_images, folder_in
 from trainer.options.tune import TuneConfig
@@ -61,11 +63,11 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         cache=kept.place if kept is not None and is_worth_it else None,
     )
     output = Path(config.output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(tuning.to_json(), indent=2) + "\n", encoding="utf-8")
+    durable.make_folders(os.fspath(output.parent))
+    durable.write(config.output, to_text(tuning.to_json()).encode())
     title = f"Records a second, up to each stage ({cpu_count()} CPUs)"
     svg = output.with_suffix(".svg")
-    svg.write_text(picture(title, ladder, bound.stage, cached), encoding="utf-8")
+    durable.write(os.fspath(svg), picture(title, ladder, bound.stage, cached).encode())
     progress.say(f"tuning: {output} (train --tuning {output}), picture: {svg}")
     rates = {rung.stage: round(rung.records_per_s, 1) for rung in [*ladder, *cached]}
     return {"records_per_s": rates, "bounds": bound.stage, "tuning": tuning.to_json()}

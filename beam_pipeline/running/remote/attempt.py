@@ -12,6 +12,8 @@ from apache_beam.runners.portability.job_server import StopOnExitJobServer
 
 _TALKERS = ("apache_beam.utils.subprocess_server", "apache_beam.runners.worker.data_plane")
 _STARTING = ("Really ", "Waiting for grpc channel")
+# Flink's client, of a JobManager that is gone: the launcher says it in a sentence.
+_LOST = ("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException")
 # Of Java's job servers, to workers in this process whose last bundle is done.
 _HANGING_UP = "Multiplexer hanging up"
 
@@ -53,7 +55,7 @@ class Attempt:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Leaves out what is no fault: that a job server starts, that one hangs up after its job."""
+    """Leaves out what is no fault, or is told otherwise: that a job server starts, hangs up."""
     loggers = [logging.getLogger(), *map(logging.getLogger, _TALKERS)]
     hook = threading.excepthook
 
@@ -74,7 +76,9 @@ def quiet() -> Iterator[None]:
 
 def _is_fault(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    return _HANGING_UP not in str(error) and not record.getMessage().startswith(_STARTING)
+    return _HANGING_UP not in str(error) and not record.getMessage().startswith(
+        (*_STARTING, *_LOST)
+    )
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 
 _CONNECT_S = 5.0
@@ -25,7 +25,7 @@ _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "ceph", "gluster", "lustre", "gpf
 
 
 def check_job_endpoint(options: PipelineOptions) -> None:
-    """Raises ConfigError where --job_endpoint names a job service that does not answer."""
+    """Raises UnavailableError where nothing answers at --job_endpoint."""
     endpoint = options.view_as(PortableOptions).job_endpoint
     if endpoint and endpoint != "embed":
         check_reachable(
@@ -34,7 +34,12 @@ def check_job_endpoint(options: PipelineOptions) -> None:
 
 
 def check_reachable(address: str, option: str, remedy: str) -> None:
-    """Raises ConfigError where nothing accepts connections at "host:port" or a URL."""
+    """Looks whether anything accepts connections at "host:port" or a URL.
+
+    Raises:
+        UnavailableError: Nothing does.
+        ConfigError: It is no address.
+    """
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -45,7 +50,7 @@ def check_reachable(address: str, option: str, remedy: str) -> None:
         socket.create_connection((host, port), timeout=_CONNECT_S).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ConfigError(f"nothing answers at {option} ({reason}); {remedy}") from error
+        raise UnavailableError(f"nothing answers at {option} ({reason}); {remedy}") from error
 
 
 def is_this_machine(host: str) -> bool:

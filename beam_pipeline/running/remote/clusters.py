@@ -25,6 +25,7 @@ class Cluster(Protocol):
 
         Raises:
             ConfigError: The job would fail; the message has the remedy. After ten seconds at most.
+            UnavailableError: The runner's services do not answer now.
         """
 
     def page(self, job_name: str) -> str:

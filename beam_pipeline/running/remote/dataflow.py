@@ -16,11 +16,12 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import clients, storage
+from beam_pipeline.errors import ConfigError, UnavailableError
+from beam_pipeline.files import storage
 from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.staging import stage_package
 from beam_pipeline.running.remote.states import JobState
+from tfrecord_dataset.store import clients
 
 _REST_S = 10.0
 # The service counts requests.
@@ -66,7 +67,7 @@ class DataflowCluster:
         try:
             job = self._job(job_name)
         except OSError:
-            return JobState.UNKNOWN
+            return JobState.UNREACHABLE
         return _STATES.get(job["currentState"], JobState.RUNNING) if job else JobState.UNKNOWN
 
     def failure(self, job_name: str) -> str:
@@ -189,7 +190,7 @@ class DataflowCluster:
         except OSError as error:
             response = getattr(error, "response", None)
             if response is None:
-                raise ConfigError(
+                raise UnavailableError(
                     f"nothing answers at --dataflow_endpoint={google.dataflow_endpoint} ({error}); "
                     "check the network, or leave the option out"
                 ) from error

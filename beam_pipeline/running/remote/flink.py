@@ -18,13 +18,14 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.jars import cached_version, find_jar
 from beam_pipeline.running.remote.states import JobState
 
 _REST_S = 5.0
 _REST_ATTEMPTS = 3
+_STARTS = 503
 _CACHE_MS = 60_000
 # A job server does little, and for as long as the job takes to start: no second compiler.
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
@@ -63,9 +64,15 @@ class FlinkCluster:
                 "start the cluster, or give the address of its REST interface, such as "
                 "localhost:8081",
             )
-            self._choose_version()
-            self._choose_parallelism()
-            self._choose_environment()
+            try:
+                self._choose_version()
+                self._choose_parallelism()
+                self._choose_environment()
+            except OSError as error:  # its JobManager has just started, or ended
+                raise UnavailableError(
+                    f"Flink at {self.rest} cannot be asked now ({error}); see on its page that "
+                    "its JobManager is well, then run the same command again"
+                ) from error
         if not self._portable.job_endpoint:
             self._choose_job_server()
         if not self._portable.environment_cache_millis:
@@ -79,7 +86,7 @@ class FlinkCluster:
         try:
             job = self._job(job_name)
         except OSError:
-            return JobState.UNKNOWN
+            return JobState.UNREACHABLE
         return _STATES.get(job["state"], JobState.RUNNING) if job else JobState.UNKNOWN
 
     def page(self, job_name: str) -> str:
@@ -125,10 +132,9 @@ class FlinkCluster:
             try:
                 with urllib.request.urlopen(f"{self.rest}{path}", timeout=_REST_S) as response:
                     return json.load(response)
-            except urllib.error.HTTPError:
-                raise
-            except OSError:  # a busy JobManager
-                if attempt == _REST_ATTEMPTS - 1:
+            except OSError as error:  # a JobManager that is busy, or starts
+                answered = isinstance(error, urllib.error.HTTPError) and error.code != _STARTS
+                if answered or attempt == _REST_ATTEMPTS - 1:
                     raise
                 time.sleep(1)
         raise AssertionError
@@ -139,7 +145,9 @@ class FlinkCluster:
     def _choose_version(self) -> None:
         try:
             found = self._get("/config")["flink-version"]
-        except (OSError, ValueError, KeyError) as error:
+        except (urllib.error.HTTPError, ValueError, KeyError) as error:
+            if isinstance(error, urllib.error.HTTPError) and error.code == _STARTS:
+                raise
             raise ConfigError(
                 f"--flink_master={self._flink.flink_master} is no REST interface of Flink "
                 f"({error}); its port is 8081 by default"
@@ -157,6 +165,11 @@ class FlinkCluster:
         slots = self._get("/overview")["slots-total"]
         settings = {each["key"] for each in self._get("/jobmanager/config")}
         starts_workers = any(key.startswith(("kubernetes.", "yarn.")) for key in settings)
+        if not slots and not starts_workers:
+            raise UnavailableError(
+                f"Flink at {self.rest} has no TaskManager now; start some, and run the same "
+                "command again"
+            )
         if slots < max(1, self._flink.parallelism) and not starts_workers:
             raise ConfigError(
                 f"Flink at {self.rest} has {slots} slots, where --parallelism="

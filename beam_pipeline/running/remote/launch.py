@@ -6,8 +6,6 @@ Whoever sees the job's end deletes it.
 """
 
 import contextlib
-import dataclasses
-import json
 import sys
 import time
 import uuid
@@ -17,38 +15,32 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    UnavailableError,
+)
 from beam_pipeline.files import storage
 from beam_pipeline.running import counters, progress
 from beam_pipeline.running.failures import explain
-from beam_pipeline.running.remote import problems
+from beam_pipeline.running.remote import job_record, problems
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
 from beam_pipeline.running.remote.clusters import Cluster
+from beam_pipeline.running.remote.job_record import JobRecord
 from beam_pipeline.running.remote.states import JobState
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
+from tfrecord_dataset.shown_text import one_line, without_secrets
 
-_RECORD = "job.json"
 _LOOK_S = 1.0
 _END_S = 30.0
+# Of a cluster whose JobManager, say, is replaced.
+_PATIENCE_S = 180.0
+_AGAIN = "run the same command again (build continues with what is finished)"
+_MAY_GO_ON = (JobState.RUNNING, JobState.UNREACHABLE)
 # Between the counts of a stage: on a store each is a request.
 _BEAT_S = 1.0
 _REMOTE_BEAT_S = 5.0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a launcher leaves for one that is run again.
-
-    Attributes:
-        job_name: The job's name on its cluster.
-        build: What tells the build from others.
-        replaces: What marks the dataset that was there before; "" for none.
-    """
-
-    job_name: str
-    build: str
-    replaces: str
 
 
 class Launch:
@@ -77,9 +69,11 @@ class Launch:
         self._cluster = cluster
         self._folder = folder
         self._name = name
-        self._build = build
+        self._build = without_secrets(build)  # it is written down
         self._mark = mark
         self._problem_file = storage.join(folder, "problem.json")
+        self._was_seen = False
+        self._answered = time.monotonic()
         self.ended = True
 
     @property
@@ -98,7 +92,7 @@ class Launch:
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier launch has not seen its job's end."""
-        return storage.exists(storage.join(self._folder, _RECORD))
+        return job_record.is_there(self._folder)
 
     def finished_earlier(self) -> bool:
         """Whether the job of an earlier launch of the same build has made the dataset.
@@ -107,14 +101,14 @@ class Launch:
 
         Raises:
             ConfigError: A job of another build writes the same dataset.
-            BeamTFRecordsError: The job's problem.
+            BeamTFRecordsError: The job's problem, or its record is damaged.
         """
         if not self.has_earlier:
             return False
-        record = self._read_record()
+        self.ended = False
+        record = job_record.read(self._folder)
         same = record.build == self._build
-        state = self._cluster.state(record.job_name)
-        self.ended = state != JobState.RUNNING
+        self.ended = self._is_over(record.job_name)
         if not self.ended and not same:
             raise ConfigError(
                 f"the job {record.job_name} of another build is writing this dataset; wait for "
@@ -128,7 +122,7 @@ class Launch:
                 self._cancelling(record.job_name),
             ):
                 self._watch(record.job_name, lambda: self._is_over(record.job_name))
-        finished = same and self._mark() not in ("", record.replaces)
+        finished = same and self._has_made_dataset(record)
         if finished:
             _say(f"the job {record.job_name}, started earlier, has made the dataset")
         storage.delete([self._folder])
@@ -145,10 +139,10 @@ class Launch:
         pipeline = beam.Pipeline(options=options)
         add_stages(pipeline)
         send_settings(pipeline, options)
-        record = Record(job_name=name, build=self._build, replaces=self._mark())
+        record = JobRecord(job_name=name, build=self._build, replaces=self._mark())
         storage.delete([self._folder])
         storage.make_dirs(self._progress_dir)
-        self._write_record(record)
+        job_record.write(self._folder, record)
         self.ended = False
         attempt = Attempt(pipeline)
         with self._tidied(), quiet(), job_servers_stopped(), progress.shown(self._progress_dir):
@@ -161,7 +155,10 @@ class Launch:
                 except BeamTFRecordsError:
                     raise
                 except Exception as error:
-                    raise self._failure(name, error) from error
+                    failure = self._failure(name, error)
+                    if not self._has_made_dataset(record):
+                        raise failure from error
+                    _say(f"the job {name} has made the dataset, but its end was not seen")
             counts = counters.counted(attempt.result)
         if counts:
             _say(f"counted: {counters.as_text(counts)}")
@@ -180,14 +177,28 @@ class Launch:
             if ended:
                 return
             if not page and (page := self._cluster.page(name)):
+                self._was_seen = True
                 _say(f"the job {name} runs: {page}")
             failure = RuntimeError(self._cluster.failure(name))
             if (error := explain(failure)) is not failure:
                 raise error
             time.sleep(_LOOK_S)
 
+    def _has_made_dataset(self, record: JobRecord) -> bool:
+        return self._mark() not in ("", record.replaces)
+
     def _is_over(self, name: str) -> bool:
-        return self._cluster.state(name) != JobState.RUNNING
+        """Whether the job has ended.
+
+        Raises:
+            UnavailableError: Its cluster has not answered for some minutes.
+        """
+        state = self._cluster.state(name)
+        if state != JobState.UNREACHABLE:
+            self._answered = time.monotonic()
+        elif time.monotonic() - self._answered > _PATIENCE_S:
+            raise _unreachable(name)
+        return state not in _MAY_GO_ON
 
     @contextlib.contextmanager
     def _cancelling(self, name: str, attempt: Attempt | None = None) -> Iterator[None]:
@@ -196,7 +207,7 @@ class Launch:
             yield
         except BaseException as error:
             self._end(name, attempt)
-            if not self.ended:
+            if not self.ended and not isinstance(error, UnavailableError):
                 _say(f"the job {name} goes on; run the same command again to see its end")
             elif isinstance(error, KeyboardInterrupt):
                 _say(f"the job {name} is cancelled")
@@ -209,8 +220,9 @@ class Launch:
             attempt.cancel()
         deadline = time.monotonic() + _END_S
         while time.monotonic() < deadline:
-            self.ended = self._is_over(name) and (not attempt or attempt.has_ended())
-            if self.ended:
+            state, seen = self._cluster.state(name), not attempt or attempt.has_ended()
+            self.ended = seen and state not in _MAY_GO_ON
+            if self.ended or (seen and state == JobState.UNREACHABLE):
                 return
             time.sleep(_LOOK_S / 4)
         # Dataflow's machines take minutes to go.
@@ -219,10 +231,17 @@ class Launch:
     def _failure(self, name: str, error: Exception) -> Exception:
         if (ours := explain(error)) is not error:
             return ours
-        text = f"{error}\n{self._cluster.failure(name)}"
+        state = self._cluster.state(name)
+        if state == JobState.UNREACHABLE:
+            return _unreachable(name)
+        if state == JobState.UNKNOWN and self._was_seen:
+            return BeamTFRecordsError(
+                f"the job {name} is lost: its cluster no longer knows it, as after the loss of its "
+                f"manager; {_AGAIN}"
+            )
+        reason = _last_reason(f"{error}\n{self._cluster.failure(name)}")
         return BeamTFRecordsError(
-            f"the job {name} failed: {_last_reason(text)}; the runner's own pages say more. Run "
-            "the same command again (build continues with the shards that are missing)"
+            f"the job {name} failed: {reason}; the runner's own pages say more; {_AGAIN}"
         )
 
     @contextlib.contextmanager
@@ -241,12 +260,12 @@ class Launch:
             view.job_name = f"{self._name.replace('_', '-')}-{uuid.uuid4().hex[:8]}"
         return str(view.job_name)
 
-    def _read_record(self) -> Record:
-        return Record(**json.loads(storage.read_text(storage.join(self._folder, _RECORD))))
 
-    def _write_record(self, record: Record) -> None:
-        text = json.dumps(dataclasses.asdict(record))
-        storage.write_bytes(storage.join(self._folder, _RECORD), text.encode())
+def _unreachable(name: str) -> UnavailableError:
+    return UnavailableError(
+        f"the cluster of the job {name} does not answer any more; once it is back, run the same "
+        "command again: it goes on with the job, or with what this one has finished"
+    )
 
 
 def _last_reason(text: str) -> str:
@@ -258,4 +277,4 @@ def _last_reason(text: str) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(one_line(text), file=sys.stderr, flush=True)

@@ -62,7 +62,10 @@ class PortableCluster:
 
     def state(self, job_name: str) -> JobState:
         """What the job service says of the job."""
-        job = self._job(job_name)
+        try:
+            job = self._job(job_name)
+        except grpc.RpcError:
+            return JobState.UNREACHABLE
         return _STATES.get(job.state, JobState.RUNNING) if job else JobState.UNKNOWN
 
     def page(self, job_name: str) -> str:
@@ -75,9 +78,9 @@ class PortableCluster:
 
     def cancel(self, job_name: str) -> bool:
         """Cancels the job."""
-        if not (job := self._job(job_name)):
-            return False
         try:
+            if not (job := self._job(job_name)):
+                return False
             self._ask("Cancel", beam_job_api_pb2.CancelJobRequest(job_id=job.job_id))
         except grpc.RpcError:
             return False
@@ -85,18 +88,15 @@ class PortableCluster:
 
     def _job(self, job_name: str) -> Any:
         """The job of this name, or None."""
-        try:
-            answer = self._ask("GetJobs", beam_job_api_pb2.GetJobsRequest())
-        except grpc.RpcError:
+        if self._endpoint in ("", _EMBEDDED):  # it ends with the launcher
             return None
+        answer = self._ask("GetJobs", beam_job_api_pb2.GetJobsRequest())
         for job in answer.job_info:
             if job_name in (job.job_name, _option(job, _JOB_NAME)):
                 return job
         return None
 
     def _ask(self, method: str, request: Any) -> Any:
-        if self._endpoint in ("", _EMBEDDED):
-            raise grpc.RpcError("there is no job service that could be asked")
         with grpc.insecure_channel(self._endpoint) as channel:
             stub = beam_job_api_pb2_grpc.JobServiceStub(channel)
             return getattr(stub, method)(request, timeout=_ANSWER_S)

@@ -6,6 +6,7 @@ in the job's folder, the stage yields nothing, and the launcher raises it.
 """
 
 import contextlib
+import dataclasses
 import json
 import platform
 from collections.abc import Iterator
@@ -13,6 +14,22 @@ from collections.abc import Iterator
 from beam_pipeline import errors
 from beam_pipeline.files import storage
 from beam_pipeline.running.runner import Job
+from tfrecord_dataset import json_file
+
+_MAX_BYTES = 1 << 20
+_KINDS = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type)
+    and issubclass(kind, errors.BeamTFRecordsError)
+    and kind is not errors.RecordError  # it has no message of its own
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Problem:
+    error: str  # a key of _KINDS
+    message: str
 
 
 @contextlib.contextmanager
@@ -40,17 +57,24 @@ def leave(path: str, error: errors.BeamTFRecordsError) -> None:
     """Writes an error where `left` finds it; the first one stays: others may follow from it."""
     if storage.exists(path):
         return
-    kind = type(error)
-    if kind is errors.RecordError:  # its reason and detail are in its text
-        kind = errors.BeamTFRecordsError
-    problem = {"error": kind.__name__, "message": str(error)}
-    storage.write_bytes(path, json.dumps(problem).encode())
+    name = type(error).__name__
+    known = name if name in _KINDS else errors.BeamTFRecordsError.__name__
+    problem = _Problem(known, str(error))
+    storage.write_bytes(path, json.dumps(dataclasses.asdict(problem)).encode())
 
 
 def left(path: str) -> errors.BeamTFRecordsError | None:
-    """The error that a stage left, or None."""
+    """The error that a stage left, or None; a damaged file is an error, too."""
     if not storage.exists(path):
         return None
-    problem = json.loads(storage.read_text(path))
-    error: errors.BeamTFRecordsError = getattr(errors, problem["error"])(problem["message"])
-    return error
+    try:
+        text = storage.read_text(path, _MAX_BYTES)
+        problem: _Problem = json_file.typed(json_file.parse_object(text), _Problem)
+        kind = _KINDS[problem.error]
+    except (ValueError, KeyError, errors.RecordError) as error:
+        return errors.BeamTFRecordsError(
+            f"a stage of the job failed, and {path}, which says why, is damaged: {error}; the "
+            "runner's own pages may say more. Run the same command again (build continues with "
+            "the shards that are missing)"
+        )
+    return kind(problem.message)

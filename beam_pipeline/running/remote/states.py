@@ -10,4 +10,5 @@ class JobState(enum.Enum):
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  # nobody can be asked, or it has forgotten
+    UNKNOWN = "unknown"  # it has forgotten, or there is nobody to ask
+    UNREACHABLE = "unreachable"  # it does not answer; the job may go on

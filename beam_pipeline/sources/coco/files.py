@@ -33,6 +33,7 @@ class CocoFile:
         split: The split that its name or its folder states.
         root: Keys are paths below it.
         image_folders: Where its images may be, likeliest first.
+        allowed: Further folders whose files may be named.
     """
 
     path: str
@@ -40,6 +41,15 @@ class CocoFile:
     split: str | None
     root: str
     image_folders: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
+
+    def locate(self, name: str, folder: str) -> tuple[str, str]:
+        """The key and the path of the image `name`, whose images start in `folder`.
+
+        Raises:
+            RecordError: "file outside the input".
+        """
+        return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
 def find_coco_files(
@@ -162,6 +172,7 @@ def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
         split=split,
         root=images or root,
         image_folders=tuple(dict.fromkeys(folders)),
+        allowed=(root,),
     )
 
 
@@ -170,7 +181,10 @@ def image_folder(file: CocoFile, names: list[str]) -> str:
 
     Where none has, the first folder that exists: its images are then found missing.
     """
+    relative = [name for name in names if not (name.startswith("/") or storage.is_remote(name))]
     for folder in file.image_folders:
-        if any(storage.exists(locate(name, folder=folder, root="")[1]) for name in names):
-            return folder
+        for name in relative:
+            with contextlib.suppress(RecordError):  # outside the input, where nothing is looked for
+                if storage.exists(file.locate(name, folder)[1]):
+                    return folder
     return next(filter(storage.is_directory, file.image_folders), file.image_folders[-1])

@@ -11,7 +11,7 @@ from beam_pipeline.sources.tree import Tree
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadCoco(path, config.image_root or None, config.box_format)
+    return ReadCoco(path, config.image_root or None, config.box_format, config.allow_outside)
 
 
 def find_coco(tree: Tree) -> list[Place]:

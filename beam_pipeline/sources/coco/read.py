@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -52,14 +52,20 @@ class ReadCoco(beam.PTransform):
             `<split>/_annotations.coco.json` with the images beside.
         image_root: The folder of the images, where it is another one.
         box_format: One of `boxes.FORMATS`; "" is COCO's own, "xywh".
+        allow_outside: Folders elsewhere whose images may be named, too.
     """
 
     path: str
     image_root: str | None = None
     box_format: str = ""
+    allow_outside: Sequence[str] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        files, left_aside = find_coco_files(self.path, self.image_root)
+        found, left_aside = find_coco_files(self.path, self.image_root)
+        files = [
+            dataclasses.replace(file, allowed=(*file.allowed, *self.allow_outside))
+            for file in found
+        ]
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
         join = functools.partial(
             joined,

@@ -14,7 +14,6 @@ from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.nesting import CheckedJson
-from beam_pipeline.sources.references import locate
 
 MALFORMED = "malformed annotation"
 # So many images are looked for, to find out in which folder they are.
@@ -164,7 +163,12 @@ def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
                 f"needs an id and a file_name, has {str(image)[:200]}",
             )
             continue
-        key, path = locate(image["file_name"], folder=folder, root=file.root)
+        try:
+            key, path = file.locate(image["file_name"], folder)
+        except RecordError as error:
+            source = f"{file.relative}: image {plain_id(image['id'])}"
+            yield Rejected(source=source, reason=error.reason, detail=error.detail)
+            continue
         if hash(key) in seen:
             repeats[key] = repeats.get(key, 1) + 1
             key = f"{key}#{repeats[key]}"

@@ -21,6 +21,7 @@ class Manifest:
         split: The split that its folder or name states.
         folder: What the files' paths are relative to.
         root: Keys are paths below it.
+        allowed: Further folders whose files may be named.
     """
 
     path: str
@@ -28,13 +29,18 @@ class Manifest:
     split: str | None
     folder: str
     root: str
+    allowed: tuple[str, ...] = ()
 
     def locate(self, name: str) -> tuple[str, str]:
-        """The key and the path of the file that the manifest calls `name`."""
-        return locate(name, folder=self.folder, root=self.root)
+        """The key and the path of the file that the manifest calls `name`.
+
+        Raises:
+            RecordError: "file outside the input".
+        """
+        return locate(name, folder=self.folder, root=self.root, allowed=self.allowed)
 
     def path_of(self, name: str) -> str:
-        """The path of the file that the manifest calls `name`."""
+        """The path of the file that the manifest calls `name`; raises what `locate` does."""
         return self.locate(name)[1]
 
 
@@ -112,4 +118,5 @@ def _manifest(root: str, relative: str, split: str | None, media_root: str | Non
         split=split,
         folder=media_root or parent(path),
         root=media_root or root,
+        allowed=(root,),
     )

@@ -1,5 +1,6 @@
 """What the first rows of manifests show of their columns."""
 
+import contextlib
 import functools
 import itertools
 import sys
@@ -131,7 +132,25 @@ def split_folders_of(
     for manifest, values in rows:
         name = values.get(column)
         if isinstance(name, str) and name.strip():
-            yield split_folder(manifest.locate(name)[0])
+            with contextlib.suppress(RecordError):  # is rejected when the row is read
+                yield split_folder(manifest.locate(name)[0])
+
+
+def check_files(rows: FirstRows, columns: Iterable[str]) -> None:
+    """Raises ConfigError where all files that one of these columns names lie outside the input."""
+    for column in columns:
+        errors = []
+        for manifest, row in rows:
+            name = row.values.get(column)
+            if isinstance(name, str) and name.strip():
+                try:
+                    manifest.locate(name)
+                    break
+                except RecordError as error:
+                    errors.append(f"{manifest.relative}: column {column!r}: {error}")
+        else:
+            if errors:
+                raise ConfigError(errors[0])
 
 
 def _kind(value: Any, kind_of: KindOf) -> Kind | None:
@@ -175,9 +194,17 @@ def _media(values: Sequence[Any]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _any_exists(column: Sequence[tuple[Manifest, str]]) -> bool:
-    paths = dict.fromkeys(manifest.path_of(name) for manifest, name in column)
-    return any(map(_exists, itertools.islice(paths, _FILES)))
+def _any_exists(column: Iterable[tuple[Manifest, str]]) -> bool:
+    paths = (_path(manifest, name) for manifest, name in column)
+    return any(map(_exists, itertools.islice(dict.fromkeys(filter(None, paths)), _FILES)))
+
+
+def _path(manifest: Manifest, name: str) -> str:
+    """Where the file of this name lies; "" outside the input, where nothing is looked for."""
+    try:
+        return manifest.path_of(name)
+    except RecordError:
+        return ""
 
 
 def _exists(path: str) -> bool:

@@ -62,6 +62,7 @@ def _read(
         missing_values=config.missing_values,
         image_template=config.image_template,
         missing_number=math.nan if config.missing_numbers == "nan" else None,
+        allow_outside=config.allow_outside,
         divided=len(config.split) > 1,
         scratch=scratch,
     )

@@ -19,11 +19,12 @@ from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.csv_form import csv_form
-from beam_pipeline.sources.manifest.files import find_manifests, folders_left_out
+from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
     FirstRows,
     Table,
     are_in_split_folders,
+    check_files,
     first_rows,
     look,
     unlabelled,
@@ -35,6 +36,7 @@ from beam_pipeline.sources.manifest.range_records import join_boxes, read_entrie
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.records import numbered
 from beam_pipeline.sources.manifest.survey import overview, survey
+from tfrecord_dataset.shown_text import one_line
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")
 _JSON_SUFFIXES = ("jsonl", "ndjson", "json")
@@ -61,6 +63,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
         image_template: The image's path, made of columns: "train/{id}.png".
         missing_number: What stands for a number that a row misses, such as NaN, so that the
             column is float32; None rejects the row.
+        allow_outside: Folders elsewhere whose files may be named, too.
         divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, into which compressed manifests are unpacked to be
             read in ranges; "" reads each whole, with its long values in memory.
@@ -79,6 +82,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
     missing_values: Sequence[str] = ()
     image_template: str = ""
     missing_number: float | None = None
+    allow_outside: Sequence[str] = ()
     divided: bool = False
     scratch: str = ""
 
@@ -93,11 +97,21 @@ class ReadManifest(beam.PTransform, abc.ABC):
             ConfigError: There is no manifest, or none that can be used as asked.
         """
 
+    def manifests(self, metadata: str, suffixes: Collection[str]) -> list[Manifest]:
+        """The files to read; arguments and errors as of `find_manifests`."""
+        found = find_manifests(self.path, self.image_root, metadata, suffixes)
+        _warn(f"left out, since they hold no {metadata}", folders_left_out(self.path, found))
+        return [
+            dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside))
+            for each in found
+        ]
+
     def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.
 
         Raises:
-            ConfigError: An option or the schema does not fit the columns.
+            ConfigError: An option or the schema does not fit the columns, or all files of one lie
+                outside the input.
         """
         options = ColumnOptions(
             image=self.image_column or "",
@@ -114,7 +128,12 @@ class ReadManifest(beam.PTransform, abc.ABC):
         else:
             columns = pick_columns(names, options, facts)
             lost = facts.media.keys() - columns.taken - set(facts.files)
-            _warn("read as text, since no such files exist (see --image-root)", lost)
+            _warn(
+                "read as text, since no such files exist in the input (see --image-root and "
+                "--allow-outside)",
+                lost,
+            )
+            check_files(rows, [each.column for each in columns.media])
         without = unlabelled(rows, columns.label_columns)
         _warn("without any label in the first rows, so records may lack labels", without)
         return dataclasses.replace(
@@ -149,7 +168,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
 
 def _warn(what: str, names: Collection[str]) -> None:
     if names:
-        _LOG.warning("%s: %s", what, ", ".join(sorted(names)))
+        _LOG.warning("%s: %s", what, one_line(", ".join(sorted(names))))
 
 
 def _nameless(headers: Iterable[Sequence[str]]) -> set[str]:
@@ -186,8 +205,7 @@ class ReadCsv(ReadManifest):
     column_names: Sequence[str] = ()
 
     def job(self) -> "ReadManifests":
-        manifests = find_manifests(self.path, self.image_root, "metadata.csv", _CSV_SUFFIXES)
-        _warn("left out, since they hold no metadata.csv", folders_left_out(self.path, manifests))
+        manifests = self.manifests("metadata.csv", _CSV_SUFFIXES)
         forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
         names = dict.fromkeys(name for form in forms for name in form.header)
         prepared = self.cells(names)
@@ -215,8 +233,7 @@ class ReadJsonl(ReadManifest):
     """
 
     def job(self) -> "ReadManifests":
-        manifests = find_manifests(self.path, self.image_root, "metadata.jsonl", _JSON_SUFFIXES)
-        _warn("left out, since they hold no metadata.jsonl", folders_left_out(self.path, manifests))
+        manifests = self.manifests("metadata.jsonl", _JSON_SUFFIXES)
         tables = [(manifest, JsonForm()) for manifest in manifests]
         rows = first_rows(tables)
         if not rows:

@@ -10,6 +10,7 @@ import bisect
 import dataclasses
 import logging
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from beam_pipeline.sources.manifest.lines import Block
 from beam_pipeline.sources.manifest.profile import Profile, Questions, profile_of
 from beam_pipeline.sources.manifest.ranges import RowRange
 from beam_pipeline.sources.manifest.rows import CHUNK_BYTES, CHUNK_ROWS, Row
+from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
 
@@ -234,7 +236,7 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
             questions.label,
             f"{len(profile.labels.numbers):,}",
             f"{profile.labels.num_rows:,}",
-            questions.label,
+            one_line(shlex.quote(questions.label)),
         )
         columns = dataclasses.replace(columns, labels=())
         kinds = {**kinds, questions.label: int}

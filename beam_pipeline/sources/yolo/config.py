@@ -4,6 +4,7 @@ Source of the format: https://docs.ultralytics.com/datasets/detect/#ultralytics-
 """
 
 import dataclasses
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,8 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.schema.yaml_text import parse_yaml
-from beam_pipeline.sources.paths import below, folder
+from beam_pipeline.sources.paths import below, folder, split_at
+from beam_pipeline.sources.references import is_inside, outside
 from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.yolo.darknet import (
     find_lists,
@@ -54,23 +56,27 @@ class YoloConfig:
     source: str = ""
 
 
-def find_config(root: str) -> YoloConfig:
+def find_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
     """The description of the YOLO dataset in folder `root`, or described by the YAML file `root`.
 
     In a folder: its data.yaml or dataset.yaml, or the only YAML file that has `names`; else
     Darknet's obj.data; else class names from classes.txt or obj.names, a name a line, and splits
     from lists of images such as train.txt.
 
+    Args:
+        root: The folder or file.
+        allowed: Folders elsewhere that the description may name, too.
+
     Raises:
         ConfigError: The description is unusable: what was found, and where it was looked for.
     """
     if root.endswith((".yaml", ".yml")):
-        return read_data_yaml(root)
+        return read_data_yaml(root, allowed)
     folders, files = storage.list_folder(root)
     if (path := find_data_yaml(root, files)) is not None:
-        return read_data_yaml(path)
+        return read_data_yaml(path, allowed)
     if (path := find_obj_data(root, files)) is not None:
-        return read_darknet(path)
+        return read_darknet(path, allowed)
     source, names = find_names(root, folders)
     return YoloConfig(
         root=root,
@@ -81,21 +87,21 @@ def find_config(root: str) -> YoloConfig:
     )
 
 
-def read_darknet(path: str) -> YoloConfig:
+def read_darknet(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
     """The YOLO dataset that Darknet's obj.data describes.
 
     Its paths start where Darknet was run: they are looked for as in `read_data_yaml`.
 
     Raises:
-        ConfigError: A file that it names does not exist, or two classes have one name.
+        ConfigError: A file that it names does not exist or lies outside, or two classes have one
+            name.
     """
     root = folder(path)
     values = read_obj_data(path)
-    names = _resolve(values["names"], [root], path, "names") if "names" in values else ""
+    resolve = functools.partial(_resolve, bases=[root], source=path, allowed=allowed)
+    names = resolve(values["names"], key="names") if "names" in values else ""
     splits: dict[str, tuple[str, ...]] = {
-        key: (_resolve(written, [root], path, key),)
-        for key, written in values.items()
-        if is_split(key)
+        key: (resolve(written, key=key),) for key, written in values.items() if is_split(key)
     }
     return YoloConfig(
         root=root,
@@ -135,7 +141,7 @@ def find_data_yaml(root: str, files: Sequence[str]) -> str | None:
     return paths[0] if paths else None
 
 
-def read_data_yaml(path: str) -> YoloConfig:
+def read_data_yaml(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
     """The YOLO dataset that the YAML file `path` describes.
 
     `path` and the splits may be written for another machine, or as Roboflow does
@@ -143,8 +149,8 @@ def read_data_yaml(path: str) -> YoloConfig:
     first folders is looked for below the YAML file's own folder.
 
     Raises:
-        ConfigError: Not a YAML mapping, no split in it, a folder that does not exist, or classes
-            without names.
+        ConfigError: Not a YAML mapping, no split in it, a folder that does not exist or lies
+            outside, or classes without names.
     """
     values = _load(path)
     if not values:
@@ -154,14 +160,19 @@ def read_data_yaml(path: str) -> YoloConfig:
     root = folder(path)
     bases = [root]
     if base := _text(values.get("path")):
-        bases = [found for found in candidates(base, [root]) if storage.is_directory(found)][:1]
-        bases.append(root)
+        places = [*candidates(base, [root])]
+        found = (
+            place
+            for place in places
+            if is_inside(place, [root, *allowed]) and storage.is_directory(place)
+        )
+        bases = [next(found, places[0]), root]
     splits = {}
     for key in filter(is_split, values):
         entries = values[key]
         entries = entries if isinstance(entries, list) else [entries]
         if entries := [entry for entry in map(_text, entries) if entry]:
-            splits[key] = tuple(_resolve(entry, bases, path, key) for entry in entries)
+            splits[key] = tuple(_resolve(entry, bases, path, key, allowed) for entry in entries)
     return YoloConfig(
         root=root,
         names=class_names(values.get("names"), _text(values.get("nc")), path),
@@ -183,19 +194,33 @@ def candidates(written: str, bases: list[str]) -> Iterator[str]:
         yield below(bases[-1], "/".join(parts[start:]))
 
 
-def _resolve(written: str, bases: list[str], source: str, key: str) -> str:
-    tried = list(dict.fromkeys(candidates(written, bases)))
-    for path in tried:
-        if (
-            storage.exists(path)
-            if path.endswith((".txt", ".names"))
-            else storage.is_directory(path)
-        ):
+def _resolve(written: str, bases: list[str], source: str, key: str, allowed: Sequence[str]) -> str:
+    root = bases[-1]
+    elsewhere, tried = [], []
+    for path in dict.fromkeys(candidates(written, bases)):
+        if not (is_inside(path, [root]) or is_inside(home_of(path), allowed)):
+            elsewhere.append(path)
+            continue
+        tried.append(path)
+        is_there = storage.exists if path.endswith((".txt", ".names")) else storage.is_directory
+        if is_there(path):
             return path
+    if elsewhere:
+        raise ConfigError(
+            f"{source}: {key}: {written!r} {outside(elsewhere[0], root, home_of(elsewhere[0]))}; "
+            f"nothing was found at {', '.join(tried) or 'any place in it'}"
+        )
     raise ConfigError(
         f"{source}: {key}: {written!r} does not exist; tried {', '.join(tried)}; "
         f"fix the path, or remove {key}: if there is no such split"
     )
+
+
+def home_of(path: str) -> str:
+    """The folder that holds the images and labels of a split, whose folder or list is `path`."""
+    if around := split_at(f"{path}/", "images"):
+        return around[0]
+    return folder(path) if path.endswith(".txt") else path
 
 
 def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:

@@ -18,8 +18,9 @@ from beam_pipeline.sources.paths import (
     suffix,
     unused,
 )
+from beam_pipeline.sources.references import is_inside
 from beam_pipeline.sources.splits import is_split, split_of_folders
-from beam_pipeline.sources.yolo.config import YoloConfig
+from beam_pipeline.sources.yolo.config import YoloConfig, home_of
 from beam_pipeline.sources.yolo.darknet import NAME_LISTS
 
 
@@ -136,20 +137,10 @@ def origin_of(config: YoloConfig) -> str:
 def listed_folders(config: YoloConfig) -> list[str]:
     """The absolute folders that hold all images and labels: the root, if it does."""
     paths = [path for paths in (config.splits or {}).values() for path in paths]
-    if all(is_inside(path, config.root) for path in paths):
+    if all(is_inside(path, [config.root]) for path in paths):
         return [config.root]
-    homes = set()
-    for path in paths:
-        around = split_at(f"{path}/", "images")
-        homes.add(around[0] if around else folder(path) if path.endswith(".txt") else path)
-    return sorted(
-        home for home in homes if not any(home != top and is_inside(home, top) for top in homes)
-    )
-
-
-def is_inside(path: str, top: str) -> bool:
-    """Whether `path` is the folder `top`, or below it."""
-    return f"{path}/".startswith(f"{top.rstrip('/')}/")
+    homes = set(map(home_of, paths))
+    return sorted(home for home in homes if not is_inside(home, homes - {home}))
 
 
 def sort_files(relatives: Iterable[str], profile: YoloProfile) -> YoloTree:

@@ -18,7 +18,7 @@ _FILES_LOOKED_INTO = 5
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadYolo(path)
+    return ReadYolo(path, config.allow_outside)
 
 
 def find_yolo(tree: Tree) -> list[Place]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from beam_pipeline.records import Rejected, composed
 from beam_pipeline.sources.paths import below, folder, stem
+from beam_pipeline.sources.references import is_inside
 from beam_pipeline.sources.yolo.config import YoloConfig
-from beam_pipeline.sources.yolo.files import is_inside
 
 
 class YoloLine(NamedTuple):
@@ -48,7 +48,7 @@ def splits_of_images(
                 for image in images:
                     if image.startswith(start):
                         splits[image].add(split)
-    bases = [base[len(origin) + 1 :] for base in config.bases if is_inside(base, origin)]
+    bases = [base[len(origin) + 1 :] for base in config.bases if is_inside(base, [origin])]
     known = {composed(image): image for image in sorted(images)}
     rejected = []
     for split, path, number, text in lines:

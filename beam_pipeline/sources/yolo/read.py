@@ -52,6 +52,7 @@ class ReadYolo(beam.PTransform):
 
     Attributes:
         root: The folder or YAML file, local or remote.
+        allow_outside: Folders elsewhere that data.yaml may name, too.
         files_per_bucket: About how many files' names one worker holds at once.
 
     Raises:
@@ -60,10 +61,11 @@ class ReadYolo(beam.PTransform):
     """
 
     root: str
+    allow_outside: Sequence[str] = ()
     files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        config = read_config(self.root)
+        config = read_config(self.root, self.allow_outside)
         origin = origin_of(config)
         return (
             pipeline
@@ -74,11 +76,11 @@ class ReadYolo(beam.PTransform):
         )
 
 
-def read_config(root: str) -> YoloConfig:
-    """The description of the dataset at `root`, a folder or a YAML file."""
+def read_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
+    """The description of the dataset at `root`, a folder or a YAML file; see `find_config`."""
     path = storage.absolute(root)
     is_file = path.endswith((".yaml", ".yml")) and storage.exists(path)
-    return find_config(path if is_file else input_folder(root))
+    return find_config(path if is_file else input_folder(root), allowed)
 
 
 def read_pairs(

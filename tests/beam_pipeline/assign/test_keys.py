@@ -5,14 +5,17 @@ import pyarrow as pa
 import pytest
 
 import beam_pipeline
+from beam_pipeline.assign import columns
 from beam_pipeline.assign.keys import equal_keys
 from beam_pipeline.errors import DataError
 from beam_pipeline.records import ClassLabel, Record
 
 
 def rows(*keyed):
+    schema = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
     return pa.Table.from_pylist(
-        [{"key": key, "position": position, "source": source} for key, position, source in keyed]
+        [{"key": key, "position": position, "source": source} for key, position, source in keyed],
+        schema=schema,
     )
 
 
@@ -26,11 +29,29 @@ def rows(*keyed):
             [("b", "x", "y")],
             id="one key, between others",
         ),
-        pytest.param([("a", 1, "x")] * 3, [("a", "x", "x")] * 2, id="three times"),
+        pytest.param(
+            [("a", 1, source) for source in "zxyw"], [("a", "w", "x")], id="four times, two told"
+        ),
+        pytest.param([("a", 1, "x")], [], id="one key"),
+        pytest.param([], [], id="none"),
     ],
 )
-def test_equal_keys(keyed, equal):
-    assert list(equal_keys(rows(*keyed))) == equal
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_equal_keys(keyed, equal, at_once):
+    parts = [rows(*keyed[start : start + at_once]) for start in range(0, len(keyed), at_once)]
+    assert list(equal_keys(parts)) == equal
+
+
+def test_one_key_any_number_of_times_takes_little():
+    held = []
+
+    def parts():
+        for number in range(200):
+            held.append(pa.total_allocated_bytes())
+            yield rows(*(("same", 7, f"{number}:{row}") for row in range(1000)))
+
+    assert list(equal_keys(parts())) == [("same", "0:0", "0:1")]
+    assert max(held) - held[0] < 1 << 20
 
 
 @pytest.mark.parametrize("splits", [("train", "test"), ("train", "train")])

@@ -38,7 +38,7 @@ def settled(elements, **options):
     rejects = unpack(packed.rejects) if packed.num_rejects else []
     if not packed.num_records:
         return {}, rejects, statistics
-    unique = settle(columns.from_bytes([packed.records]), config.duplicates, statistics)
+    [unique] = settle([packed.records], config.duplicates, statistics, max_rows=1000)
     merged = Statistics()
     merged.merge(statistics)
     splits = zip(*(unique.table.column(name).to_pylist() for name in ("key", "split")), strict=True)

@@ -52,7 +52,7 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, mes
     def fail(args, options):
         raise error
 
-    monkeypatch.setattr(commands, "_verify", fail)
+    monkeypatch.setitem(commands._COMMANDS, "verify", fail)
 
     assert commands.main(["verify", "anything"]) == code
     stderr = capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_debug_shows_what_led_to_an_error(monkeypatch, capsys):
     def fail(args, options):
         raise raised(RuntimeError("of Beam's"), FULL)
 
-    monkeypatch.setattr(commands, "_verify", fail)
+    monkeypatch.setitem(commands._COMMANDS, "verify", fail)
 
     assert commands.main(["verify", "anything", "--debug"]) == 1
     stderr = capsys.readouterr().err
@@ -107,7 +107,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
     def fail(args, options):
         raise error
 
-    monkeypatch.setattr(commands, "_verify", fail)
+    monkeypatch.setitem(commands._COMMANDS, "verify", fail)
 
     with pytest.raises(RuntimeError, match="a bug"):
         commands.main(["verify", "anything"])

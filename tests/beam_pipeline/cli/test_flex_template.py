@@ -21,6 +21,7 @@ EXAMPLES = {
     "output": (["gs://bucket/data"], ["data", "gs://bucket/*", "https://host/data"]),
     "layout": (["auto", "tfrecord"], ["parquet", "Auto"]),
     "image_root": (["gs://bucket/images"], ["images"]),
+    "allow_outside": (["gs://other", "gs://a/b,https://host/c"], ["images"]),
     "image_column": (["image path"], ["a,b", ""]),
     "audio_column": (["wav"], ["a,b"]),
     "label_column": (["color", "color,shape"], ["", ",color"]),
@@ -38,6 +39,7 @@ EXAMPLES = {
     "duplicates": (["keep", "drop", "error"], ["remove"]),
     "box_policy": (["clip", "drop", "error"], ["keep"]),
     "max_image_pixels": (["1000000"], ["0", "1e6", "-1"]),
+    "max_record_seconds": (["60", "0.5", "600"], ["0", "0.0", "-1", "1m", "1e3"]),
     "image_max_side": (["640"], ["0", "640x480"]),
     "image_size": (["224", "640x480"], ["x480", "0x0", "640X480"]),
     "image_format": (["keep", "jpeg", "png"], ["jpg"]),
@@ -54,6 +56,7 @@ EXAMPLES = {
     "name": (["pets_2"], ["Pets", "2pets"]),
     "version": (["1.0.0"], ["1.0", "v1.0.0"]),
     "overwrite": (["true", "false"], ["True"]),
+    "trust_receipts": (["true", "false"], ["True"]),
     "threads": (["0", "8"], ["-1"]),
 }
 

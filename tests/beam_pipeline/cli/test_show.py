@@ -75,7 +75,7 @@ def directory(tmp_path_factory, class_folders):
     folder = tmp_path_factory.mktemp("show")
     for split in ("train", "test"):
         class_folders(folder / "pets" / split, each=3)
-    config = beam_pipeline.BuildConfig(input=str(folder / "pets"), output=str(folder))
+    config = beam_pipeline.BuildConfig(input=str(folder / "pets"), output=str(folder / "data"))
     return beam_pipeline.build(config).directory
 
 

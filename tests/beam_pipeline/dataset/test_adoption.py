@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 
+import power_cut
 import pyarrow.parquet
 import pytest
+from sealing import edit
 
 from beam_pipeline import open_dataset, verify
 from beam_pipeline.cli import commands, summary
@@ -192,16 +194,17 @@ def test_what_does_not_fit_a_declared_schema(directory):
             "key 'x' holds a float list of 2, where a float list of 3 was expected",
         ),
         (1, {"classes": ["a"]}, "key 'label' holds the class 1, where 0 to 0 was expected"),
-        (0, {"kind": "image"}, "key 'caption' holds 8 bytes that start with 'number 6'"),
+        (
+            0,
+            {"kind": "image", "dtype": "uint8", "shape": [None, None, 3]},
+            "key 'caption' holds 8 bytes that start with 'number 6'",
+        ),
         (0, {"key": "gone"}, "key 'gone' is missing"),
     ],
 )
 def test_verify_compares_the_records_with_the_schema(directory, number, change, message):
     adopt(str(directory))
-    path = directory / "metadata.json"
-    metadata = json.loads(path.read_text())
-    metadata["features"][number] |= change
-    path.write_text(json.dumps(metadata))
+    edit(directory / "metadata.json", lambda facts: facts["features"][number].update(change))
     problems = verify(open_dataset(str(directory)))
 
     assert any(message in problem for problem in problems)
@@ -315,6 +318,23 @@ def test_killed_it_leaves_no_metadata(tmp_path):
     assert not (root / "metadata.json").exists()
     adopt(str(root))
     assert json.loads((root / "metadata.json").read_text())["name"] == "many"
+
+
+@pytest.mark.parametrize("overwrite", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_power_cut_leaves_a_whole_description_or_none(directory, overwrite):
+    """At any call: the old one, or none, or the new one, and nothing else."""
+    if overwrite:
+        adopt(str(directory), name="old")
+        (directory / "train-00000-of-00002").write_bytes(shard(0, 4))
+    command = [sys.executable, "-m", "beam_pipeline", "adopt", directory, "--name", "new"]
+    recording = power_cut.record([*command, "--overwrite"], directory)
+    seen = set()
+    for disk in recording.disks(draws=2):
+        if "metadata.json" in disk.files:
+            assert disk.files in (recording.before.files, recording.after.files), disk
+            seen.add(json.loads(disk.files["metadata.json"])["name"])
+        assert not disk.is_last or disk.files == recording.after.files, disk
+    assert seen == ({"old", "new"} if overwrite else {"new"})
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs"])

@@ -31,7 +31,7 @@ def test_map_shards(tmp_path, monkeypatch, large):
 def test_worker_processes_load_no_beam():
     code = (
         "import sys, beam_pipeline.dataset.shard_inspection\n"
-        "import beam_pipeline.dataset.shard_verification\n"
+        "import beam_pipeline.dataset.verification.shards\n"
         "print('apache_beam' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 import tensorflow as tf
+from sealing import edit
 
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_frames
-from beam_pipeline.dataset.shard_verification import shard_problems
+from beam_pipeline.dataset.verification.shards import StatedRecords, StatedShard, verify_shard
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
 from beam_pipeline.running import progress
@@ -23,7 +24,7 @@ from beam_pipeline.running import progress
 def whole(tmp_path_factory, class_folders):
     folder = tmp_path_factory.mktemp("whole")
     config = beam_pipeline.BuildConfig(
-        input=str(class_folders(folder / "pets")), output=str(folder), num_shards=2
+        input=str(class_folders(folder / "pets")), output=str(folder / "data"), num_shards=2
     )
     return Path(beam_pipeline.build(config).directory)
 
@@ -32,7 +33,7 @@ def whole(tmp_path_factory, class_folders):
 def compressed(tmp_path_factory, class_folders):
     folder = tmp_path_factory.mktemp("compressed")
     config = beam_pipeline.BuildConfig(
-        input=str(class_folders(folder / "pets")), output=str(folder), compression="gzip"
+        input=str(class_folders(folder / "pets")), output=str(folder / "data"), compression="gzip"
     )
     return Path(beam_pipeline.build(config).directory)
 
@@ -51,7 +52,9 @@ def test_what_other_readers_go_by(dataset, name):
     (dataset / name).write_text("{}")
     assert [problem.partition(":")[0] for problem in verify(dataset)] == [name]
     (dataset / name).unlink()
-    assert verify(dataset) == [f"{name}: missing file"]
+    assert verify(dataset) == [
+        f"{name}: missing file; restore it from a copy, or make the dataset again"
+    ]
 
 
 def verify(directory):
@@ -68,10 +71,7 @@ def spans(dataset, number=0):
 
 
 def edit_metadata(dataset, change):
-    path = dataset / "metadata.json"
-    metadata = json.loads(path.read_text())
-    change(metadata)
-    path.write_text(json.dumps(metadata))
+    edit(dataset / "metadata.json", change)
 
 
 def test_all_is_well(whole, compressed, capsys):
@@ -88,8 +88,9 @@ def test_a_flipped_byte(dataset):
 
     problems = verify(dataset)
     name = shard(dataset).name
-    assert any(f"{name}: sha256 is " in problem for problem in problems)
-    assert any(f"{name}: record 3, at byte {offset}, is damaged" in each for each in problems)
+    assert len(problems) == 2
+    assert problems[0].startswith(f"{name}: record 3, at byte {offset}: damaged record: ")
+    assert problems[1].startswith(f"{name}: its sha256 is ")
 
 
 def test_worker_processes_find_the_same(dataset, monkeypatch):
@@ -107,9 +108,17 @@ def test_worker_processes_find_the_same(dataset, monkeypatch):
 
 def test_the_progress_is_counted(whole, tmp_path):
     info = beam_pipeline.open_dataset(str(whole))
+    records = StatedRecords(
+        directory=str(whole),
+        features=info.features,
+        compressed=False,
+        format_version=3,
+        columns=(),
+        existing=False,
+    )
     for entry in info.splits["train"]:
-        problems = shard_problems(entry, str(whole), info.features, False, 2, str(tmp_path))
-        assert problems == []
+        stated = StatedShard(shard=entry, rows=None, spans=None)
+        assert verify_shard(stated, records, str(tmp_path)).problems == []
     assert progress.counts(str(tmp_path)) == {"verify": 16}
 
 
@@ -118,7 +127,8 @@ def test_a_truncated_shard(dataset):
     data = shard(dataset).read_bytes()
     shard(dataset).write_bytes(data[:-10])
     number = len(spans(dataset)) - 1
-    assert any(f"record {number}, at byte {offset}, is damaged" in each for each in verify(dataset))
+    lacking = f"truncated file: record {number}, at byte {offset}, lacks its last 10 bytes"
+    assert any(lacking in each for each in verify(dataset))
 
 
 def test_a_shard_that_lost_its_last_record(dataset):
@@ -158,7 +168,7 @@ def test_damaged_indices(dataset, folder, suffix, damage):
 
 def test_a_wrong_count_of_a_shard(dataset):
     edit_metadata(dataset, lambda m: m["splits"]["train"]["shards"][1].update(num_records=99))
-    assert any(f"{shard(dataset, 1).name}: holds" in problem for problem in verify(dataset))
+    assert any(f"{shard(dataset, 1).name}: it holds" in problem for problem in verify(dataset))
 
 
 @pytest.mark.parametrize("count", ["num_records", "num_bytes"])
@@ -180,7 +190,7 @@ def test_damaged_gzip(compressed, tmp_path):
     data = bytearray(shard(dataset).read_bytes())
     data[len(data) // 2] ^= 0xFF
     shard(dataset).write_bytes(data)
-    assert any(" is damaged: " in problem for problem in verify(dataset))
+    assert any(" cannot be unpacked: " in problem for problem in verify(dataset))
 
 
 def test_the_command_names_problems_and_fails(dataset, capsys):
@@ -196,8 +206,8 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
     ("text", "message", "code"),
     [
         (None, "is not a finished dataset", 2),
-        ("{", "is invalid", 3),
-        ("{}", "is invalid", 3),
+        ("{", "metadata.json is damaged: it is not JSON", 3),
+        ("{}", "metadata.json is damaged: format_version is null, not a whole number", 3),
         ('{"format_version": 99}', "format_version 99", 3),
     ],
 )
@@ -241,7 +251,12 @@ def test_every_kind_is_well(various):
         ("audio/num_samples", "int64", [9], "num_samples is 50, audio/num_samples states 9"),
         ("audio/channels", "int64", [9], "channels is 2, audio/channels states 9"),
         ("audio/format", "bytes", [b"ogg"], "format is wav, audio/format states ogg"),
-        ("audio/encoded", "bytes", [b"RIFF\0\0\0\0WAVE"], "'audio/encoded': truncated audio"),
+        (
+            "audio/encoded",
+            "bytes",
+            [b"RIFF\0\0\0\0WAVE"],
+            "'audio/encoded' holds truncated audio: ",
+        ),
         ("audio/encoded", "bytes", [b"noise"], "'audio/encoded' holds 5 bytes that start with"),
         ("label/label", "int64", [1], "'label/label' holds the class 1"),
         ("label/label", "int64", [0, 0], "an int64 list of 2, where an int64 list of 1"),

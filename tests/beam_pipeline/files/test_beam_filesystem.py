@@ -7,7 +7,7 @@ from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files import beam_filesystem, storage
-from beam_pipeline.files.urls import OBJECT_SCHEMES
+from tfrecord_dataset.store.urls import OBJECT_SCHEMES
 
 
 @pytest.fixture

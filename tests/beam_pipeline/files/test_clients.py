@@ -10,8 +10,9 @@ import time
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import clients, storage
+from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.store import clients
 
 
 @pytest.fixture

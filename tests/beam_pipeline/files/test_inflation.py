@@ -64,6 +64,7 @@ def read_all(path):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(inflation, "_MAX_BYTES", 4 * MIB)
+    monkeypatch.setattr(inflation, "_MAX_RECORD_BYTES", 2 * MIB)
 
 
 @pytest.mark.parametrize(
@@ -83,16 +84,16 @@ def test_gzip(tmp_path, small, read):
 
 
 @pytest.mark.parametrize(
-    "read",
+    ("read", "most"),
     [
-        lambda path: list(array_values(path, "x")),
-        lambda path: inspect_array(Path(path).read_bytes()),
+        pytest.param(lambda path: list(array_values(path, "x")), 4, id="rows"),
+        pytest.param(lambda path: inspect_array(Path(path).read_bytes()), 2, id="one array"),
     ],
-    ids=["rows", "one array"],
 )
-def test_npz(tmp_path, small, read):
-    with pytest.raises(RecordError, match=r"file too large: .* unpacks"):
-        read(npz_of(tmp_path / "bomb.npz", 5 * MIB))
+def test_npz(tmp_path, small, read, most):
+    read(npz_of(tmp_path / "fine.npz", (most - 1) * MIB))
+    with pytest.raises(RecordError, match=rf"file too large: .* unpacks to over {most} MiB"):
+        read(npz_of(tmp_path / "bomb.npz", (most + 1) * MIB))
 
 
 class Counted(io.BytesIO):

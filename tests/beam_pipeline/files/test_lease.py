@@ -10,6 +10,7 @@ import pytest
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import lease, storage
+from tfrecord_dataset.store import waiting
 
 
 @pytest.fixture(
@@ -103,6 +104,15 @@ def test_who_lost_the_lease_is_told(place):
     assert store.keys(url) != []  # the other's
 
 
+def test_who_lost_it_to_a_build_that_has_ended_is_told(place):
+    url, store = place
+    with storage.leased(url, "pets") as check:
+        del store.objects[url.partition("://")[2]]
+        time.sleep(0.5)
+        with pytest.raises(BeamTFRecordsError, match="another build writes pets since"):
+            check()
+
+
 def test_an_answer_that_was_lost_is_no_other_holder(place):
     """The store made the object, but the connection broke, and the request was repeated."""
     url, store = place
@@ -111,6 +121,74 @@ def test_an_answer_that_was_lost_is_no_other_holder(place):
         store.fail_after(url, times=1)
         time.sleep(0.3)
         check()
+
+
+def test_an_outage_longer_than_a_lease_does_not_end_it(place, monkeypatch):
+    url, store = place
+    monkeypatch.setattr(lease, "EXPIRES_S", 1.2)
+    monkeypatch.setattr(lease, "RENEWED_S", 0.2)
+    monkeypatch.setattr(lease, "_STALE_S", 0.4)
+    monkeypatch.setattr(waiting, "_LONGEST_PAUSE_S", 0.2)
+    entered = threading.Event()
+    both = []
+
+    def wait():
+        with storage.leased(url, "pets"):
+            both.append("waiting")
+            entered.set()
+
+    with storage.leased(url, "pets") as check:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.3)
+        store.outage("503", 2)
+        time.sleep(2.5)
+        check()
+        both.append("holding")
+    thread.join(timeout=60)
+    assert both == ["holding", "waiting"]
+    assert store.keys(url) == []
+
+
+def test_who_waits_counts_anew_after_an_outage(place, monkeypatch):
+    url, store = place
+    monkeypatch.setattr(lease, "EXPIRES_S", 1.0)
+    monkeypatch.setattr(lease, "RENEWED_S", 0.5)
+    monkeypatch.setattr(waiting, "_LONGEST_PAUSE_S", 0.1)
+    other(url, store, [])
+    store.outage("503", 1.5, after=6)  # it has looked before
+    with storage.leased(url, "pets"):
+        assert time.monotonic() >= store.outage_end + lease.EXPIRES_S
+
+
+def test_who_alone_was_cut_off_has_lost_it_and_sends_nothing_again(place, monkeypatch):
+    url, store = place
+    monkeypatch.setattr(lease, "EXPIRES_S", 0.6)
+    monkeypatch.setattr(lease, "_STALE_S", 0.2)
+
+    def overwrite_much_later():
+        with storage.leased(url, "pets"):
+            store.outage("503", 2.5)
+            threading.Timer(1, other, (url, store, [])).start()
+            storage.write_bytes(f"{url}-metadata", b"mine")
+
+    with pytest.raises(BeamTFRecordsError, match="another build writes pets since"):
+        overwrite_much_later()
+    assert store.keys(f"{url}-metadata") == []
+    assert b'"owner": "x"' in store.objects[url.partition("://")[2]]
+
+
+def test_a_build_that_fails_in_an_outage_does_not_wait_to_give_back(place):
+    url, store = place
+
+    def fail():
+        with storage.leased(url, "pets"):
+            store.outage("503", 600)
+            raise ValueError("another fault")
+
+    with pytest.raises(ValueError, match="another fault"):
+        fail()
+    assert store.turned_away <= 2  # one to give it back, and maybe one to renew it
 
 
 def test_local_files_have_none(tmp_path):

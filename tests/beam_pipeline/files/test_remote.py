@@ -178,14 +178,14 @@ def test_a_connection_that_breaks_off_is_taken_up_again(folder):
 
 
 @pytest.fixture
-def few_retries(monkeypatch):
-    from beam_pipeline.files import clients
+def short_limit(monkeypatch):
+    from tfrecord_dataset.store import clients
 
-    monkeypatch.setitem(clients._RETRIES, "max_retries", 1)
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
 
 
 @pytest.mark.parametrize("status", [503, 429, 0])
-def test_a_lasting_fault_fails_the_job(folder, few_retries, status):
+def test_a_lasting_fault_fails_the_job(folder, short_limit, status):
     url, store = folder
     store.put(f"{url}/x", b"0123456789")
     store.fail(f"{url}/x", status)

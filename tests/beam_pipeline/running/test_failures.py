@@ -90,9 +90,11 @@ def test_every_error_has_its_exit_code():
         "BeamTFRecordsError": 1,
         "ConfigError": 2,
         "DatasetExistsError": 2,
+        "UnavailableError": 1,
         "DataError": 3,
         "SourceChangedError": 1,
         "CountMismatchError": 1,
         "DatasetDamagedError": 3,
+        "DatasetChangedError": 1,
         "RecordError": 1,
     }

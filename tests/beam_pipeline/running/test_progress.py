@@ -17,6 +17,14 @@ def test_beats_add_up(tmp_path):
     assert progress.counts(str(tmp_path)) == {"read": 60, "inspect": 30}
 
 
+def test_a_damaged_count_counts_nothing(tmp_path):
+    """As a worker's machine that lost power leaves it."""
+    for number, content in enumerate((b"30", b"", b"\0\0\0", b"\xff", b"3.5")):
+        (tmp_path / f"read-{number}").write_bytes(content)
+    (tmp_path / "read-folder").mkdir()
+    assert progress.counts(str(tmp_path)) == {"read": 30}
+
+
 def test_beats_on_a_store_add_up(bucket):
     """A cluster's workers leave their counts where the output is."""
     url, _ = bucket

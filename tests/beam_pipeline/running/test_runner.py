@@ -28,9 +28,18 @@ def test_names_of_the_local_runner(monkeypatch, name):
     assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
     assert spare_processes(options) > 0
 
-    threads = PipelineOptions(["--runner", name, "--direct_running_mode=multi_threading"])
-    with pytest.raises(ConfigError, match="multi_threading loses records"):
-        choose_runner(threads)
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--direct_running_mode=multi_threading",
+        "--direct_running_mode=multi_processing",
+        "--direct_num_workers=2",
+    ],
+)
+def test_workers_of_beams_local_runner_are_refused(option):
+    with pytest.raises(ConfigError, match=rf"^{option} .*leave it out.*--threads N"):
+        choose_runner(PipelineOptions([option]))
 
 
 @pytest.mark.parametrize(

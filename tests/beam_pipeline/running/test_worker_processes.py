@@ -74,6 +74,9 @@ def die_once(folder, number):
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
+def talk(number):
+    print("\\x1b", number, file=sys.stderr, flush=True)
+
 def die(folder, number):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -102,6 +105,11 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(BeamTFRecordsError, match="killed 3 times over the same records"):
         next(results)
+
+
+def test_a_process_that_started_anew_steers_no_terminal(deadly, capfd):
+    assert list(parallel.start_processes(1).ahead().map(deadly.talk, range(2))) == [None] * 2
+    assert capfd.readouterr().err == "\\u001b 0\n\\u001b 1\n"
 
 
 # As `python -m beam_pipeline build` starts them, before it has threads.
@@ -155,7 +163,8 @@ THREAD = "import threading\nthreading.Thread(target=time.sleep, args=[60], daemo
 
 
 @pytest.mark.parametrize("before", ["", THREAD], ids=["forked", "started anew"])
-def test_worker_processes_end_when_their_parent_is_killed(before):
+def test_nothing_is_left_of_worker_processes_whose_parent_is_killed(before):
+    """Nor do they ever listen at a port, as workers of Beam's own do."""
     code = (
         "import time\n"
         "from beam_pipeline.running.parallel import start_processes\n"
@@ -171,11 +180,26 @@ def test_worker_processes_end_when_their_parent_is_killed(before):
         parent.stdout.readline()
         mark = b"LokyProcess" if before else b"start_processes"
         (worker,) = (pid for pid in children(parent.pid) if mark in command(pid))
+        assert listening_sockets(parent.pid) == listening_sockets(worker) == set()
+        assert bool(shared_memory(parent.pid)) == bool(before)
         parent.kill()
     deadline = time.monotonic() + 30
-    while mark in command(worker):
-        assert time.monotonic() < deadline, "the worker outlives its parent"
+    while mark in command(worker) or shared_memory(parent.pid):
+        assert time.monotonic() < deadline, "the worker, or its semaphores, outlive its parent"
         time.sleep(0.1)
+
+
+def listening_sockets(pid: int) -> set[str]:
+    """The sockets of a process that wait for connections, as the kernel names them."""
+    tables = (Path(f"/proc/{pid}/net/{name}").read_text() for name in ("tcp", "tcp6"))
+    rows = (line.split() for table in tables for line in table.splitlines()[1:])
+    listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+    return listening & {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+
+
+def shared_memory(pid: int) -> list[Path]:
+    """The semaphores that loky has made for a process."""
+    return list(Path("/dev/shm").glob(f"*loky-{pid}-*"))
 
 
 def children(pid: int) -> list[int]:

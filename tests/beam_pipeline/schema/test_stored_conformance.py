@@ -7,7 +7,12 @@ import pytest
 
 from beam_pipeline.records import ListSummary
 from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import list_specs, mismatches, size_problem
+from beam_pipeline.schema.stored_conformance import (
+    list_specs,
+    mismatches,
+    schema_specs,
+    size_problem,
+)
 from beam_pipeline.tfrecord.example import encode, lists
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -27,7 +32,7 @@ BOXES = bare("boxes", "float32", (None, 4), encoding="flat")
 
 
 def problems(feature, values):
-    return list(mismatches([feature], lists(encode(values))))
+    return list(mismatches(schema_specs([feature]), lists(encode(values))))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.references import locate, name_of, parent
 
 
@@ -12,19 +13,49 @@ from beam_pipeline.sources.references import locate, name_of, parent
         pytest.param(" 1.jpg ", "/in", "/in", "1.jpg", "/in/1.jpg", id="blanks"),
         pytest.param("./a//1.jpg", "/in", "/in", "a/1.jpg", "/in/a/1.jpg", id="not normal"),
         pytest.param("../b/1.jpg", "/in/x", "/in", "b/1.jpg", "/in/b/1.jpg", id="upwards"),
-        pytest.param("../1.jpg", "/in", "/in", "../1.jpg", "/1.jpg", id="outside"),
         pytest.param("a\\b\\1.jpg", "/in", "/in", "a/b/1.jpg", "/in/a/b/1.jpg", id="Windows"),
         pytest.param("/in/a/1.jpg", "/else", "/in", "a/1.jpg", "/in/a/1.jpg", id="absolute"),
-        pytest.param("/o/1.jpg", "/in", "/in", "/o/1.jpg", "/o/1.jpg", id="absolute, outside"),
+        pytest.param("/o/1.jpg", "/o", "/in", "/o/1.jpg", "/o/1.jpg", id="in the other folder"),
         pytest.param("1.jpg", "/", "/", "1.jpg", "/1.jpg", id="top"),
         pytest.param(".hidden/1.jpg", "/in", "/in", ".hidden/1.jpg", "/in/.hidden/1.jpg", id="dot"),
         pytest.param("a/1.jpg", "gs://b/x", "gs://b", "x/a/1.jpg", "gs://b/x/a/1.jpg", id="bucket"),
-        pytest.param("gs://b/c/1.jpg", "/in", "/in", "gs://b/c/1.jpg", "gs://b/c/1.jpg", id="URL"),
         pytest.param("file:///in/a%201.jpg", "/x", "/in", "a 1.jpg", "/in/a 1.jpg", id="file URL"),
     ],
 )
 def test_locate(name, folder, root, key, path):
     assert locate(name, folder=folder, root=root) == (key, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "path", "allow"),
+    [
+        pytest.param("../1.jpg", "/in", "/1.jpg", "/", id="upwards"),
+        pytest.param("a/../../1.jpg", "/in", "/1.jpg", "/", id="upwards within"),
+        pytest.param("/o/x/1.jpg", "/in", "/o/x/1.jpg", "/o", id="absolute"),
+        pytest.param("/in2/1.jpg", "/in", "/in2/1.jpg", "/in2/", id="another folder's beginning"),
+        pytest.param("\\in/..\\..\\o\\1.jpg", "/in", "/o/1.jpg", "/o", id="Windows"),
+        pytest.param("file:///o/1.jpg", "/in", "/o/1.jpg", "/o", id="file URL"),
+        pytest.param("//o/1.jpg", "/in", "//o/1.jpg", "/", id="two slashes"),
+        pytest.param("gs://b/c/1.jpg", "/in", "gs://b/c/1.jpg", "gs://b", id="bucket"),
+        pytest.param("S3://b/1.jpg", "s3://b", "S3://b/1.jpg", "S3://b", id="scheme in capitals"),
+        pytest.param("/etc/1.jpg", "gs://b", "/etc/1.jpg", "/etc", id="local of remote"),
+        pytest.param("../1.jpg", "gs://b/in", "gs://b/1.jpg", "gs://b", id="upwards in a bucket"),
+        pytest.param("../../c/1.jpg", "s3://b/in", "s3://b/c/1.jpg", "s3://b/c", id="to its top"),
+        pytest.param("http://b.evil/1", "http://b", "http://b.evil/1", "http://b.evil", id="host"),
+        pytest.param("http://b@e/1", "http://b", "http://b@e/1", "http://b@e", id="host as user"),
+        pytest.param("http://b/../e/1", "http://b", "http://e/1", "http://e", id="normal host"),
+    ],
+)
+def test_files_outside_the_input_need_an_option(name, folder, path, allow):
+    with pytest.raises(RecordError) as error:
+        locate(name, folder=folder, root=folder)
+    assert f"leads to {path}, which is outside of {folder}; " in error.value.detail
+    assert locate(name, folder=folder, root=folder, allowed=["/x", allow])[1] == path
+
+
+def test_the_option_is_filled_in_for_a_shell():
+    with pytest.raises(RecordError, match=r"pass --allow-outside '/a \$\(b\)'$"):
+        locate("/a $(b)/1.jpg", folder="/in", root="/in")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import itertools
 import json
 import threading
@@ -18,7 +19,7 @@ from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.write.commit import commit
-from beam_pipeline.write.receipts import drop_unfinished, finished_shard, receipt_path
+from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
 
@@ -79,29 +80,30 @@ def shards(store, config):
     for info in infos:
         for file in info.temporary.values():
             store.put(file.path, bytes(file.num_bytes))
-        receipt = receipt_path(config, "train", info.shard)
-        store.put(receipt, info.to_receipt().encode())
+        receipt = Receipt(digest=f"digest {info.shard}", num_bytes=1, files=info.temporary)
+        write_receipt(config, f"train-{info.shard:05d}", receipt)
     store.put(f"{working_dir(config)}/train/unfinished.tfrecord", b"...")
+    store.forget()
     return infos
 
 
 def shard_info(config, number):
     file = split_sink(config, "train").final_name(number, NUM_SHARDS)
     folder = working_dir(config)
-    temporary = {
+    paths = {
         file: f"{folder}/train/{number:05d}-a.tfrecord",
         f"index/{file}.parquet": f"{folder}/index/{number}.parquet",
         f"idx/{file}.idx": f"{folder}/index/{number}.idx",
     }
+    sha256 = hashlib.sha256(bytes(number + 1)).hexdigest()
     return ShardInfo(
         split="train",
         shard=number,
         file=file,
         num_records=1,
         num_bytes=1,
-        sha256=f"{number}",
-        records_digest=f"digest {number}",
-        temporary={final: TemporaryFile(path, number + 1) for final, path in temporary.items()},
+        sha256=sha256,
+        temporary={final: TemporaryFile(path, number + 1, sha256) for final, path in paths.items()},
     )
 
 
@@ -133,7 +135,7 @@ def test_few_requests_and_many_at_once(store, config, shards, wait_for):
     commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
 
     calls = store.calls
-    assert calls["copy"] == NUM_FILES
+    assert calls["copy"] == NUM_FILES + 1  # rejects.jsonl
     assert calls.total() - NUM_FILES < 30, "the others do not grow with every shard"
     check_whole(store, config, shards)
 
@@ -225,10 +227,15 @@ def test_a_lost_file_fails_the_commit(store, config, shards):
     assert not storage.exists(f"{config.dataset_dir}/metadata.json")
 
 
-def test_a_resumed_shard_costs_two_round_trips(store, config, shards, wait_for):
+@pytest.mark.parametrize(
+    ("trusted", "requests"), [(False, {"get": 4, "head": 3}), (True, {"get": 1, "head": 3})]
+)
+def test_what_a_resumed_shard_costs(store, config, shards, wait_for, trusted, requests):
     wait_for("head", 3)
-    assert finished_shard(receipt_path(config, "train", 7), "digest 7") == shards[7]
-    assert store.calls == {"get": 1, "head": 3}
+    config = dataclasses.replace(config, trust_receipts=trusted)
+    files = shards[7].temporary
+    assert finished_part(config, "train-00007", "digest 7", files).files == files
+    assert store.calls == requests
 
 
 def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wait_for):
@@ -236,7 +243,7 @@ def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wa
     before = sizes_below(store, working_dir(config))
     for number in range(1500):
         store.put(f"{working_dir(config)}/unpacked/{number}", b"unfinished")
-    drop_unfinished(config)
+    drop_unfinished(config, OSError())
 
     del before["train/unfinished.tfrecord"]
     assert sizes_below(store, working_dir(config)) == before
@@ -248,5 +255,5 @@ def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wa
 def test_what_cannot_be_deleted_hides_no_error(store, config, shards, operation):
     store.fail(f"{config.output}", 403, operation=operation)
     store.fail(config.output.rpartition("/")[0], 403, operation=operation)
-    drop_unfinished(config)
+    drop_unfinished(config, OSError())
     assert store.calls[operation]

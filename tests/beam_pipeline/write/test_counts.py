@@ -23,7 +23,6 @@ def shard(split, number, num_records):
         num_records=num_records,
         num_bytes=10,
         sha256="",
-        records_digest="",
         temporary={},
     )
 

@@ -2,10 +2,12 @@
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
 from beam_pipeline import BuildConfig
+from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.write import rejects
@@ -29,17 +31,18 @@ def batches():
 
 
 @pytest.mark.parametrize("run_rejects", [10**6, 100, 1])
-def test_the_lines_are_the_same(config, tmp_path, monkeypatch, run_rejects):
+def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
     in_memory = rejects.sorted_rejects(config, batches())
-    rejects.write_rejects(str(tmp_path), in_memory)
-    expected = (tmp_path / "rejects.jsonl").read_bytes()
+    whole = rejects.write_rejects(config, in_memory)
+    expected = Path(whole.path).read_bytes()
 
     monkeypatch.setattr(rejects, "_RUN_REJECTS", run_rejects)
     monkeypatch.setattr(rejects, "_BLOCK_REJECTS", 7)
     of_runs = rejects.sorted_rejects(config, batches())
-    rejects.write_rejects(str(tmp_path), of_runs)
 
-    assert (tmp_path / "rejects.jsonl").read_bytes() == expected
+    assert rejects.write_rejects(config, of_runs) == whole
+    assert Path(whole.path).read_bytes() == expected
+    assert whole.entry == FileEntry.of(expected)
     assert of_runs.count == in_memory.count == COUNT
     assert (len(of_runs.runs) > 1) == (run_rejects < COUNT)
     sources = [json.loads(line)["source"] for line in expected.splitlines()]
@@ -47,9 +50,9 @@ def test_the_lines_are_the_same(config, tmp_path, monkeypatch, run_rejects):
     assert sources == sorted(sources, key=lambda source: int(source.removesuffix(".jpg")))
 
 
-def test_none(config, tmp_path):
-    rejects.write_rejects(str(tmp_path), rejects.sorted_rejects(config, []))
-    assert (tmp_path / "rejects.jsonl").read_bytes() == b""
+def test_none(config):
+    file = rejects.write_rejects(config, rejects.sorted_rejects(config, []))
+    assert Path(file.path).read_bytes() == b""
 
 
 def test_few_are_in_memory(config):

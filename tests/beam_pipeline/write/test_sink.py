@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import os
 from pathlib import Path
 
 import apache_beam as beam
@@ -93,19 +92,6 @@ def test_the_names(tmp_path):
     path = write(sink, tmp_path)
     assert path.parent == tmp_path
     assert path.name.startswith("00003-attempt")
-
-
-def test_a_local_shard_is_on_disk_once_it_is_closed(tmp_path, monkeypatch):
-    synced = []
-    fsync = os.fsync
-
-    def spy(descriptor: int) -> None:
-        synced.append(os.fstat(descriptor).st_size)
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", spy)
-    path = write(make_sink(tmp_path, "gzip"), tmp_path)
-    assert synced == [path.stat().st_size]
 
 
 def test_the_shards_are_in_the_lineage_of_the_job(tmp_path):

@@ -11,7 +11,6 @@ import yaml
 import beam_pipeline
 import trainer
 from beam_pipeline.cli import commands
-from beam_pipeline.dataset.verification import verify
 
 NUM_ROWS = 7  # as many as there are files of a kind in `media`
 
@@ -76,7 +75,7 @@ def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layo
     assert code == 0, shown.err
     info = beam_pipeline.open_dataset(shown.out.strip())
 
-    assert verify(info) == []
+    assert beam_pipeline.verify(info) == []
     assert [feature.name for feature in info.features] == [*SCHEMA]
     dataset = trainer.open(info.directory)
     records = {int(record["id"]): record for record in dataset.numpy("train", image_dtype="uint8")}

@@ -135,7 +135,13 @@ def test_several_of_one_kind(media, tmp_path, write_manifest, build_verified, re
     ]
     (tmp_path / "media").symlink_to(media)
     path = write_manifest(tmp_path / "in/m.csv", rows)
-    info = build_verified(path, tmp_path / "out", label_column="color,shape", image_column="image")
+    info = build_verified(
+        path,
+        tmp_path / "out",
+        label_column="color,shape",
+        image_column="image",
+        allow_outside=[media, tmp_path / "media"],
+    )
 
     assert [feature.name for feature in info.features] == [
         *("image", "color", "id", "left", "mask", "right", "shape"),
@@ -248,7 +254,8 @@ def test_plan_tells_the_schema_that_it_inferred(media, tmp_path, capsys, write_m
         }
         for number in range(NUM_ROWS)
     ]
-    assert commands.main(["plan", str(write_manifest(tmp_path / "m.csv", rows))]) == 0
+    manifest = str(write_manifest(tmp_path / "m.csv", rows))
+    assert commands.main(["plan", manifest, "--allow-outside", str(media)]) == 0
     output = capsys.readouterr().out.splitlines()
     assert {
         "feature audio: audio wav, 8,000 Hz, 50 to 56 samples",

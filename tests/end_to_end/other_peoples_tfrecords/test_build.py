@@ -29,13 +29,13 @@ def test_every_example_is_written_as_it_is(
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_same_bytes(
-    tmp_path, digests, examples, write, two_processes, build_verified
+def test_a_job_service_gives_the_same_bytes(
+    tmp_path, digests, examples, write, job_service, build_verified
 ):
     folder = write(tmp_path / "in", examples("several files"), "GZIP")
     one = build_verified(folder, tmp_path / "one", split={"train": 0.7, "test": 0.3})
     other = build_verified(
-        folder, tmp_path / "other", two_processes, split={"train": 0.7, "test": 0.3}
+        folder, tmp_path / "other", job_service, split={"train": 0.7, "test": 0.3}
     )
 
     assert digests(Path(one.directory)) == digests(Path(other.directory))

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 import trainer
 from trainer.dataset.counting import count_gzip_records
+from trainer.dataset.files import open_shards
 from trainer.errors import DatasetDamagedError
 from trainer.records.index import read_index
-from trainer.records.shard_files import ShardFiles
 
 
 def write(path, sizes, compression=""):
@@ -27,7 +27,7 @@ def test_records_are_counted(tmp_path, compression):
         write(tmp_path / "empty", [], compression),
         write(tmp_path / "b", [5] * 100, compression),
     ]
-    shards = ShardFiles(tuple(files), compression)
+    shards = open_shards(files)
     assert (count_gzip_records(shards) if compression else read_index(shards).num_records) == 104
 
 
@@ -37,7 +37,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path, cut):
     data = write(path, [10, 10])
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(DatasetDamagedError, match=r"a ends within its record 1"):
-        read_index(ShardFiles((data,)))
+        read_index(open_shards([data]))
 
 
 @pytest.mark.parametrize("cut", [1, 9, 40])
@@ -45,14 +45,14 @@ def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(Path(write(tmp_path / "plain", [9] * 99)).read_bytes())[:-cut])
     with pytest.raises(DatasetDamagedError, match=r"a ends within its record \d+"):
-        count_gzip_records(ShardFiles((str(path),), "GZIP"))
+        count_gzip_records(open_shards([str(path)]))
 
 
 def test_what_is_no_tfrecord_file_is_named(tmp_path):
     path = tmp_path / "text"
     path.write_text("this is not a TFRecord file")
     with pytest.raises(DatasetDamagedError, match="not a TFRecord file"):
-        read_index(ShardFiles((str(path),)))
+        read_index(open_shards([str(path)]))
 
 
 @pytest.mark.parametrize(

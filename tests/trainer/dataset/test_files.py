@@ -6,8 +6,9 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.dataset.files import first_records, is_gzip, names_below
+from trainer.dataset.files import first_records, is_gzip, names_below, open_shards
 from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.records.split import Split
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,8 @@ def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_byt
         for number in range(num_files)
     ]
 
-    looked_at = [(where, serialized[:1]) for where, serialized in first_records(files)]
+    split = Split(name="train", shards=open_shards(files))
+    looked_at = [(where, record[:1]) for where, record in first_records(files, [split])]
 
     assert len(looked_at) == expected
     assert looked_at[0] == (f"record 0 of {files[0]}", b"\0")

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from trainer.dataset.files import open_shards
 from trainer.records.reader import RecordReader
 
 
@@ -192,7 +193,7 @@ def test_a_record_too_few_is_found(colors, tmp_path, write_records):
     dataset = trainer.open(colors)
     short = tmp_path / "short.tfrecord"
     write_records(short, [{"number": 1}])
-    split = trainer.Split(name="train", files=(str(short),), num_records=2)
+    split = trainer.Split(name="train", shards=open_shards([str(short)]), num_records=2)
     damaged = trainer.Dataset(
         path="short", features={"number": dataset.features["number"]}, splits={"train": split}
     )

@@ -6,8 +6,7 @@ import pytest
 
 import trainer
 from trainer.augmentation.mixing import Mixing
-from trainer.input_pipeline import with_mask
-from trainer.input_pipeline.record_source import Records
+from trainer.input_pipeline import record_source, with_mask
 from trainer.tasks import Settings, choose_task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import evaluation_batches, training_batches
@@ -72,7 +71,7 @@ def test_tensorflow_does_not_tune_the_chain(dataset):
 
 
 def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
-    monkeypatch.setattr(Records, "_sequence", None)  # one file after the other
+    monkeypatch.setattr(record_source, "_streamed", None)  # one file after the other
     dataset = trainer.open(colors)
 
     numbers = [int(record["number"]) for record in dataset.numpy("train", features="number")]

@@ -112,11 +112,12 @@ def test_own_checks_keep_their_message(tmp_path, write_records):
 
 
 def test_a_damaged_file(tmp_path, write_records):
-    dataset = opened(tmp_path, write_records, USUAL)
+    opened(tmp_path, write_records, USUAL)
     file = tmp_path / "a.tfrecord"
     data = bytearray(file.read_bytes())
     data[-20] ^= 1
     file.write_bytes(data)
+    dataset = trainer.open(file)
 
     with pytest.raises(
         trainer.DatasetDamagedError, match=r"record 300 of .* is not what was written"
@@ -144,7 +145,9 @@ def test_another_number_of_records_than_metadata_states(
     )
     metadata = directory / "metadata.json"
     changed = json.loads(metadata.read_text())
-    changed["splits"]["train"]["num_records"] = stated
+    train = changed["splits"]["train"]
+    train["shards"][0]["num_records"] += stated - train["num_records"]
+    train["num_records"] = stated
     metadata.write_text(json.dumps(changed))
 
     with pytest.raises(trainer.DatasetDamagedError, match=expected):

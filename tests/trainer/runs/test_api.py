@@ -22,7 +22,11 @@ import tensorflow as tf
 
 
 def loss(target, outputs):
-    return 2 * tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(target, tf.int32), outputs)
+    return 2 * plain(target, outputs)
+
+
+def plain(target, outputs):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(target, tf.int32), outputs)
 
 
 def optimizer(learning_rate):
@@ -66,13 +70,18 @@ def test_it_is_the_command(colors, tmp_path, own_module, capsys):
     assert result == printed
     np.testing.assert_array_equal(weights(by_call), weights(by_command))
     # Each example's loss counts twice in the evaluation, too.
-    assert main(["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]) == 0
-    evaluated = json.loads(capsys.readouterr().out)
-    plain = json.loads((by_call / "config.json").read_text())
-    plain["options"]["loss_fn"] = None
-    (by_call / "config.json").write_text(json.dumps(plain))
-    assert main(["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]) == 0
-    assert evaluated["loss"] == pytest.approx(2 * json.loads(capsys.readouterr().out)["loss"])
+    evaluate = ["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]
+    losses = []
+    for named in (
+        ["--loss-fn", f"{own_module}:loss"],
+        ["--trust-run"],
+        ["--loss-fn", f"{own_module}:plain"],
+    ):
+        assert main([*evaluate, *named]) == 0
+        losses.append(json.loads(capsys.readouterr().out)["loss"])
+    assert losses == pytest.approx([2 * losses[2], 2 * losses[2], losses[2]])
+    assert main(evaluate) == 2
+    assert f"add --loss-fn {own_module}:loss, or --trust-run" in capsys.readouterr().err
 
 
 class Steps(keras.callbacks.Callback):

@@ -7,6 +7,7 @@ import pytest
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError, RunExistsError
 from trainer.runs.continuing import check_same_data, continued_config, new_config
+from trainer.runs.record import run_config
 
 STARTED = {
     "data": "D",
@@ -22,7 +23,12 @@ RESUME = {"output": "R", "resume": True}
 @pytest.fixture
 def previous():
     """The options in config.json, with a seed."""
-    return json.loads(json.dumps(TrainConfig(seed=1, **STARTED).to_json()))
+    return read(TrainConfig(seed=1, **STARTED).to_json())
+
+
+def read(options):
+    """The options of a run, as they are read of its config.json."""
+    return run_config(json.loads(json.dumps({"options": options, "data": {}}))).options
 
 
 @pytest.mark.parametrize(
@@ -61,8 +67,11 @@ def test_what_continues_a_run(previous, given, message):
 
 
 def test_a_run_of_an_older_version_has_the_defaults_of_new_options(previous):
-    del previous["schedule"]
+    older = previous.to_json()
+    del older["schedule"], older["augment"]
+    previous = read(older | {"option_of_a_later_version": 3})
 
+    assert previous.augment == "none"
     assert continued_config({**RESUME, "schedule": "constant"}, previous).schedule == "constant"
     with pytest.raises(RunExistsError, match="--schedule is cosine"):
         continued_config({**RESUME, "schedule": "cosine"}, previous)

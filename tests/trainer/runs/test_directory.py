@@ -2,9 +2,22 @@
 
 import pytest
 
+from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
+from trainer.runs.record import Order
+from trainer.schema.features import features_from_json
+from trainer.tasks import Task
+from trainer.tasks.inputs.words import Words
+from trainer.tasks.record import task_to_json
+from trainer.tasks.targets import OneClass
 
+CONFIG = {
+    "options": TrainConfig(data="D", output="R", pad={"a": 3}).to_json(),
+    "data": {"fingerprint": "f"},
+    "order": {"window": 8},
+    "weights": [["dense/kernel", [3, 2]]],
+}
 ROWS = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.1 + 0.2, "val_loss": 1.0}]
 
 
@@ -26,21 +39,42 @@ def test_no_history_yet(tmp_path):
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path, path):
     (tmp_path / "file").touch()
 
-    with pytest.raises(ConfigError, match=r"--output .* cannot be written: .*; name another"):
-        RunDirectory(str(tmp_path / path)).check_writable()
+    refused = pytest.raises(ConfigError, match=r"--output .* cannot be written: .*; name another")
+    with refused, RunDirectory(str(tmp_path / path)).held():
+        pytest.fail("it was made")
 
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_directory_that_can_be_made_is_not_made_yet(tmp_path):
-    RunDirectory(str(tmp_path / "a/b")).check_writable()
-
+def test_a_directory_in_which_nothing_was_written_is_gone(tmp_path):
+    with RunDirectory(str(tmp_path / "a/b")).held():
+        assert (tmp_path / "a/b").is_dir()
     assert list(tmp_path.iterdir()) == []
+
+    with RunDirectory(str(tmp_path / "a/b")).held():
+        (tmp_path / "a/b/file").touch()
+    assert (tmp_path / "a/b/file").exists()
+    (tmp_path / "empty").mkdir()
+    with RunDirectory(str(tmp_path / "empty")).held():
+        pass
+    assert (tmp_path / "empty").exists()
+
+
+def test_a_directory_is_held_by_one_training(tmp_path):
+    one, other = RunDirectory(str(tmp_path / "run")), RunDirectory(str(tmp_path / "run/"))
+    with (
+        one.held(),
+        pytest.raises(ConfigError, match=r"another training is writing .*run; wait for it"),
+        other.held(),
+    ):
+        pytest.fail("it was held twice")
+    with other.held():
+        pass
 
 
 def test_clear_removes_the_run_and_nothing_else(tmp_path):
     run = RunDirectory(str(tmp_path))
-    run.write_config({}, {})
+    run.write_config(CONFIG, {})
     run.write_history(ROWS)
     run.checkpoints.mkdir()
     (tmp_path / "notes.txt").touch()
@@ -51,12 +85,18 @@ def test_clear_removes_the_run_and_nothing_else(tmp_path):
 
 
 def test_options_and_task_are_read_as_written(tmp_path):
-    run = RunDirectory(str(tmp_path / "run"))
-    config, task = {"options": {"pad": {"a": 3}}}, {"vocabulary": ["é", "語", "a"], "mean": [0.1]}
+    run = RunDirectory(str(tmp_path))
+    features = features_from_json({"x": {"kind": "text"}, "y": {"kind": "text"}})
+    words = Words(name="x", is_text=True, vocabulary=("é", "語", "a"))
+    task = Task(name="text", inputs={"x": words}, goal=OneClass(name="y", classes=("a", "b")))
 
-    run.write_config(config, task)
+    run.write_config(CONFIG, task_to_json(task, features))
 
-    assert (run.read_config(), run.read_task()) == (config, task)
+    config = run.read_config()
+    assert config.options == TrainConfig(data="D", output="R", pad={"a": 3})
+    assert config.order == Order(window=8)
+    assert config.weights == (("dense/kernel", (3, 2)),)
+    assert run.read_task() == (task, features)
     assert {file.name for file in run.path.iterdir()} == {"config.json", "task.json"}
 
 

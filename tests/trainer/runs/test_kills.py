@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.__main__ import main
+
 MODULE = """
 import os
 import signal
@@ -70,10 +72,10 @@ RATES = (
 
 @pytest.fixture
 def train(colors, tmp_path):
-    """A function from a run and options to the finished process; KILL_AT names a step."""
+    """A function from a run and options to the process, by default when it has finished."""
     (tmp_path / "mine.py").write_text(MODULE)
 
-    def start(run, *more, kill_at=None, kill_by=signal.SIGKILL):
+    def start(run, *more, kill_at=None, kill_by=signal.SIGKILL, wait=True):
         command = [
             *(sys.executable, "-m", "trainer", "train", "--data", colors, "--output", run),
             *("--epochs", "2", "--steps-per-epoch", "6", "--checkpoint-every-steps", "2"),
@@ -84,22 +86,23 @@ def train(colors, tmp_path):
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         if kill_at is not None:
             environment |= {"KILL_AT": str(kill_at), "KILL_BY": str(int(kill_by))}
-        return subprocess.run(
-            [str(each) for each in command],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        settings = {"cwd": tmp_path, "env": environment, "text": True}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started = subprocess.Popen([str(each) for each in command], **settings, **pipes)
+        if not wait:
+            return started
+        out, err = started.communicate()
+        return subprocess.CompletedProcess(command, started.returncode, out, err)
 
     return start
 
 
 def variables(run):
     """Everything in the last checkpoint but its own bookkeeping."""
-    reader = tf.train.load_checkpoint(str(run / "checkpoints"))
+    newest = max((run / "checkpoints").iterdir(), key=lambda folder: int(folder.name[5:]))
+    reader = tf.train.load_checkpoint(str(newest / "state"))
     names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
-    return {name: reader.get_tensor(name) for name in sorted(names) if "save_counter" not in name}
+    return {name: reader.get_tensor(name) for name in sorted(names)}
 
 
 @pytest.mark.slow
@@ -164,3 +167,28 @@ def test_a_terminated_run_is_saved_and_goes_on_by_its_output_alone(train, tmp_pa
     assert "continuing after epoch 0, step " in done.stderr
     rate = [value for name, value in variables(run).items() if "learning_rate" in name]
     assert [float(each) for each in rate] == [0.5]
+
+
+@pytest.mark.slow
+def test_a_second_training_is_refused_while_the_first_is_there(train, tmp_path, capsys):
+    run = tmp_path / "run"
+    first = train(run, *SMALL, kill_at=7, kill_by=signal.SIGSTOP, wait=False)
+    try:
+        _, status = os.waitpid(first.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+        for more in ([], ["--resume"], ["--overwrite"]):
+            refused = train(run, *SMALL, *more)
+            assert refused.returncode == 2
+            assert f"another training is writing {run}; wait for it" in refused.stderr
+        assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
+        # What is finished may be used meanwhile.
+        export = ["export", "--run", str(run), "--output", str(tmp_path / "model.keras")]
+        assert main([*export, "--which", "best"]) == 0
+        assert main([*export, "--overwrite"]) == 2
+        assert "has no model.keras: its training did not finish" in capsys.readouterr().err
+    finally:
+        first.kill()
+        first.communicate()
+
+    assert train(run, *SMALL).returncode == 0  # the lock went with the process

@@ -45,7 +45,7 @@ def make_recorder(tmp_path, make_plan, one_replica):
             run,
             plan,
             Events(epochs=epochs, steps_per_epoch=4, **events),
-            Checkpoints(str(run.checkpoints), plan.model, plan.optimizer, num_sums=2),
+            Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
             (lambda: {"loss": next(remaining)}) if val_losses else None,
             run.read_history(),
             Progress(quiet=True),
@@ -100,7 +100,7 @@ def test_events_come_at_their_steps(make_recorder):
     follow(recorder)
 
     assert [row["step"] for row in run.read_history()] == [2, 4, 6, 8]
-    assert sorted(file.stem for file in run.checkpoints.glob("*.index")) == [
+    assert sorted(folder.name for folder in run.checkpoints.iterdir()) == [
         *("step-4", "step-6", "step-8")
     ]
 

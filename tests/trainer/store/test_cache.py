@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.store.cache import Cache, RemoteFile
+from trainer.store.cache import Cache
+from trainer.store.objects import RemoteFile
 
 
 def remote(name, data):
@@ -41,7 +42,7 @@ def full(tmp_path):
 
 def test_the_one_used_longest_ago_is_deleted(full):
     cache, files = full
-    os.close(cache.hold(files["a"]))  # used now
+    os.close(cache.find(files["a"]))  # used now
     for name in "de":
         put(cache, files[name], name.encode() * 10, used=9)
     assert names(cache) == ["a", "c", "d", "e"]
@@ -49,9 +50,9 @@ def test_the_one_used_longest_ago_is_deleted(full):
 
 def test_what_is_in_use_is_kept_and_only_the_urgent_gets_room(full):
     cache, files = full
-    held = [cache.hold(files[name]) for name in "abc"]
+    held = [cache.find(files[name]) for name in "abc"]
     put(cache, files["d"], b"d" * 10, used=9)
-    held.append(cache.hold(files["d"]))
+    held.append(cache.find(files["d"]))
     assert cache.start(files["e"], is_urgent=False) is None
     partial = cache.start(files["e"], is_urgent=True)
     assert names(cache) == ["a", "b", "c", "d", "e.partial"]
@@ -77,14 +78,15 @@ def test_a_file_is_downloaded_by_one_process(full):
 def test_a_killed_download_is_never_whole_and_goes(full, asked_for):
     cache, files = full
     program = (
-        "import os, signal, sys; from trainer.store.cache import Cache, RemoteFile;"
+        "import os, signal, sys; from trainer.store.cache import Cache;"
+        "from trainer.store.objects import RemoteFile;"
         "file = RemoteFile(url='s3://bucket/d', num_bytes=10, sha256=sys.argv[2]);"
         "partial = Cache(sys.argv[1], 40).start(file, is_urgent=False);"
         "os.pwrite(partial.descriptor, b'd' * 9, 0);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", program, cache.folder, files["d"].sha256], check=False)
-    assert cache.hold(files["d"]) is None
+    assert cache.find(files["d"]) is None
     assert names(cache) == ["a", "b", "c", "d.partial"]
 
     put(cache, files[asked_for], asked_for.encode() * 10, used=9)
@@ -110,7 +112,7 @@ def test_another_digest_than_metadata_states(full):
 def test_a_copy_that_somebody_cut_is_none(full):
     cache, files = full
     os.truncate(cache.path(files["b"]), 5)
-    assert cache.hold(files["b"]) is None
+    assert cache.find(files["b"]) is None
     assert names(cache) == ["a", "c"]
 
 

@@ -1,15 +1,16 @@
 """Copies fetched ahead of their use, in its order, from a store that is slow or fails."""
 
+import dataclasses
 import hashlib
 import os
 import threading
-from pathlib import Path
 
 import pytest
 
-from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
-from trainer.store import clients, fetching
-from trainer.store.cache import Cache, RemoteFile
+from tfrecord_dataset.store import clients
+from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, TrainerError
+from trainer.store import fetching
+from trainer.store.cache import Cache
 from trainer.store.fetching import Fetcher
 from trainer.store.objects import describe
 
@@ -23,12 +24,16 @@ def small_ranges(monkeypatch):
 def stored(bucket, small_ranges):
     """Ten files of 2,500 bytes on a store, and the store."""
     url, store = bucket
-    files = []
+    digests = []
     for number in range(10):
         data = bytes([number]) * 2500
         store.put(f"{url}/{number}", data)
-        digest = hashlib.sha256(data).hexdigest()
-        files.append(RemoteFile(url=f"{url}/{number}", num_bytes=2500, sha256=digest))
+        digests.append(hashlib.sha256(data).hexdigest())
+    files = [
+        dataclasses.replace(file, sha256=digest)
+        for file, digest in zip(describe([f"{url}/{n}" for n in range(10)]), digests, strict=True)
+    ]
+    store.forget()
     return files, store
 
 
@@ -38,7 +43,9 @@ def cache(tmp_path):
 
 
 def fetched(fetcher, number):
-    return Path(fetcher.fetch(number)).read_bytes()
+    fetcher.fetch(number)
+    with fetcher.opened(number) as copy:
+        return os.pread(copy, fetcher.files[number].num_bytes, 0)
 
 
 def gets(store):
@@ -137,13 +144,13 @@ def test_a_passing_fault_passes(stored, cache, status):
 @pytest.mark.parametrize(
     ("status", "error", "message"),
     [
-        (404, DatasetDamagedError, "there is no s3://.*/4; restore it"),
+        (404, DatasetChangedError, "s3://.*/4 was changed or deleted while it was read"),
         (403, ConfigError, "s3://.*/4 may not be read: permission denied; check the credentials"),
-        (503, TrainerError, "s3://.*/4 cannot be read: .*after 1 retries"),
+        (503, TrainerError, "s3://.*/4 cannot be read: 503 Service Unavailable, also after"),
     ],
 )
 def test_a_lasting_fault_names_the_object(stored, cache, monkeypatch, status, error, message):
-    monkeypatch.setitem(clients._RETRIES, "max_retries", 1)
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
     files, store = stored
     store.fail(files[4].url, status)
     fetcher = Fetcher(files, cache)
@@ -157,12 +164,18 @@ def test_a_lasting_fault_names_the_object(stored, cache, monkeypatch, status, er
 
 
 def test_content_that_is_not_what_metadata_states(stored, cache):
-    files, store = stored
-    store.put(files[4].url, bytes(2500))
+    files, _ = stored
+    wrong = dataclasses.replace(files[4], sha256=files[5].sha256)
     with pytest.raises(DatasetDamagedError, match=r"s3://.*/4 has sha256"):
-        Fetcher(files, cache).fetch(4)
-    store.put(files[4].url, bytes(900))
-    with pytest.raises(DatasetDamagedError, match=r"s3://.*/4 changed since"):
+        Fetcher([wrong], cache).fetch(0)
+    assert os.listdir(cache.folder) == ["lock"]
+
+
+@pytest.mark.parametrize("now", [bytes(2500), bytes(900), b""], ids=["other", "cut", "empty"])
+def test_another_object_than_was_listed(stored, cache, now):
+    files, store = stored
+    store.put(files[4].url, now)
+    with pytest.raises(DatasetChangedError, match=r"s3://.*/4 was changed or deleted while"):
         Fetcher(files, cache).fetch(4)
 
 
@@ -187,5 +200,4 @@ def test_a_full_disk_says_what_to_do(stored, cache, monkeypatch):
 def test_an_empty_file(bucket, cache):
     url, store = bucket
     store.put(f"{url}/empty", b"")
-    [path] = map(Fetcher(describe([f"{url}/empty"]), cache).fetch, [0])
-    assert Path(path).read_bytes() == b""
+    assert fetched(Fetcher(describe([f"{url}/empty"]), cache), 0) == b""

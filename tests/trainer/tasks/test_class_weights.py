@@ -28,12 +28,14 @@ def test_weights_are_read(text, expected, tmp_path, monkeypatch):
         pytest.param("a=-1", "'-1' of 'a' is not a weight", id="negative"),
         pytest.param("a=x", "'x' of 'a' is not a weight", id="no number"),
         pytest.param("balance", "give balanced, weights such as", id="no such file"),
-        pytest.param("list.json", "has no weights by class", id="a list"),
+        pytest.param("list.json", "cannot be used: it holds a list of 2, not an", id="a list"),
+        pytest.param("folder", "cannot be used: it cannot be read: Is a directory", id="a folder"),
     ],
 )
 def test_other_weights_are_refused(text, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "folder").mkdir()
 
     with pytest.raises(ConfigError, match=message):
         read_weights(text)

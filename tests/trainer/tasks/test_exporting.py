@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import keras
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from tfrecord_dataset import lock
+from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.exporting import export
 from trainer.options.predict import PredictConfig
@@ -56,11 +59,10 @@ def make_run(path, dataset, settings, **pad):
     task, _ = choose_task(dataset.features, target, settings=settings)
     task = with_statistics(task, dataset, "train", lambda line: None)
     keras.utils.set_random_seed(1)
-    options = {"image_size": settings.image_size, "model": "small", "weights": None, "pad": pad}
+    options = TrainConfig(data="", output="", image_size=settings.image_size, pad=pad).to_json()
     run = RunDirectory(str(path))
-    run.write_config(
-        {"options": {**options, "model_fn": None}}, task_to_json(task, dataset.features)
-    )
+    run.path.mkdir()
+    run.write_config({"options": options, "data": {}}, task_to_json(task, dataset.features))
     run.save_model(models.branch_model(task, "small"), run.model)
     return task
 
@@ -215,10 +217,12 @@ def test_audio_of_another_rate_is_refused(directory_of, tmp_path):
 
 @pytest.fixture
 def stub_run(tmp_path):
-    """A run with a file in the place of its model, and no best one."""
+    """A run with an archive of no model in the place of its model, and no best one."""
     run = RunDirectory(str(tmp_path / "run"))
-    run.write_config({"options": {}}, {})
-    run.model.write_bytes(b"a model")
+    run.path.mkdir()
+    run.write_config({"options": TrainConfig(data="", output="").to_json(), "data": {}}, {})
+    with zipfile.ZipFile(run.model, "w") as archive:
+        archive.writestr("config.json", "a model")
     return str(run.path)
 
 
@@ -226,13 +230,65 @@ def test_the_keras_model_is_copied(stub_run, tmp_path):
     output = tmp_path / "served/cells.keras"
 
     assert export(stub_run, str(output)) == str(output)
-    assert output.read_bytes() == b"a model"
+    model = RunDirectory(stub_run).model.read_bytes()
+    assert output.read_bytes() == model
     with pytest.raises(ConfigError, match="exists; name another --output, or replace it by --over"):
         export(stub_run, str(output))
     output.write_bytes(b"an older one")
     export(stub_run, str(output), overwrite=True)
-    assert output.read_bytes() == b"a model"
+    assert output.read_bytes() == model
     assert [file.name for file in output.parent.iterdir()] == ["cells.keras"]
+
+
+def test_what_killed_exports_left_goes(stub_run, tmp_path):
+    (tmp_path / ".exporting-killed").mkdir()
+    (tmp_path / ".exporting-killed/2").mkdir()
+    (tmp_path / ".exporting-empty").mkdir()
+    other = tmp_path / ".exporting-running"
+    (other / "3").mkdir(parents=True)
+    # Where folders cannot be exchanged, this one was killed between its two renames.
+    (tmp_path / ".exporting-halfway/1.aside").mkdir(parents=True)
+    (tmp_path / ".exporting-halfway/1").mkdir()
+
+    with lock.exclusive(str(other), AssertionError()):
+        export(stub_run, str(tmp_path / "model.keras"))
+
+    names = {each.name for each in tmp_path.iterdir()}
+    assert names == {"run", "model.keras", ".exporting-running", "1"}
+
+
+@pytest.mark.parametrize("made", ["folder", "file"])
+def test_one_kind_of_output_takes_the_place_of_the_other(stub_run, tmp_path, made):
+    output = tmp_path / "out/model.keras"
+    output.parent.mkdir()
+    if made == "folder":
+        (output / "inside").mkdir(parents=True)
+    else:
+        output.write_bytes(b"an older one")
+
+    export(stub_run, str(output), overwrite=True)
+
+    assert output.read_bytes() == RunDirectory(stub_run).model.read_bytes()
+    assert [each.name for each in output.parent.iterdir()] == ["model.keras"]
+
+
+def test_a_run_that_a_training_replaces_meanwhile(directory_of, tmp_path, monkeypatch):
+    """The module of its model's function, which is imported meanwhile, stands for that training."""
+    make_run(tmp_path / "run", trainer.open(directory_of("regression")), Settings())
+    (tmp_path / "meanwhile.py").write_text(
+        "import pathlib\n"
+        "task = pathlib.Path('run/task.json')\n"
+        "text = task.read_bytes()\n"
+        "task.unlink()\n"
+        "task.write_bytes(text)\n"
+        "def model_fn(task): ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(ConfigError, match=r"a training replaced the run in run while it was read"):
+        export("run", "out", model_fn="meanwhile:model_fn")
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".exporting-*"))
 
 
 def test_an_output_elsewhere(stub_run):

@@ -186,7 +186,7 @@ def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, g
 
     assert outputs.dtype == task.loss(target, outputs).dtype == tf.float32
     model.save(own_module / "model.keras")
-    loaded = models.load(own_module / "model.keras", "own:good")
+    loaded = keras.models.load_model(own_module / "model.keras")
     np.testing.assert_array_equal(loaded(values), outputs)
 
 
@@ -211,29 +211,3 @@ def test_functions_that_do_not_suit(own_module, numbers, path, message):
 def test_what_a_function_itself_raises_passes(own_module, numbers):
     with pytest.raises(RuntimeError, match="mine"):
         models.model_from_function(numbers, models.find_function("own:failing"))
-
-
-@pytest.mark.slow
-def test_a_model_with_layers_of_the_users_is_loaded(own_module, numbers):
-    model = models.model_from_function(numbers, models.find_function("own:good"))
-    model.save(own_module / "model.keras")
-    keras.saving.get_custom_objects().clear()
-    sys.modules.pop("own")
-
-    loaded = models.load(own_module / "model.keras", "own:good")
-
-    values = {"a": np.ones([2, 1]), "b": np.zeros([2, 1])}
-    np.testing.assert_allclose(loaded(values), model(values))
-
-
-def test_a_model_whose_layers_nobody_knows_is_an_error(own_module, numbers):
-    model = models.model_from_function(numbers, models.find_function("own:good"))
-    model.save(own_module / "model.keras")
-    keras.saving.get_custom_objects().clear()
-    sys.modules.pop("own")
-    (own_module / "own.py").unlink()
-
-    with pytest.raises(
-        ConfigError, match=r"cannot be loaded: Could not locate.*'Doubled'.*own:good"
-    ):
-        models.load(own_module / "model.keras", "own:good")

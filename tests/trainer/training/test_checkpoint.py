@@ -1,11 +1,18 @@
-"""Checkpoints hold weights, optimizer and epochs, exactly, for any number of replicas."""
+"""Checkpoints hold weights, optimizer and position, exactly, for any number of replicas."""
+
+import shutil
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from damages import DAMAGES, empty, flip, remove, zero
 
-from trainer.errors import CheckpointError
+from trainer.errors import CheckpointError, RunDamagedError
+from trainer.training import checkpoint_files
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
+
+DATA = "state.data-00000-of-00001"
 
 
 def build(strategy, units=3, seed=1):
@@ -17,47 +24,176 @@ def build(strategy, units=3, seed=1):
     return model, optimizer
 
 
+def fill(model, optimizer, number):
+    for variable in (*model.weights, *optimizer.variables):
+        variable.assign(np.full(variable.shape, number))
+
+
+def values(model, optimizer):
+    return [variable.numpy().tolist() for variable in (*model.weights, *optimizer.variables)]
+
+
+@pytest.fixture
+def saved(tmp_path, one_replica):
+    """A folder with the checkpoints of steps 8, 16 and 24, whose variables hold that number."""
+    model, optimizer = build(one_replica)
+    checkpoints = Checkpoints(tmp_path, model, optimizer)
+    for step in (8, 16, 24):
+        fill(model, optimizer, step)
+        checkpoints.save(step, [step / 3])
+    return tmp_path
+
+
+@pytest.fixture
+def saved_before(tmp_path, one_replica):
+    """The same as versions without checksums wrote it."""
+    model, optimizer = build(one_replica)
+    step, sums = (
+        tf.Variable(0, dtype=tf.int64, trainable=False),
+        tf.Variable([0.0], dtype=tf.float64, trainable=False),
+    )
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, step=step, sums=sums)
+    manager = tf.train.CheckpointManager(state, str(tmp_path), 3, checkpoint_name="step")
+    for number in (8, 16, 24):
+        fill(model, optimizer, number)
+        step.assign(number)
+        sums.assign([number / 3])
+        manager.save(checkpoint_number=number)
+    return tmp_path
+
+
+def restored(directory, strategy, said=None):
+    """(steps, sums) as they are restored; the variables are those of that step."""
+    model, optimizer = build(strategy, seed=2)
+    say = (said if said is not None else []).append
+    step, sums = Checkpoints(directory, model, optimizer, say=say).restore()
+    expected = build(strategy)
+    fill(*expected, step)
+    assert values(model, optimizer) == values(*expected)
+    return step, sums
+
+
 def test_two_replicas_restore_on_one(tmp_path, two_replicas, one_replica):
     model, optimizer = build(two_replicas)
     for number, variable in enumerate(optimizer.variables):
         variable.assign(np.full(variable.shape, number))
-    Checkpoints(str(tmp_path), model, optimizer, num_sums=2).save(7, [0.1, 2.5])
+    Checkpoints(tmp_path, model, optimizer, num_sums=2).save(7, [0.1, 2.5])
     other, other_optimizer = build(one_replica, seed=2)
 
-    position = Checkpoints(str(tmp_path), other, other_optimizer, num_sums=2).restore()
+    position = Checkpoints(tmp_path, other, other_optimizer, num_sums=2).restore()
 
     assert position == (7, [0.1, 2.5])
-    for mine, theirs in zip(model.weights, other.weights, strict=True):
-        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
-    for mine, theirs in zip(optimizer.variables, other_optimizer.variables, strict=True):
-        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert values(other, other_optimizer) == values(model, optimizer)
 
 
 def test_the_last_few_are_kept(tmp_path, one_replica):
-    checkpoints = Checkpoints(str(tmp_path), *build(one_replica), max_to_keep=2)
+    checkpoints = Checkpoints(tmp_path, *build(one_replica), max_to_keep=2)
     for step in (8, 16, 20):
         checkpoints.save(step, [0.0])
 
-    assert sorted(file.stem for file in tmp_path.glob("*.index")) == ["step-16", "step-20"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["step-16", "step-20"]
 
 
-def test_what_a_killed_run_was_writing_is_deleted(tmp_path, one_replica):
-    Checkpoints(str(tmp_path), *build(one_replica)).save(8, [0.0])
-    (tmp_path / "step-16.data-00000-of-00001").write_bytes(b"half")
+def test_none_is_deleted_before_the_new_one_is_on_disk(saved, one_replica, monkeypatch):
+    def fail(path):
+        raise OSError(28, "No space left on device", path)
 
-    assert Checkpoints(str(tmp_path), *build(one_replica)).restore()[0] == 8
-    assert not list(tmp_path.glob("step-16*"))
+    monkeypatch.setattr(checkpoint_files.durable, "sync_tree", fail)
+    with pytest.raises(OSError, match="No space"):
+        Checkpoints(saved, *build(one_replica)).save(32, [0.0])
+
+    assert checkpoint_files.steps_in(saved) == [24, 16, 8]
+    assert restored(saved, one_replica) == (24, [8.0])
 
 
 def test_nothing_to_restore(tmp_path, one_replica):
-    assert Checkpoints(str(tmp_path), *build(one_replica)).restore() == (0, [0.0])
+    assert Checkpoints(tmp_path, *build(one_replica)).restore() == (0, [0.0])
+
+
+@pytest.mark.parametrize("name", ["state.index", DATA, "checksums.json"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
+    saved, one_replica, name, damage
+):
+    damage(saved / "step-24" / name)
+    said = []
+
+    assert restored(saved, one_replica, said) == (16, [16 / 3])
+    assert "step-24 (" in said[0]
+    assert said[0].endswith("going on from step 16")
+
+    model, optimizer = build(one_replica)
+    checkpoints = Checkpoints(saved, model, optimizer)
+    fill(model, optimizer, 20)
+    checkpoints.save(20, [0.0])  # from here on, the damaged one is of no use
+    assert checkpoint_files.steps_in(saved) == [20, 16, 8]
+    assert restored(saved, one_replica)[0] == 20
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["step-24.index", f"step-24{DATA.removeprefix('state')}"])
+def test_checkpoints_of_older_versions(saved_before, one_replica, name, damage):
+    remove(saved_before / "checkpoint")
+    assert restored(saved_before, one_replica) == (24, [8.0])
+
+    damage(saved_before / name)
+    said = []
+    assert restored(saved_before, one_replica, said) == (16, [16 / 3])
+    assert "step-24 (" in said[0]
+
+
+def test_those_of_older_versions_go_one_by_one(saved_before, one_replica):
+    checkpoints = Checkpoints(saved_before, *build(one_replica))
+    checkpoints.save(32, [0.0])
+    assert checkpoint_files.steps_in(saved_before) == [32, 24, 16]
+    for step in (40, 48):
+        checkpoints.save(step, [0.0])
+    assert sorted(each.name for each in saved_before.iterdir()) == ["step-32", "step-40", "step-48"]
+
+
+@pytest.mark.parametrize("damage", [remove, empty, zero])
+def test_the_file_of_tensorflow_is_not_needed(saved_before, one_replica, damage):
+    damage(saved_before / "checkpoint")
+
+    assert restored(saved_before, one_replica) == (24, [8.0])
+
+
+def test_all_are_damaged(saved, one_replica):
+    for step in (8, 16, 24):
+        flip(saved / f"step-{step}" / DATA)
+
+    with pytest.raises(RunDamagedError, match=r"no checkpoint is whole: .*step-24 .*step-16 .*-8"):
+        restored(saved, one_replica)
+    assert checkpoint_files.steps_in(saved) == [24, 16, 8]
+
+
+def test_a_file_too_many_is_damage(saved, one_replica):
+    shutil.copy(saved / "step-16" / DATA, saved / "step-24" / "state.data-00001-of-00002")
+
+    assert restored(saved, one_replica) == (16, [16 / 3])
+
+
+def test_one_of_another_step_is_not_believed(saved, one_replica):
+    shutil.copytree(saved / "step-8", saved / "step-99")
+
+    assert restored(saved, one_replica) == (24, [8.0])
+
+
+def test_what_a_killed_run_left_is_deleted(saved, one_replica):
+    (saved / ".unfinished-32").mkdir()
+    (saved / ".unfinished-32" / "state.index").write_bytes(b"half")
+    (saved / "step-32_temp").mkdir()
+    shutil.copytree(saved / "step-8", saved / ".unfinished-8-gone")
+
+    assert restored(saved, one_replica) == (24, [8.0])
+    assert sorted(each.name for each in saved.iterdir()) == ["step-16", "step-24", "step-8"]
 
 
 def test_another_models_checkpoint(tmp_path, one_replica):
-    Checkpoints(str(tmp_path), *build(one_replica)).save(1, [0.0])
+    Checkpoints(tmp_path, *build(one_replica)).save(1, [0.0])
 
-    with pytest.raises(CheckpointError, match="does not hold this model"):
-        Checkpoints(str(tmp_path), *build(one_replica, units=5)).restore()
+    with pytest.raises(CheckpointError, match=r"is of another model: .*\(4, 5\).*\(4, 3\); give"):
+        Checkpoints(tmp_path, *build(one_replica, units=5)).restore()
 
 
 def test_the_first_weight_that_differs_is_named(one_replica):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote import checks, jars
 from beam_pipeline.running.remote.clusters import cluster_of
@@ -30,7 +30,7 @@ def nobody():
 )
 def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
     started = time.monotonic()
-    with pytest.raises(ConfigError, match=f"nothing answers at {options[1].format(nobody)} "):
+    with pytest.raises(UnavailableError, match=f"nothing answers at {options[1].format(nobody)} "):
         cluster_of(JobOptions([each.format(nobody) for each in options])).prepare(str(tmp_path), [])
     assert time.monotonic() - started < 10
 

@@ -5,9 +5,12 @@ import json
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
+from beam_pipeline.running.remote import launch as launching
+from beam_pipeline.running.remote.job_record import JobRecord, parsed
 from beam_pipeline.running.remote.launch import Launch, _last_reason
 from beam_pipeline.running.remote.states import JobState
+from tfrecord_dataset.sealed_json import sealed
 
 
 @dataclasses.dataclass
@@ -40,7 +43,7 @@ def launch_over(folder, says, mark):
 def leave_record(folder, build):
     folder.mkdir()
     record = {"job_name": "pets-1", "build": build, "replaces": "older"}
-    (folder / "job.json").write_text(json.dumps(record))
+    (folder / "job.json").write_text(sealed(record))
 
 
 @pytest.mark.parametrize(
@@ -61,11 +64,92 @@ def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
     assert launch.ended
 
 
+def test_another_password_is_the_same_build(tmp_path):
+    """None is in the record, which lies beside the dataset."""
+    leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
+    launch = Launch(
+        Answers(JobState.FINISHED),
+        folder=str(tmp_path / "job"),
+        name="pets",
+        build="b of https://me:secret@host/pets?signature=secret",
+        mark=lambda: "newer",
+    )
+    assert launch.finished_earlier()
+
+
 def test_a_job_of_other_options_that_still_runs(tmp_path):
     """Nothing of it may be deleted."""
     leave_record(tmp_path / "job", "a")
     launch = launch_over(tmp_path / "job", JobState.RUNNING, "")
     with pytest.raises(ConfigError, match="the job pets-1 of another build is writing"):
+        launch.finished_earlier()
+    assert (tmp_path / "job/job.json").exists()
+    assert not launch.ended
+
+
+RECORD = sealed({"job_name": "pets-1", "build": "b", "replaces": ""})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param("", "cut off or changed", id="empty"),
+        pytest.param(RECORD[:40], "cut off or changed", id="cut"),
+        pytest.param(RECORD.replace("pets-1", "pets-2"), "was changed after it", id="changed"),
+        pytest.param(json.dumps({"job_name": "pets-1"}), "cut off or changed", id="no seal"),
+        pytest.param(
+            sealed({"job_name": "pets-1", "build": "b"}), "replaces is missing", id="lacks"
+        ),
+        pytest.param(
+            sealed({"job_name": 1, "build": "b", "replaces": ""}), "job_name is 1, not", id="type"
+        ),
+    ],
+)
+def test_a_damaged_record_is_named(tmp_path, content, reason):
+    """The job that it named may still run: nothing of it may be deleted."""
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job/job.json").write_text(content)
+    launch = launch_over(tmp_path / "job", JobState.FINISHED, "newer")
+    with pytest.raises(BeamTFRecordsError, match="names the job that an earlier launcher") as error:
+        launch.finished_earlier()
+    assert reason in str(error.value)
+    assert (tmp_path / "job/job.json").exists()
+    assert not launch.ended
+
+
+def test_any_cut_or_changed_byte_of_a_record_is_found():
+    assert parsed(RECORD) == JobRecord(job_name="pets-1", build="b", replaces="")
+    for place in range(len(RECORD)):
+        for damaged in (RECORD[:place], f"{RECORD[:place]}~{RECORD[place + 1 :]}"):
+            with pytest.raises(ValueError, match=r"checksum|is not JSON"):
+                parsed(damaged)
+
+
+@pytest.mark.parametrize(("mark", "finished"), [("newer", True), ("older", False)])
+def test_an_earlier_job_whose_cluster_does_not_answer_for_a_while(
+    tmp_path, monkeypatch, mark, finished
+):
+    """It may go on there: nobody starts another one beside it."""
+    monkeypatch.setattr(launching, "_LOOK_S", 0.01)
+    leave_record(tmp_path / "job", "b")
+    launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, mark)
+    cluster = launch._cluster
+
+    def state(job_name):
+        asked.append(job_name)
+        return JobState.UNREACHABLE if len(asked) < 5 else JobState.UNKNOWN
+
+    asked = []
+    monkeypatch.setattr(cluster, "state", state)
+    assert launch.finished_earlier() == finished
+    assert len(asked) == 5
+
+
+def test_an_earlier_job_whose_cluster_does_not_answer_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(launching, "_PATIENCE_S", 0.0)
+    leave_record(tmp_path / "job", "b")
+    launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, "older")
+    with pytest.raises(UnavailableError, match="the job pets-1 does not answer any more; once"):
         launch.finished_earlier()
     assert (tmp_path / "job/job.json").exists()
     assert not launch.ended

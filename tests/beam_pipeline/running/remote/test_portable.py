@@ -5,7 +5,7 @@ import time
 import pytest
 from apache_beam.options.pipeline_options import PortableOptions
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import JobOptions, is_staged_only
 from beam_pipeline.running.remote import jars
 from beam_pipeline.running.remote.clusters import cluster_of
@@ -26,10 +26,6 @@ def prepared(*options, output="/data", inputs=()):
     ("options", "message"),
     [
         (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
-        (
-            ["--runner=PortableRunner", "--job_endpoint=localhost:1"],
-            "nothing answers at --job_endpoint=localhost:1 .*start the job server",
-        ),
         (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is no address"),
         (
             ["--runner=SparkRunner", "--spark_job_server_jar=/no.jar"],
@@ -53,6 +49,14 @@ def prepared(*options, output="/data", inputs=()):
 def test_what_is_missing(options, message):
     with pytest.raises(ConfigError, match=message):
         prepared(*options)
+
+
+def test_nothing_answers():
+    """It may do so later: exit code 1, after which a Job of Kubernetes tries again."""
+    message = "nothing answers at --job_endpoint=localhost:1 .*start the job server"
+    with pytest.raises(UnavailableError, match=message) as error:
+        prepared("--runner=PortableRunner", "--job_endpoint=localhost:1")
+    assert error.value.exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,28 @@ def test_what_is_left_is_raised_alike(tmp_path, error, kind, exit_code):
     assert (type(left), str(left), left.exit_code) == (kind, str(error), exit_code)
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(b"", "it is empty", id="empty"),
+        pytest.param(b'{"error": "DataErr', "it is not JSON", id="cut"),
+        pytest.param(b"[]", "it holds a list of 0, not an object", id="no object"),
+        pytest.param(b'{"error": "DataError"}', "message is missing", id="no message"),
+        pytest.param(b'{"error": 7, "message": "a"}', "error is 7, not text", id="a number"),
+        pytest.param(b'{"error": "platform", "message": "a"}', "'platform'", id="no error's name"),
+        pytest.param(b'{"error": "RecordError", "message": "a"}', "'RecordError'", id="no kind"),
+        pytest.param(b"\xff\xfe", "not UTF-8", id="not UTF-8"),
+    ],
+)
+def test_a_damaged_problem_is_a_problem(tmp_path, content, reason):
+    path = tmp_path / "problem.json"
+    path.write_bytes(content)
+    left = problems.left(str(path))
+    assert type(left) is errors.BeamTFRecordsError
+    assert str(left).startswith(f"a stage of the job failed, and {path}, which says why, is damage")
+    assert reason in str(left)
+
+
 def test_the_first_one_stays(tmp_path):
     job = Job(problem_file=str(tmp_path / "problem.json"))
     for message in ("the cause", "what followed"):

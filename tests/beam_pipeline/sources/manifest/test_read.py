@@ -205,7 +205,14 @@ def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by
     names = ["ml_use", "path", "label", "xmin", "ymin", "", "", "xmax", "ymax", "", ""]
 
     records = records_by_key(
-        read_manifest(ReadCsv(path, column_names=names, box_format="rel_xyxy"))
+        read_manifest(
+            ReadCsv(
+                path,
+                column_names=names,
+                box_format="rel_xyxy",
+                allow_outside=["gs://b", "/x"],
+            )
+        )
     )
 
     record = records["gs://b/a.jpg"]
@@ -239,7 +246,7 @@ def test_images_that_are_not_there_are_told(tmp_path, read_manifest, caplog, wri
     path = write(tmp_path / "m.csv", "image_id,x\n1.jpg,2\n")
     (record,) = read_manifest(ReadCsv(path))
     assert record.features["image_id"] == "1.jpg"
-    assert "(see --image-root): image_id" in caplog.text
+    assert "in the input (see --image-root and --allow-outside): image_id" in caplog.text
 
 
 def test_several_columns_of_one_kind(tmp_path, read_manifest, write, json_lines, records_by_key):
@@ -254,7 +261,8 @@ def test_several_columns_of_one_kind(tmp_path, read_manifest, write, json_lines,
         ),
     )
 
-    elements = read_manifest(ReadJsonl(path, label_column="color,tags"))
+    allowed = ["gs://b", str(tmp_path.parent)]
+    elements = read_manifest(ReadJsonl(path, label_column="color,tags", allow_outside=allowed))
 
     first, second = records_by_key(elements)["1.png"], records_by_key(elements)[remote]
     assert first.features == {

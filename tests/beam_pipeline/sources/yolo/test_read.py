@@ -16,9 +16,9 @@ SPLITS = ("train", "valid", "test")
 BOX = "0 0.5 0.5 0.2 0.4\n"
 
 
-def read(root):
+def read(root, allowed=()):
     """What the source yields, without a pipeline around: records by key, rejects by source."""
-    config = read_config(root)
+    config = read_config(root, allowed)
     pairs = yolo_pairs(config)
     elements = [
         item
@@ -176,7 +176,9 @@ def test_a_data_yaml_that_points_elsewhere(make_tree):
             "other/1.jpg": "",
         }
     )
-    records, rejected = read(f"{root}/config/data.yaml")
+    with pytest.raises(ConfigError, match=f"pass --allow-outside {root}/cells; nothing was found"):
+        read(f"{root}/config/data.yaml")
+    records, rejected = read(f"{root}/config/data.yaml", [f"{root}/cells"])
     assert splits(records) == {"images/train/1.jpg": "train", "images/val/1.jpg": "val"}
     assert records["images/train/1.jpg"].features["boxes"].labels == ("0",)
     assert not rejected

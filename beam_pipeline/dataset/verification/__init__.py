@@ -1,0 +1,1 @@
+"""What a dataset states of itself, held against what is there."""

@@ -1,0 +1,96 @@
+"""Which files belong to a dataset, and which only look as if they did."""
+
+import re
+from collections.abc import Iterator
+
+from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.verification.descriptions import description_files
+from beam_pipeline.dataset.verification.stated_files import problem
+from beam_pipeline.describe import index, metadata, provenance
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
+from tfrecord_dataset.store.urls import scheme_of
+
+_INDEX_FOLDERS = ("index", "idx")
+_INDEX_FILE = re.compile(r"(?P<shard>.*)\.(parquet|idx)(\.[0-9a-f]{32}\.partial)?")
+_NUMBERED = re.compile(r"-\d{5,}-of-\d{5,}")
+_DESCRIPTION = re.compile(
+    r"(dataset_info|features|statistics)\.json|schema\.pbtxt|label_map\.(pbtxt|csv)"
+    r"|.*\.labels\.txt"
+)
+_FAILED_REJECTS = "failed-rejects.jsonl"
+
+
+def written_files(info: DatasetInfo) -> set[str]:
+    """The files that a dataset of this kind has, beside its shards and metadata.json."""
+    return {
+        *description_files(info),
+        *(
+            path
+            for shards in info.splits.values()
+            for shard in shards
+            for path in index_files(info, shard.file)
+        ),
+    }
+
+
+def index_files(info: DatasetInfo, shard: str) -> tuple[str, ...]:
+    """The index of a shard: nobody can seek to a record of a compressed one."""
+    rows = index.rows_file(shard)
+    return (rows,) if info.compressed else (rows, index.spans_file(shard, info.format_version))
+
+
+def extra_problems(info: DatasetInfo) -> Iterator[str]:
+    """Files that readers may take for a part of the dataset, a line each.
+
+    Files of other names are the user's own.
+    """
+    if scheme_of(info.directory) in ("http", "https"):  # which list nothing
+        return
+    shards = {shard.file for entries in info.splits.values() for shard in entries}
+    belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files, *shards}
+    belonging |= written_files(info)
+    looks_alike = _looks_adopted if info.is_adopted else _looks_built
+    for path in _present_files(info):
+        if path not in belonging and looks_alike(info, path):
+            yield problem(path, "metadata.json does not list it", "move it elsewhere, or delete it")
+
+
+def _present_files(info: DatasetInfo) -> Iterator[str]:
+    if info.is_adopted:  # from folders below, too
+        yield from (file.relative for file in storage.list_files(info.directory))
+        return
+    for folder in ("", *_INDEX_FOLDERS):
+        names = storage.list_folder(storage.join(info.directory, folder)).files
+        yield from (f"{folder}/{name}".lstrip("/") for name in names)
+
+
+def _looks_built(info: DatasetInfo, path: str) -> bool:
+    """Whether it looks like what a build writes, of this name or of another."""
+    folder, _, name = path.rpartition("/")
+    if folder:
+        return _INDEX_FILE.fullmatch(name) is not None
+    return (
+        ".tfrecord" in name  # with more behind it, readers' patterns take it, too
+        or _is_shard(info, path)
+        or (info.lists_files and _DESCRIPTION.fullmatch(name) is not None)
+    )
+
+
+def _looks_adopted(info: DatasetInfo, path: str) -> bool:
+    """Whether `adopt` would take it for a shard, or has described a shard by it."""
+    folder, _, below = path.partition("/")
+    if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
+        return is_named_so(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
+    return is_named_so(path) or _is_shard(info, path)
+
+
+def _is_shard(info: DatasetInfo, path: str) -> bool:
+    """Whether a file is numbered like shards, and is one: others number their files so, too."""
+    if not _NUMBERED.search(path):
+        return False
+    try:
+        return kind_of_file(storage.join(info.directory, path)) is not None
+    except RecordError:  # a pipe, a link that leads nowhere
+        return False

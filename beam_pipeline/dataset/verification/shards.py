@@ -1,0 +1,216 @@
+"""One shard and its index, held against what the dataset states of them.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from beam_pipeline.dataset.verification.examples import (
+    example_causes,
+    media_causes,
+    stored_keys,
+)
+from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, spans_cause
+from beam_pipeline.dataset.verification.stated_files import (
+    RESTORE,
+    FileProblemError,
+    HashedReader,
+    cause_of,
+    hash_cause,
+    problem,
+    stated_bytes,
+)
+from beam_pipeline.dataset.verification.stored_record import RecordReader
+from beam_pipeline.describe import index
+from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.inspect.stored_example import parse_example
+from beam_pipeline.records import Record
+from beam_pipeline.running.progress import Meter
+from beam_pipeline.schema.feature import Feature
+from beam_pipeline.schema.split_values import SplitValues
+from beam_pipeline.schema.stored_conformance import schema_specs
+from beam_pipeline.tfrecord import frames
+
+_RESTORE = f"{RESTORE}; salvage takes what is whole"
+# Of a shard's records so many are named; all are counted.
+_RECORDS_NAMED = 20
+_BUFFER_BYTES = 1 << 20
+# The kinds whose statistics follow from the records alone.
+_COUNTED = ("image", "audio", "class_label", "boxes")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StatedShard:
+    """What metadata.json states of a shard.
+
+    Attributes:
+        shard: Its entry.
+        rows, spans: Those of its index; None where the format has no such entries.
+    """
+
+    shard: ShardEntry
+    rows: FileEntry | None
+    spans: FileEntry | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StatedRecords:
+    """What a dataset states of all its records.
+
+    Attributes:
+        directory: The dataset's.
+        features: The schema.
+        compressed: Whether the shards are gzip files.
+        format_version: The dataset's.
+        columns: The columns of the index that follow from the records.
+        existing: Whether the records were Examples already.
+    """
+
+    directory: str
+    features: tuple[Feature, ...]
+    compressed: bool
+    format_version: int
+    columns: Sequence[str]
+    existing: bool
+
+
+class ShardReport(NamedTuple):
+    """What a shard turned out to be.
+
+    Attributes:
+        problems: What is wrong, a line each.
+        values: Classes, and the sizes of media, by feature.
+    """
+
+    problems: list[str]
+    values: Mapping[str, SplitValues]
+
+
+def verify_shard(stated: StatedShard, dataset: StatedRecords, progress_dir: str) -> ShardReport:
+    """Reads a shard and its index once.
+
+    Args:
+        stated: What is stated of it.
+        dataset: What is stated of all.
+        progress_dir: Where the progress is counted; empty for nowhere.
+    """
+    meter = Meter(progress_dir, "verify")
+    reader = _ShardReader(stated.shard, dataset, meter)
+    records = reader.records()
+    of_index: list[str] = []
+    differing: list[str] = []
+
+    def check(path: str, entry: FileEntry | None, cause_in: Callable[[bytes], str]) -> None:
+        try:
+            cause = cause_in(stated_bytes(dataset.directory, path, entry))
+        except FileProblemError as error:
+            of_index.append(problem(path, str(error)))
+        else:
+            differing.extend([problem(path, cause)] if cause else [])
+
+    check(
+        index.rows_file(stated.shard.file),
+        stated.rows,
+        lambda data: rows_cause(data, dataset.features, dataset.columns, records),
+    )
+    for _ in records:  # those that the index did not ask for
+        pass
+    if not dataset.compressed:  # else nobody can seek to a record
+        check(
+            index.spans_file(stated.shard.file, dataset.format_version),
+            stated.spans,
+            lambda data: spans_cause(data, reader.spans),
+        )
+    meter.beat()
+    # An index differs from a shard that is not the one that it was made of.
+    of_shard = reader.problems
+    return ShardReport([*of_shard, *of_index, *([] if of_shard else differing)], reader.values)
+
+
+class _ShardReader:
+    """Reads a shard, and checks each record.
+
+    Attributes:
+        problems: What is wrong, once all is read.
+        spans: Offset and length of every frame so far.
+        values: Classes, and the sizes of media, by feature, so far.
+    """
+
+    def __init__(self, shard: ShardEntry, dataset: StatedRecords, meter: Meter):
+        self._shard = shard
+        self._dataset = dataset
+        self._meter = meter
+        self._keys = stored_keys(dataset.features)
+        self._specs = schema_specs(dataset.features)
+        self._reader = RecordReader(dataset.features, dataset.existing)
+        self._counted = [
+            each
+            for each in dataset.features
+            if each.kind in _COUNTED and not (each.bare or dataset.existing)
+        ]
+        self._num_damaged = 0
+        self.problems: list[str] = []
+        self.spans: list[tuple[int, int]] = []
+        self.values: dict[str, SplitValues] = {each.name: SplitValues() for each in self._counted}
+
+    def records(self) -> Iterator[Stored]:
+        """The records; what is wrong with the shard goes to `problems`."""
+        file = self._shard.file
+        try:
+            with storage.opened(storage.join(self._dataset.directory, file)) as handle:
+                hashed = HashedReader(handle)
+                try:
+                    yield from self._stored(io.BufferedReader(hashed, _BUFFER_BYTES))
+                except RecordError as error:
+                    self._add(cause_of(error))
+                hashed.read_rest()
+        except RecordError as error:
+            self._add(cause_of(error))
+            return
+        if (more := self._num_damaged - _RECORDS_NAMED) > 0:
+            self._add(f"{more:,} more records are damaged")
+        if cause := hash_cause(hashed.sha256, self._shard.sha256):
+            self._add(cause)
+        num_bytes = sum(length for _, length in self.spans)
+        if (len(self.spans), num_bytes) != (self._shard.num_records, self._shard.num_bytes):
+            self._add(
+                f"it holds {len(self.spans)} records of {num_bytes} bytes, metadata.json states "
+                f"{self._shard.num_records} of {self._shard.num_bytes}"
+            )
+
+    def _stored(self, stream: io.BufferedReader) -> Iterator[Stored]:
+        for offset, frame in frames.read_open(
+            stream, self._dataset.compressed, self._shard.file.rpartition("/")[2]
+        ):
+            number = len(self.spans)
+            record, causes = self._checked(number, frame)
+            if causes:
+                self._num_damaged += 1
+            for cause in causes if self._num_damaged <= _RECORDS_NAMED else ():
+                self._add(f"record {number}, at byte {offset}: {cause}")
+            self.spans.append((offset, len(frame)))
+            self._meter.add(1)
+            yield Stored(offset, len(frame), record)
+
+    def _checked(self, number: int, frame: bytes) -> tuple[Record | None, list[str]]:
+        features = self._dataset.features
+        try:
+            example = parse_example(frames.payload_of(frame))
+            if causes := list(example_causes(example, self._specs, self._keys)):
+                return None, causes
+            record = self._reader.record(example, f"{self._shard.file}:{number}")
+        except RecordError as error:
+            return None, [str(error)]
+        causes = list(media_causes(example, features, record))
+        for feature in self._counted if not causes else ():
+            if feature.name in record.features:
+                self.values[feature.name].add(record.features[feature.name])
+        return record, causes
+
+    def _add(self, cause: str) -> None:
+        self.problems.append(problem(self._shard.file, cause, _RESTORE))

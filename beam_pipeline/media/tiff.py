@@ -1,0 +1,59 @@
+"""TIFF's directory of tags: what a file states before any of it is believed.
+
+Source: TIFF 6.0, section 2; for BigTIFF https://libtiff.gitlab.io/libtiff/specification/bigtiff.html.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ORIENTATION, TILE_WIDTH, TILE_LENGTH = 0x0112, 0x0142, 0x0143
+SHORT = 3
+
+# Of each, the order of its bytes.
+_CLASSIC = {b"II*\0": "<", b"MM\0*": ">"}
+_BIG = {b"II+\0": "<", b"MM\0+": ">"}
+# Bytes of a value of each kind, and how a single number is written.
+_VALUE_BYTES = dict(zip(range(1, 14), (1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4), strict=True)) | {
+    16: 8, 17: 8, 18: 8,
+}  # fmt: skip
+_NUMBERS = {1: "B", SHORT: "H", 4: "I", 16: "Q"}
+
+
+class Entry(NamedTuple):
+    """A tag of a directory.
+
+    Attributes:
+        tag: Which.
+        kind: Of its values.
+        number: Its value, where it is a single whole number; else None.
+        num_bytes: Of its values, where they do not fit into the entry; else 0.
+    """
+
+    tag: int
+    kind: int
+    number: int | None
+    num_bytes: int
+
+
+def entries(tiff: bytes) -> Iterator[Entry]:
+    """The tags of the first directory, as far as it is there; none of what is no TIFF."""
+    magic = bytes(tiff[:4])
+    order = _CLASSIC.get(magic) or _BIG.get(magic)
+    if order is None:
+        return
+    directory, at, number, inline = ("I", 4, "H", 4) if magic in _CLASSIC else ("Q", 8, "Q", 8)
+    head = struct.Struct(f"{order}HH{directory}")
+    try:
+        (start,) = struct.unpack_from(order + directory, tiff, at)
+        (count,) = struct.unpack_from(order + number, tiff, start)
+        start += struct.calcsize(f"<{number}")
+        for entry in range(start, start + (head.size + inline) * count, head.size + inline):
+            tag, kind, values = head.unpack_from(tiff, entry)
+            num_bytes = values * _VALUE_BYTES.get(kind, 0)
+            single = None
+            if values == 1 and kind in _NUMBERS:
+                (single,) = struct.unpack_from(order + _NUMBERS[kind], tiff, entry + head.size)
+            yield Entry(tag, kind, single, num_bytes if num_bytes > inline else 0)
+    except struct.error:  # truncated
+        return

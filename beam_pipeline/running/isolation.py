@@ -1,0 +1,145 @@
+"""Work piece by piece in a process of its own, so that what ends the process is known.
+
+No Beam here: worker processes import this module.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from loky.backend import get_context
+
+from beam_pipeline.errors import BeamTFRecordsError
+from tfrecord_dataset import streams
+from tfrecord_dataset.store.tally import TALLY, with_counts
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+# A process may be killed for no fault of its piece: another one took the machine's memory.
+_ATTEMPTS = 3
+_PARENT_LOOK_S = 1.0
+_END_S = 10
+_BEGUN = ()
+
+
+class Death(NamedTuple):
+    """What ended the process of a piece of work.
+
+    Attributes:
+        exit_code: The process's; -n of signal n.
+        attempts: How many processes were ended so.
+    """
+
+    exit_code: int
+    attempts: int = 1
+
+    @property
+    def ran_out_of_time(self) -> bool:
+        """Whether the system ended it, as `record_limits.ending_after` asks for."""
+        return self.exit_code == -signal.SIGPROF
+
+    def __str__(self) -> str:
+        cause = f"exit code {self.exit_code}"
+        with contextlib.suppress(ValueError):
+            cause = signal.Signals(-self.exit_code).name
+        hint = ", perhaps because memory ran out" if cause == "SIGKILL" else ""
+        return f"{self.attempts} processes that did nothing else were ended by {cause}{hint}"
+
+
+def each_alone(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R | Death]:
+    """`function` of each item, or what ended the processes that it ran in; in their order.
+
+    One process goes on from item to item while it lives. None imports the program's `__main__`.
+
+    Raises:
+        Exception: What `function` raised.
+        BeamTFRecordsError: No process can be started.
+    """
+    waiting, attempts = deque(items), 0
+    while waiting:
+        for outcome in _outcomes(function, tuple(waiting)):
+            if isinstance(outcome, Death):
+                attempts += 1
+                if attempts < _ATTEMPTS and not outcome.ran_out_of_time:
+                    break
+                outcome = outcome._replace(attempts=attempts)
+            waiting.popleft()
+            attempts = 0
+            yield outcome
+
+
+def _outcomes(function: Callable[[_T], _R], items: tuple[_T, ...]) -> Iterator[_R | Death]:
+    """`function` of each item, in one process; where it dies before the last, a Death ends them."""
+    context = get_context("loky")
+    answers, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(sender, function, items, os.getpid()))
+    process.start()
+    sender.close()
+    try:
+        if _received(answers) is None:
+            raise BeamTFRecordsError(
+                "a worker process cannot be started, perhaps because memory ran out; run the same "
+                "command again with --threads 1, which needs none"
+            )
+        for _ in items:
+            answer = _received(answers)
+            if answer is None:
+                process.join(_END_S)
+                yield Death(process.exitcode or 0)
+                return
+            done, error = answer
+            if error is not None:
+                raise error
+            result, counts = done
+            TALLY.add(counts)
+            yield result
+    finally:
+        process.terminate()  # loky has no `kill`; nothing in it handles the signal
+        process.join()
+        answers.close()
+
+
+def _received(answers: Any) -> Any:
+    """What a process says next; None where it has ended."""
+    try:
+        return answers.recv()
+    except EOFError:
+        return None
+
+
+def _work(
+    sender: Any, function: Callable[[_T], object], items: tuple[_T, ...], parent: int
+) -> None:
+    end_with(parent)
+    sender.send(_BEGUN)
+    for item in items:
+        try:
+            sender.send((with_counts(function, item), None))
+        except Exception as error:
+            sender.send((None, error))
+            return
+
+
+def end_with(parent: int) -> None:
+    """Ends this process when the one that started it is gone, killed for instance.
+
+    It would wait for work for ever. An interrupt is told to that process alone.
+
+    Args:
+        parent: The number of that process, which may be gone already.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    streams.guard()  # which a process that is no copy of its parent has not
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_LOOK_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,66 @@
+"""What a launcher leaves of its job for one that is run again: job.json in the job's folder."""
+
+import dataclasses
+
+from beam_pipeline.errors import BeamTFRecordsError, RecordError
+from beam_pipeline.files import storage
+from tfrecord_dataset import json_file, sealed_json
+
+_FILE = "job.json"
+_MAX_BYTES = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """What a launcher leaves for one that is run again.
+
+    Attributes:
+        job_name: The job's name on its cluster.
+        build: What tells the build from others.
+        replaces: What marks the dataset that was there before; "" for none.
+    """
+
+    job_name: str
+    build: str
+    replaces: str
+
+
+def is_there(folder: str) -> bool:
+    """Whether a job's folder has its record."""
+    return storage.exists(storage.join(folder, _FILE))
+
+
+def write(folder: str, record: JobRecord) -> None:
+    """Writes the record of a job; it stays through a power cut."""
+    text = sealed_json.sealed(dataclasses.asdict(record))
+    storage.write_bytes(storage.join(folder, _FILE), text.encode(), durable=True)
+
+
+def read(folder: str) -> JobRecord:
+    """The record of a job.
+
+    Raises:
+        BeamTFRecordsError: It is damaged.
+    """
+    path = storage.join(folder, _FILE)
+    try:
+        return parsed(storage.read_text(path, _MAX_BYTES))
+    except (ValueError, RecordError) as error:
+        raise BeamTFRecordsError(
+            f"{path}, which names the job that an earlier launcher started, is damaged: {error}; "
+            f"see on the cluster's own pages that no job of this build runs, delete {folder} and "
+            "run the same command again"
+        ) from error
+
+
+def parsed(text: str) -> JobRecord:
+    """The record in the text of job.json.
+
+    Raises:
+        ValueError: It is not as it was written.
+    """
+    sealed_json.check_seal(text.encode())
+    values = json_file.parse_object(text)
+    del values["checksum"]
+    record: JobRecord = json_file.typed(values, JobRecord)
+    return record

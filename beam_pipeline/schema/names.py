@@ -1,0 +1,30 @@
+"""Which names a dataset can have: of features, of their attributes, and of classes."""
+
+import re
+from collections.abc import Iterable
+
+from beam_pipeline.errors import DataError
+from beam_pipeline.schema.feature import Feature
+
+# Those that end a line, in the eyes of any program, and those that act on a terminal.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def check_names(schema: Iterable[Feature]) -> None:
+    """Raises DataError where a name has a control character.
+
+    In a file with a class name in each line, a line end would give all later classes other numbers.
+    """
+    for feature in schema:
+        for name in (feature.name, feature.key, *feature.attributes):
+            _check(name, "the feature", "rename its column or key, or leave it out")
+        for name in feature.classes:
+            _check(name, f"the class of {feature.name!r}", "rename it")
+
+
+def _check(name: str, what: str, remedy: str) -> None:
+    if _CONTROL.search(name):
+        raise DataError(
+            f"{what} {name!r} has a line end or another control character in its name, which the "
+            f"files that describe a dataset cannot hold; {remedy}"
+        )

@@ -1,0 +1,75 @@
+"""What a build writes lies apart from what it reads, whatever links lead to either."""
+
+import os
+import tempfile
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.files.listing import fixed_folder, pattern_regex
+from beam_pipeline.write.working_directory import job_dir, working_root
+
+# Of a dataset's directory, with files that builds write.
+_FOLDERS = ("", "index", "idx")
+
+
+def check_apart(config: BuildConfig) -> None:
+    """Raises ConfigError where a build would read what it writes, or replace what it reads."""
+    if not config.output:
+        return
+    written = [config.dataset_dir, working_root(config), job_dir(config)]
+    for path in config.inputs:
+        for place in written:
+            if _holds(place, fixed_folder(path) if _is_pattern(path) else path):
+                raise ConfigError(
+                    f"the input {path} lies in {place}, which the build replaces or deletes; give "
+                    "another --output, --name or --version"
+                )
+    for place in [*written, tempfile.gettempdir()]:
+        if config.input and _reads(config.input, place):
+            where = "--output or --name" if place in written else "TMPDIR"
+            raise ConfigError(
+                f"{place}, where the build writes, lies in the input {config.input}, so that it "
+                f"would read its own files; give another {where}"
+            )
+
+
+def _is_pattern(path: str) -> bool:
+    return any(each in path for each in "*?[") and (
+        storage.is_remote(path) or not os.path.lexists(path)
+    )
+
+
+def _reads(path: str, place: str) -> bool:
+    """Whether files of a folder are among those that an input means."""
+    if not _is_pattern(path):
+        return _holds(path, place)
+    fixed = fixed_folder(path)
+    rest = path[len(fixed) :].rstrip("/")
+    folders = rest if rest.endswith("**") else rest.rpartition("/")[0]
+    fits = pattern_regex(_real(fixed) + folders)
+    return any(fits.fullmatch(storage.join(_real(place), folder)) for folder in _FOLDERS)
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Whether `path` is `folder` or lies below it; neither need be there."""
+    if storage.is_remote(folder) or storage.is_remote(path):
+        return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    path = _real(path)
+    while not _is_same(path, folder):
+        if path == os.path.dirname(path):
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
+def _is_same(one: str, other: str) -> bool:
+    """By identity, which links, mounts and letter case do not hide."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return _real(one) == _real(other)
+
+
+def _real(path: str) -> str:
+    return path if storage.is_remote(path) else os.path.realpath(path)

@@ -1,0 +1,20 @@
+# Beam's job server for Flink, of the same packages as `make flink-jar`.
+#
+#   docker build -f docker/flink/job-server.Dockerfile -t beam-tfrecords-flink-job-server .
+#   docker run -p 8097-8099:8097-8099 beam-tfrecords-flink-job-server --flink-master=HOST:8081
+#
+# MAVEN is any image with Maven and Java 17, BASE any with Java 17. FLINK is the cluster's version.
+ARG MAVEN=maven:3.9-eclipse-temurin-17
+ARG BASE=eclipse-temurin:17-jre
+
+FROM ${MAVEN} AS build
+ARG FLINK=1.19
+WORKDIR /build
+COPY docker/flink/pom.xml ./
+RUN --mount=type=cache,target=/root/.m2 \
+    mvn --batch-mode --quiet -Dflink="${FLINK}" -Dout=/build/out package \
+    && mv "out/flink-job-server-${FLINK}.jar" job-server.jar
+
+FROM ${BASE}
+COPY --from=build /build/job-server.jar /opt/beam-tfrecords/job-server.jar
+ENTRYPOINT ["java", "-XX:+UseSerialGC", "-jar", "/opt/beam-tfrecords/job-server.jar"]

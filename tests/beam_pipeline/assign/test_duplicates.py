@@ -1,0 +1,144 @@
+"""Equal contents are settled alike in any parts, and however many records one content has."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import hypothesis
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.statistics import DuplicateGroup, Statistics
+from beam_pipeline.records import ClassLabel, Record
+
+
+def record(number: int, content: int, label: str = "a") -> Record:
+    return Record(
+        key=f"{number:07d}",
+        features={"label": ClassLabel(label)},
+        source=f"row {number}",
+        content_digest=f"{content:064x}"[::-1],
+        num_bytes=10,
+    )
+
+
+def table(rows) -> bytes:
+    return columns.to_bytes(columns.table_of(rows))
+
+
+def outcome(tables, policy, max_rows):
+    """What becomes of records, however they come in parts."""
+    statistics = Statistics()
+    unique = list(settle(tables, policy, statistics, max_rows))
+    keys = [key for each in unique for key in each.table.column("key").to_pylist()]
+    rejects = [(each.source, each.detail) for part in unique for each in part.rejects]
+    groups = sorted((group for _, group in statistics.duplicates), key=lambda group: group.keys)
+    counts = statistics.num_records, statistics.duplicate_records, statistics.conflicting
+    return sorted(keys), sorted(rejects), groups, counts
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("ab"), st.sampled_from(["x", "y"])))
+
+
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+@hypothesis.given(rows=ROWS, sizes=st.lists(st.integers(1, 5), min_size=1))
+def test_parts_are_the_whole(policy, rows, sizes):
+    records = [
+        (record(number, content, label), split, number)
+        for number, (content, label, split) in enumerate(rows)
+    ]
+    whole = outcome([table(records)], policy, 1000)
+    pieces, start = [], 0
+    while start < len(records):
+        size = sizes[len(pieces) % len(sizes)]
+        pieces.append(table(records[start : start + size]))
+        start += size
+    assert outcome(pieces, policy, 1) == whole
+    assert len(whole[0]) + len(whole[1]) == len(records)
+
+    by_content: dict[int, list[int]] = {}
+    for number, (content, _, _) in enumerate(rows):
+        by_content.setdefault(content, []).append(number)
+    repeated = [numbers for numbers in by_content.values() if len(numbers) > 1]
+    assert [group.num_records for group in whole[2]] == [len(each) for each in sorted(repeated)]
+    if policy == "drop":
+        first = sorted(min(numbers) for numbers in by_content.values())
+        assert whole[0] == [f"{number:07d}" for number in first]
+
+
+def test_what_is_told_of_a_content_of_many_records():
+    rows = [
+        (record(number, 0, "ab"[number == 90]), "xy"[number == 95], number) for number in range(99)
+    ]
+    pieces = [table(rows[start : start + 10]) for start in range(0, 99, 10)][::-1]
+    _, _, groups, _ = outcome(pieces, "keep", 10)
+    assert groups == [
+        DuplicateGroup(
+            keys=tuple(f"{number:07d}" for number in range(10)),
+            labels=("a",) * 10,  # the one that differs is not among those that are named
+            splits=("x", "y"),
+            num_records=99,
+        )
+    ]
+
+
+class Hot:
+    """One content, any number of times: tables, and how much memory Arrow had at each."""
+
+    def __init__(self, count: int):
+        self._count = count
+        self._tables = [
+            table((record(row, 0), "train", row) for row in range(start, start + 1000))
+            for start in range(0, 5000, 1000)
+        ]
+        self.held: list[int] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number in range(self._count):
+            self.held.append(pa.total_allocated_bytes())
+            yield self._tables[number % len(self._tables)]
+
+
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+def test_one_content_any_number_of_times_takes_little(policy):
+    hot, statistics = Hot(30), Statistics()
+    kept = sum(unique.table.num_rows for unique in settle(hot, policy, statistics, 2000))
+    assert kept == (30_000 if policy == "keep" else 1)
+    assert statistics.duplicate_records == 30_000
+    assert len(hot.held) > 90  # a look, and three passes
+    assert max(hot.held) - hot.held[0] < 4 << 20
+
+
+MILLION = """
+import sys
+sys.path[:0] = sys.argv[2:]
+import test_duplicates as tests
+
+def peak():
+    [line] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) >> 10
+
+statistics = tests.Statistics()
+list(tests.settle(tests.Hot(2), sys.argv[1], statistics, 2000))
+before = peak()
+for unique in tests.settle(tests.Hot(1000), sys.argv[1], statistics, 100_000):
+    del unique
+print(statistics.duplicate_records, peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+def test_a_million_records_of_one_content(policy, pytestconfig):
+    """A tenth of what may come; at once they would take 600 MB and more."""
+    root = pytestconfig.rootpath
+    paths = [str(root), str(root / "tests/beam_pipeline/assign")]
+    done = subprocess.run(
+        [sys.executable, "-c", MILLION, policy, *paths], capture_output=True, text=True, check=True
+    )
+    count, grown_mib = map(int, done.stdout.split())
+    assert count == 1_002_000
+    assert grown_mib < 300

@@ -1,0 +1,117 @@
+"""Datasets to be damaged, and what verify says of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import soundfile
+
+import beam_pipeline
+from beam_pipeline import pipeline
+from beam_pipeline.errors import ConfigError, DatasetDamagedError
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    Boxes,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    RawFile,
+    Record,
+    Rejected,
+)
+
+NUM_RECORDS = 24
+
+
+def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[Any]:
+    """Records with a feature of every kind, in two splits, and some rejects."""
+    rng = np.random.default_rng(seed)
+    elements: list[Any] = []
+    for number in range(NUM_RECORDS):
+        image = write_image(folder / f"{number}.png", seed=100 * seed + number)
+        sound = folder / f"{number}.wav"
+        soundfile.write(sound, rng.uniform(-1, 1, (20 + number, 1)), 8000)
+        raw = folder / f"{number}.bin"
+        raw.write_bytes(rng.bytes(30))
+        box = (1.0, 1.0, 5.0 + number % 3, 6.0)
+        features = {
+            "image": Image(file=FileRef(path=str(image))),
+            "boxes": Boxes(
+                coordinates=(box,) * (number % 3), labels=("red", "white")[: number % 3]
+            ),
+            "label": ClassLabel("ant" if number % 2 else "bee"),
+            "topics": ClassLabels(("x", "y")[: number % 3]),
+            "audio": Audio(file=FileRef(path=str(sound))),
+            "raw": RawFile(file=FileRef(path=str(raw))),
+            "age": int(rng.integers(90)),
+            "weight": float(rng.normal()),
+            "note": "" if number == 3 else f"note {rng.integers(99)}",
+            "point": Array(dtype="float32", shape=(3,), data=rng.bytes(8) + bytes(4)),
+            "walk": Array(dtype="int64", shape=(number % 4,), data=bytes(8 * (number % 4))),
+        }
+        if number == 5:
+            del features["note"], features["label"]
+        split = "test" if number % 4 == 0 else "train"
+        elements.append(Record(key=f"{number:02d}.png", features=features, split=split))
+    elements += [
+        Rejected(source=f"{number}.txt", reason="not an image", detail="text", bad=False)
+        for number in range(3)
+    ]
+    return elements
+
+
+@pytest.fixture(scope="session")
+def make(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Path]) -> Any:
+    """make(seed=0, name="zoo", **options) -> the directory of a new dataset of every kind."""
+
+    def run(seed: int = 0, name: str = "zoo", **options: Any) -> Path:
+        folder = tmp_path_factory.mktemp("made")
+        config = beam_pipeline.BuildConfig(
+            output=str(folder), name=name, num_shards={"train": 2}, **options
+        )
+        source = beam.Create(records(folder / "input", write_image, seed))
+        return Path(pipeline.build(config, source=source).directory)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def whole(make: Any) -> Path:
+    """A dataset that stays as it is."""
+    return make()
+
+
+@pytest.fixture(scope="session")
+def other(make: Any) -> Path:
+    """One of the same form from other data."""
+    return make(seed=1)
+
+
+@pytest.fixture(scope="session")
+def found() -> Callable[[Path | str], list[str]]:
+    """All that is said of a dataset, a line each; errors of opening it, too."""
+
+    def said(directory: Path | str) -> list[str]:
+        try:
+            return beam_pipeline.verify(beam_pipeline.open_dataset(str(directory)))
+        except (ConfigError, DatasetDamagedError) as error:
+            return [str(error)]
+
+    return said
+
+
+@pytest.fixture(scope="session")
+def files() -> Callable[[Path], list[str]]:
+    """The paths of all files of a dataset, sorted."""
+
+    def below(directory: Path) -> list[str]:
+        return sorted(
+            str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()
+        )
+
+    return below

@@ -1,0 +1,256 @@
+"""What the files repeat of one another is compared, where each is the file that was written."""
+
+import hashlib
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from sealing import edit
+
+SHARD = "zoo-train.tfrecord-00000-of-00002"
+ROWS = f"index/{SHARD}.parquet"
+
+
+@pytest.fixture
+def dataset(whole, tmp_path):
+    """A copy that may be changed."""
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+def put(dataset, path, data):
+    """Writes a file so that its size, hash and all checksums are right."""
+    (dataset / path).write_bytes(data)
+    entry = {"num_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    edit_metadata(dataset, lambda facts: facts["files"].update({path: entry}))
+
+
+def edit_metadata(dataset, change):
+    edit(dataset / "metadata.json", change)
+    sha256 = hashlib.sha256((dataset / "metadata.json").read_bytes()).hexdigest()
+    edit(dataset / "build.json", lambda facts: facts.update(metadata_sha256=sha256))
+
+
+def rows(dataset):
+    return pyarrow.parquet.read_table(dataset / ROWS, use_threads=False)
+
+
+def put_rows(dataset, table):
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(table, sink)
+    put(dataset, ROWS, sink.getvalue())
+
+
+def with_cell(table, column, row, value):
+    values = table.column(column).to_pylist()
+    values[row] = value
+    at = table.schema.get_field_index(column)
+    array = pyarrow.array(values, table.schema.field(column).type)
+    return table.set_column(at, column, array)
+
+
+# Of the features of the fixture; the hash of an array is that of its input.
+FOLLOWING = {
+    "key": "x",
+    "offset": 1,
+    "length": 1,
+    "sha256": "ab",
+    "width": 1,
+    "height": 1,
+    "labels": ["red"],
+    "audio_sha256": "ab",
+    "audio_sample_rate": 1,
+    "audio_num_samples": 1,
+    "audio_channels": 9,
+    "raw_sha256": "ab",
+    "age": 100,
+    "weight": 100.0,
+    "note": "no",
+    "walk_length": 9,
+}
+
+
+def test_all_columns_are_known(whole):
+    assert {*rows(whole).column_names} == {*FOLLOWING, "source", "point_sha256", "walk_sha256"}
+
+
+@pytest.mark.parametrize("column", FOLLOWING)
+@pytest.mark.parametrize("row", [0, -1])
+def test_each_column_of_the_index(dataset, found, column, row):
+    table = rows(dataset)
+    put_rows(dataset, with_cell(table, column, row, FOLLOWING[column]))
+    [line] = found(dataset)
+    number = row % table.num_rows
+    assert line.startswith(f"{ROWS}: record {number}: its {column} is {FOLLOWING[column]!r}, the ")
+
+
+def test_rows_written_otherwise_are_well(dataset, found):
+    put_rows(dataset, rows(dataset))
+    assert found(dataset) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        pytest.param(lambda table: table.slice(1), "record 0: its key is", id="first"),
+        pytest.param(lambda table: table.slice(0, 2), "it has 2 rows, the shard more", id="cut"),
+        pytest.param(
+            lambda table: pyarrow.concat_tables([table, table.slice(0, 1)]),
+            "it has more rows than the shard's",
+            id="longer",
+        ),
+        pytest.param(lambda table: table.drop_columns("age"), "lacks the column age", id="column"),
+        pytest.param(
+            lambda table: table.set_column(
+                table.schema.get_field_index("age"), "age", table.column("age").cast("int32")
+            ),
+            "its column age is of the type int32, not int64",
+            id="type",
+        ),
+    ],
+)
+def test_the_rows_of_the_index(dataset, found, change, cause):
+    put_rows(dataset, change(rows(dataset)))
+    [line] = found(dataset)
+    assert line.startswith(f"{ROWS}: ")
+    assert cause in line
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 100, b"x" * 1000])
+def test_what_is_no_parquet(dataset, found, data):
+    put(dataset, ROWS, data)
+    [line] = found(dataset)
+    assert line.startswith(f"{ROWS}: it cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda data: data.replace(b"0 ", b"1 ", 1), "record 0: it states '1 "),
+        (lambda data: data[: data.index(b"\n") + 1], "it has 1 lines, the shard"),
+        (lambda data: data + b"1 2\n", "lines, the shard"),
+        (lambda data: data + b"1", "it ends with '1', where a line should end"),
+        (lambda data: b"\xff" + data, "record 0: it states '�0 "),
+    ],
+)
+def test_spans(dataset, found, change, cause):
+    path = f"idx/{SHARD}.idx"
+    put(dataset, path, change((dataset / path).read_bytes()))
+    [line] = found(dataset)
+    assert line.startswith(f"{path}: ")
+    assert cause in line
+
+
+def of_test(facts, feature, name):
+    return facts["splits"]["test"]["features"][feature][name]
+
+
+def in_json(change):
+    def changed(data):
+        value = json.loads(data)
+        change(value)
+        return json.dumps(value).encode()
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "cause"),
+    [
+        pytest.param(
+            "dataset_info.json",
+            in_json(lambda info: info["splits"][0]["shardLengths"].append("1")),
+            "its splits are not what follows",
+            id="shards for TFDS",
+        ),
+        pytest.param(
+            "dataset_info.json",
+            in_json(lambda info: info.update(name="pets")),
+            "its name and version are not what follows",
+            id="name for TFDS",
+        ),
+        pytest.param(
+            "features.json",
+            in_json(lambda info: info["featuresDict"]["features"].pop("age")),
+            "its keys are not what follows",
+            id="keys for TFDS",
+        ),
+        pytest.param(
+            "statistics.json",
+            in_json(lambda facts: facts["splits"]["train"].update(num_records=1)),
+            "its numbers of records are not",
+            id="counts of records",
+        ),
+        pytest.param(
+            "statistics.json",
+            in_json(lambda facts: facts["splits"]["train"]["features"].pop("age")),
+            "its features are not",
+            id="features of the statistics",
+        ),
+        pytest.param(
+            "statistics.json",
+            in_json(lambda facts: of_test(facts, "boxes", "classes").update(red=99)),
+            "classes of boxes in test is not what follows from the records",
+            id="counts of classes",
+        ),
+        pytest.param(
+            "statistics.json",
+            in_json(lambda facts: of_test(facts, "image", "width").update(minimum=1)),
+            "width of image in test is not what follows from the records",
+            id="sizes of images",
+        ),
+        pytest.param("statistics.json", lambda _: b"{", "it is damaged: it is not JSON", id="cut"),
+        pytest.param(
+            "features.json", lambda _: b"[" * 10**6, "it is damaged: its objects", id="nested"
+        ),
+        pytest.param("dataset_info.json", lambda _: b"\xff", "it is not UTF-8", id="UTF-8"),
+        pytest.param("schema.pbtxt", lambda data: data * 2, "it is not what follows", id="schema"),
+        pytest.param(
+            "topics.label.labels.txt", lambda _: b"y\nx\n", "it is not what follows", id="names"
+        ),
+        pytest.param("label_map.csv", lambda _: b"", "it is not what follows", id="label map"),
+        pytest.param("rejects.jsonl", lambda _: b"", "it has 0 lines, metadata.json", id="rejects"),
+    ],
+)  # fmt: skip
+def test_descriptions(dataset, found, path, change, cause):
+    put(dataset, path, change((dataset / path).read_bytes()))
+    [line] = found(dataset)
+    assert line.startswith(f"{path}: ")
+    assert cause in line
+
+
+def test_a_file_that_metadata_does_not_list(dataset, found):
+    edit_metadata(dataset, lambda facts: [facts["files"].pop(each) for each in (ROWS, "README.md")])
+    assert [line.partition("; ")[0] for line in found(dataset)] == [
+        "metadata.json: it states no hash of README.md",
+        f"metadata.json: it states no hash of {ROWS}",
+    ]
+
+
+def test_a_shard_that_is_listed_twice(dataset, found):
+    def list_twice(facts):
+        train = facts["splits"]["train"]
+        train["shards"].append(train["shards"][0])
+
+    edit_metadata(dataset, list_twice)
+    assert any(f"metadata.json: it lists {SHARD} 2 times" in line for line in found(dataset))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../zoo", "/etc/passwd", "s3://bucket/key", "http://169.254.169.254/x", "a\0b", "..", ""],
+)
+def test_paths_stay_in_the_dataset(dataset, found, path):
+    edit_metadata(dataset, lambda facts: facts["splits"]["train"]["shards"][0].update(file=path))
+    [line] = found(dataset)
+    assert "splits.train.shards[0].file" in line
+    assert "nothing is read there" in line
+
+
+def test_a_build_json_of_another_build(dataset, found, other):
+    shutil.copy(other / "build.json", dataset / "build.json")
+    [line] = found(dataset)
+    assert line.startswith("build.json: it was written beside another metadata.json; ")

@@ -1,0 +1,168 @@
+"""A record that takes too long, too much memory, or its whole process is rejected by name."""
+
+import importlib
+import os
+import pickle
+import signal
+
+import pytest
+from hostile_files import jpeg_of_scans
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.packing import Packer
+from beam_pipeline.inspect.batch import InspectBatch, Settings
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
+from beam_pipeline.running import parallel
+from beam_pipeline.running.isolation import Death
+from beam_pipeline.running.pickling import Constant, pack, unpack
+from beam_pipeline.running.record_limits import MAX_RECORD_BYTES
+
+DEADLY = f"""
+import ctypes, os, time
+from beam_pipeline.assign.packing import Packer
+
+class GreedyPacker(Packer):
+    def pack(self, elements):
+        elements = list(elements)
+        len(bytes({MAX_RECORD_BYTES + (50 << 20)}))
+        return super().pack(elements)
+
+def plain(data):
+    return data.decode()
+
+def endless(data):
+    while True:
+        pass
+
+def greedy(data):
+    return str(len(bytes({MAX_RECORD_BYTES + (50 << 20)})))
+
+def crashes(data):
+    ctypes.string_at(0)
+
+def exits(data):
+    os._exit(3)
+
+def sleeps(data):
+    time.sleep(1)  # waiting takes no CPU time
+    return data.decode()
+"""
+
+PACKING = {"fractions": {"train": 1.0}, "group_by": "", "seed": 0, "observes": True}
+PACKER = Packer(**PACKING)
+
+
+@pytest.fixture
+def deadly(tmp_path, monkeypatch):
+    """A module whose functions read values, or end whoever reads them."""
+    (tmp_path / "deadly_values.py").write_text(DEADLY)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("deadly_values")
+    parallel.end_processes()
+
+
+def record(path, key, read=None):
+    file = FileRef(path=str(path))
+    return Record(
+        key=key, features={"x": Deferred(file=file, read=read) if read else Image(file=file)}
+    )
+
+
+def settings(max_seconds, packer=PACKER):
+    return Constant(Settings(Rules(max_seconds=max_seconds), packer, kept_dir=""))
+
+
+def inspected(elements, max_seconds=60.0, packer=PACKER):
+    """(keys of the records, rejects by source) of a batch that goes to worker processes."""
+    work = InspectBatch(settings(max_seconds, packer), threads=1)
+    [(packed, _)] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
+    table = columns.from_bytes([packed.records])
+    rejects = unpack(packed.rejects) if packed.rejects else []
+    return table.column("key").to_pylist(), {each.source: each for each in rejects}
+
+
+def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly):
+    """libjpeg is at it for a second, in one call."""
+    slow = tmp_path / "slow.jpg"
+    slow.write_bytes(jpeg_of_scans(85))
+    text = tmp_path / "text"
+    text.write_text("text")
+    elements = [
+        record(text, "before", deadly.plain),
+        record(slow, "slow"),
+        record(text, "asleep", deadly.sleeps),
+        Rejected(source="other", reason="r", detail="d"),
+    ]
+    keys, rejects = inspected(elements, max_seconds=0.1)
+    assert keys == ["before", "asleep"]
+    assert set(rejects) == {"slow", "other"}
+    assert rejects["slow"].reason == "took too long"
+    assert rejects["slow"].detail == (
+        "over 0.1 s of CPU time; leave it out, or allow more: --max-record-seconds"
+    )
+
+
+@pytest.mark.slow
+def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
+    text = tmp_path / "text"
+    text.write_text("text")
+    names = ["plain", "crashes", "greedy", "exits", "endless", "plain"]
+    elements = [
+        record(text, f"{number} {name}", getattr(deadly, name)) for number, name in enumerate(names)
+    ]
+    keys, rejects = inspected(elements, max_seconds=1)
+    assert keys == ["0 plain", "5 plain"]
+    assert {source: each.reason for source, each in rejects.items()} == {
+        "1 crashes": "crashed its process",
+        "2 greedy": "took too much memory",
+        "3 exits": "crashed its process",
+        "4 endless": "took too long",
+    }
+    assert "3 processes that did nothing else were ended by SIGSEGV" in rejects["1 crashes"].detail
+    assert "ended by exit code 3" in rejects["3 exits"].detail
+
+
+def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
+    """What comes after it has as much as ever, and what packs the records has no limit."""
+    text = tmp_path / "text"
+    text.write_text("text")
+    large = tmp_path / "large"
+    large.write_bytes(bytes(70 << 20))  # which allows sixteen times as much
+    elements = [
+        record(text, "greedy", deadly.greedy),
+        record(large, "allowed", deadly.greedy),
+        record(text, "plain", deadly.plain),
+    ]
+    keys, rejects = inspected(elements, packer=deadly.GreedyPacker(**PACKING))
+    assert keys == ["allowed", "plain"]
+    assert rejects["greedy"].reason == "took too much memory"
+    assert "over 1,024 MiB beside what its files take" in rejects["greedy"].detail
+
+
+def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path, deadly):
+    text = tmp_path / "text"
+    text.write_text("text")
+    batch = pack([record(text, "text", deadly.plain)])
+
+    def here(max_seconds):
+        return InspectBatch(settings(max_seconds), 1).here(batch).packed
+
+    assert here(60).num_records == 1
+    [reject] = unpack(here(1e-9).rejects)
+    assert reject.reason == "took too long"
+
+
+@pytest.mark.parametrize(
+    ("death", "told"),
+    [
+        (Death(-signal.SIGKILL, 3), "ended by SIGKILL, perhaps because memory ran out"),
+        (Death(-signal.SIGBUS, 3), "ended by SIGBUS"),
+        (Death(-250, 3), "ended by exit code -250"),
+        (Death(1, 3), "ended by exit code 1"),
+    ],
+)
+def test_what_ended_a_process_is_told(death, told):
+    assert str(death) == f"3 processes that did nothing else were {told}"
+    assert pickle.loads(pickle.dumps(death)) == death

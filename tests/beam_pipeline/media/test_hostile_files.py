@@ -1,0 +1,94 @@
+"""Small files that would take gigabytes or hours: refused before, or read in bounded memory."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hostile_files import FILES, Hostile
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.record import inspect_record
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.records import Array, Audio, FileRef, Image, Record
+
+# What may be taken beside the file's own bytes, on the way from them to an Example.
+_MAX_GROWTH_BYTES = 1 << 30
+
+
+def record_of(path: str) -> Record:
+    kinds = {"wav": Audio, "npy": Array, "npz": Array}
+    value = kinds.get(path.rpartition(".")[2], Image)(file=FileRef(path=path))
+    return Record(key="x", features={"x": value})
+
+
+def rules_of(hostile: Hostile) -> Rules:
+    options = hostile.options
+    return Rules(
+        image=options if isinstance(options, ImageOptions) else ImageOptions(),
+        audio=options if isinstance(options, AudioOptions) else AudioOptions(),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, hostile in FILES.items() if hostile.reason and not hostile.large]
+)
+def test_it_is_refused_by_name(name, tmp_path):
+    hostile = FILES[name]
+    path = tmp_path / hostile.name
+    path.write_bytes(hostile.make())
+    with pytest.raises(RecordError) as refused:
+        inspect_record(record_of(str(path)), rules_of(hostile))
+    assert refused.value.reason == hostile.reason
+
+
+_MEASURED = """
+import json, sys
+import test_hostile_files as tests
+from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.record import inspect_record
+from beam_pipeline.schema.inference import infer
+from beam_pipeline.schema.statistics import observe
+from beam_pipeline.write.encoding import Encoder
+from hostile_files import FILES
+from PIL import Image
+
+def peak():
+    [line] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) << 10
+
+hostile, path = FILES[sys.argv[1]], sys.argv[2]
+rules = tests.rules_of(hostile)
+Image.init()
+before, reason = peak(), ""
+try:
+    record = inspect_record(tests.record_of(path), rules)
+except RecordError as error:
+    reason = error.reason
+else:
+    schema = infer(observe([record]), num_records=1, declared={})
+    Encoder(schema=schema, rules=rules).encode(record)
+print(json.dumps({"reason": reason, "grown": peak() - before}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_it_takes_bounded_memory(name, tmp_path, pytestconfig):
+    """In a process of its own: what it takes is never less than it was once."""
+    path = tmp_path / FILES[name].name
+    path.write_bytes(FILES[name].make())
+    root = pytestconfig.rootpath
+    folders = (root, root / "tests", root / "tests/beam_pipeline/media")
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURED, name, str(path)],
+        env={"PYTHONPATH": ":".join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    measured = json.loads(done.stdout)
+    assert measured["reason"] == FILES[name].reason
+    assert measured["grown"] - path.stat().st_size < _MAX_GROWTH_BYTES

@@ -1,0 +1,91 @@
+"""A chunk of a shard is encoded alike in any way, and a record that ends its process is named."""
+
+import importlib
+import os
+
+import pytest
+
+from beam_pipeline.assign import columns
+from beam_pipeline.describe import index
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.inspect.record import inspect_record
+from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.records import Deferred, FileRef, Image, Record
+from beam_pipeline.running import parallel
+from beam_pipeline.running.pickling import Constant
+from beam_pipeline.schema.inference import infer
+from beam_pipeline.schema.statistics import observe
+from beam_pipeline.write.encoding import Chunk, EncodeChunk, Encoder
+
+DEADLY = """
+import os
+
+def read(data):
+    mark = data.decode()
+    if mark and os.path.exists(mark):
+        if mark.endswith("once"):
+            os.remove(mark)
+        os.kill(os.getpid(), 9 if mark.endswith("once") else 11)
+    return 7
+"""
+
+
+@pytest.fixture
+def deadly(tmp_path, monkeypatch):
+    """A module that reads values, and kills its process where the file that they name is there."""
+    (tmp_path / "deadly_read.py").write_text(DEADLY)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("deadly_read")
+    parallel.end_processes()
+
+
+@pytest.fixture
+def work(tmp_path, write_image, deadly):
+    """(what encodes chunks, a chunk whose third record kills where `tmp_path / mark` is there)."""
+
+    def make(mark: str, first_number: int | None = 40) -> tuple[EncodeChunk, Chunk]:
+        records = []
+        for number in range(5):
+            path = write_image(tmp_path / f"{number}.jpg", seed=number)
+            value = tmp_path / f"{number}.txt"
+            value.write_text(str(tmp_path / mark) if number == 2 else "")
+            features = {
+                "image": Image(file=FileRef(path=str(path))),
+                "x": Deferred(file=FileRef(path=str(value)), read=deadly.read),
+            }
+            records.append(inspect_record(Record(key=f"{number}.jpg", features=features), Rules()))
+        schema = infer(observe(records), num_records=5, declared={})
+        rows = ((record, "train", number) for number, record in enumerate(records))
+        table = columns.to_bytes(columns.table_of(rows))
+        encoder = Constant(Encoder(schema=schema, rules=Rules()))
+        return EncodeChunk(encoder, threads=1), Chunk(table, first_number)
+
+    return make
+
+
+@pytest.mark.parametrize("first_number", [None, 40])
+def test_pieces_are_the_whole(work, first_number):
+    encode, chunk = work("never", first_number)
+    here, there, alone = encode.here(chunk), encode(chunk), encode.piece_by_piece(chunk)
+    assert list(here.each()) == list(there.each()) == list(alone.each())
+    assert here.lengths == there.lengths == alone.lengths
+    rows = [index.from_bytes(each.rows) for each in (here, there, alone)]
+    assert rows[0].equals(rows[1])
+    assert rows[0].equals(rows[2])
+
+
+def test_a_process_that_was_killed_for_once_costs_no_record(work, tmp_path):
+    encode, chunk = work("once")
+    (tmp_path / "once").touch()
+    [encoded] = parallel.start_processes(1).ahead().map(encode, [chunk])
+    assert not (tmp_path / "once").exists()
+    assert encoded.examples == encode.here(chunk).examples
+
+
+@pytest.mark.slow
+def test_a_record_that_ends_its_process_is_named(work, tmp_path):
+    encode, chunk = work("always")
+    (tmp_path / "always").touch()
+    with pytest.raises(BeamTFRecordsError, match=r"record 2\.jpg cannot be encoded: 3 processes"):
+        list(parallel.start_processes(1).ahead().map(encode, [chunk]))

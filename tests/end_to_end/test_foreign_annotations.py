@@ -1,0 +1,173 @@
+"""Annotations of somebody else get no file of this machine into a dataset, and ask no address."""
+
+import json
+
+import pytest
+
+import beam_pipeline
+from beam_pipeline.cli import commands
+from beam_pipeline.errors import ConfigError
+
+OUTSIDE = "file outside the input"
+
+
+@pytest.fixture
+def secret(tmp_path, write_image):
+    """An image that belongs to no input."""
+    return write_image(tmp_path / "home/secret.png", seed=99)
+
+
+@pytest.fixture
+def tree(tmp_path, write_image):
+    """tree(texts) -> an input with these files and an image: "images/good.png"."""
+
+    def write(texts):
+        root = tmp_path / "in"
+        write_image(root / "images/good.png", seed=1)
+        for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return root
+
+    return write
+
+
+@pytest.fixture(
+    params=[
+        "absolute",
+        "http URL",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("upwards", "file URL", "s3 URL")),
+    ]
+)
+def name(request, secret, bucket):
+    """What an annotation calls the secret; each name would be read if it were the input's own."""
+    url, store = bucket
+    store.put(f"{url}/secret.png", secret.read_bytes())
+    return {
+        "absolute": str(secret),
+        "upwards": "../home/secret.png",
+        "file URL": secret.as_uri(),
+        "http URL": f"{store.endpoint}/{url.removeprefix('s3://')}/secret.png",
+        "s3 URL": f"{url}/secret.png",
+    }[request.param]
+
+
+def csv(names):
+    return {"labels.csv": "".join(f"{name},a\n" for name in ["image", *names])}
+
+
+def hugging_face(names):
+    return {"metadata.jsonl": "".join(f"{json.dumps({'file_name': name})}\n" for name in names)}
+
+
+def rows_of_boxes(names):
+    rows = "".join(f"{name},1,1,5,5,a\n" for name in names)
+    return {"boxes.csv": f"path,xmin,ymin,xmax,ymax,label\n{rows}"}
+
+
+SLOW = (hugging_face, rows_of_boxes)
+
+
+def coco(names):
+    images = [{"id": number, "file_name": name} for number, name in enumerate(names)]
+    return {"instances.json": json.dumps({"images": images, "annotations": [], "categories": []})}
+
+
+@pytest.mark.parametrize(
+    "annotate", [csv, coco, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)]
+)
+def test_files_that_rows_name_outside_are_rejects(
+    tree, tmp_path, secret, bucket, name, annotate, capsys
+):
+    root = tree(annotate(["images/good.png", name]))
+    build = ["build", str(root), "--output", str(tmp_path / "out"), "--max-bad-fraction", "0.5"]
+    assert commands.main(build) == 0, capsys.readouterr().err
+    (dataset,) = (tmp_path / "out/in").iterdir()
+    (reject,) = (json.loads(line) for line in (dataset / "rejects.jsonl").read_text().splitlines())
+    assert reject["reason"] == OUTSIDE
+    assert "pass --allow-outside " in reject["detail"]
+    pixels = secret.read_bytes()[33:]  # behind the header that all PNGs of this size share
+    files = [path.read_bytes() for path in dataset.rglob("*") if path.is_file()]
+    assert not any(pixels in data for data in files)
+    assert bucket[1].requests == []
+
+    folder = reject["detail"].rpartition("--allow-outside ")[2]
+    assert commands.main([*build, "--overwrite", "--allow-outside", folder]) == 0
+    assert json.loads((dataset / "metadata.json").read_text())["rejected"] == {}
+    assert any(pixels in path.read_bytes() for path in dataset.glob("*.tfrecord*"))
+
+
+@pytest.mark.parametrize("annotate", [csv, pytest.param(rows_of_boxes, marks=pytest.mark.slow)])
+def test_a_column_of_files_outside_stops_the_build_at_once(
+    tree, tmp_path, bucket, name, annotate, capsys
+):
+    root = tree(annotate([name, name]))
+    assert commands.main(["build", str(root), "--output", str(tmp_path / "out")]) == 2
+    assert "outside of" in (told := capsys.readouterr().err)
+    assert "pass --allow-outside " in told
+    assert not list((tmp_path / "out").glob("*"))
+    assert bucket[1].requests == []
+
+
+def test_another_column_of_files_outside_is_text(tree, tmp_path, bucket, name, caplog):
+    root = tree({"labels.csv": f"image,thumbnail\nimages/good.png,{name}\n"})
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"))
+    )
+    assert {each.name: each.kind for each in info.features}["thumbnail"] == "text"
+    assert "--allow-outside): thumbnail" in caplog.text
+    assert bucket[1].requests == []
+
+
+YOLO = {"labels/good.txt": "0 0.5 0.5 0.2 0.2\n"}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param({"data.yaml": "train: {folder}\nnames: [a]\n"}, id="a split"),
+        pytest.param({"data.yaml": "path: {folder}\ntrain: train\nnames: [a]\n"}, id="path"),
+        pytest.param({"data.yaml": "train: {file}.txt\nnames: [a]\n"}, id="a list"),
+        pytest.param(
+            {"obj.data": "train = train.txt\nnames = {file}.names\n", "train.txt": "good.png\n"},
+            id="names of Darknet",
+        ),
+    ],
+)
+def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, name, texts):
+    for suffix in (".txt", ".names"):
+        secret.with_name(f"secret.png{suffix}").write_text("images/good.png\n")
+    folder = name.rpartition("/")[0]
+    root = tree({key: text.format(folder=folder, file=name) for key, text in texts.items()} | YOLO)
+    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"), layout="yolo")
+    with pytest.raises(ConfigError, match=r"outside of .*--allow-outside"):
+        beam_pipeline.build(config)
+    assert bucket[1].requests == []
+
+
+def test_a_list_of_yolo_names_images_of_the_input_alone(tree, tmp_path, bucket, name):
+    texts = {"data.yaml": "train: list.txt\nnames: [a]\n"}
+    root = tree(texts | {"list.txt": f"images/good.png\n{name}\n"} | YOLO)
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(root), output=str(tmp_path / "out"), max_bad_fraction=0.5
+        )
+    )
+    assert info.metadata["rejected"]["missing image"] == 1
+    assert bucket[1].requests == []
+
+
+def test_an_annotation_of_voc_names_images_of_the_input_alone(tree, tmp_path, bucket, name):
+    stated = f"<filename>{name}</filename><path>{name}</path><folder>{name}</folder>"
+    texts = {
+        f"Annotations/{stem}.xml": f"<annotation>{stated}</annotation>" for stem in ("good", "bad")
+    }
+    root = tree(texts)
+    (root / "images").rename(root / "JPEGImages")
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(root), output=str(tmp_path / "out"), max_bad_fraction=0.5
+        )
+    )
+    assert info.metadata["rejected"] == {"missing image": 1}
+    assert bucket[1].requests == []

@@ -1,0 +1,261 @@
+"""Names of others steer no terminal: not of files, folders, classes, columns, splits or options."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from beam_pipeline.cli import commands
+from beam_pipeline.example import bytes_feature, int64_feature, serialize
+from beam_pipeline.tfrecord.frames import framed
+from tfrecord_dataset import streams
+from tfrecord_dataset.sealed_json import sealed
+
+# Clears the screen, names the window, in 8 bits, writes leftwards; ends the line, and forges one.
+EVIL = "e\x1b[2J\x1b]0;n\x07\x9b31m\u202e\r\nerror: x"
+CONTROL = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
+
+
+@pytest.fixture(params=["here", pytest.param("as a command", marks=pytest.mark.slow)])
+def run(request, monkeypatch, capfd):
+    """run(module, *arguments) -> exit code and all that was written, which is printable."""
+
+    def here(module, *arguments):
+        with monkeypatch.context() as patched:
+            for name in ("stdout", "stderr"):
+                patched.setattr(sys, name, getattr(sys, name))
+            streams.guard()
+            code = commands.main(arguments) if module == "beam_pipeline" else None
+        return code, *capfd.readouterr()
+
+    def as_a_command(module, *arguments):
+        done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def checked(module, *arguments):
+        run = here if request.param == "here" and module == "beam_pipeline" else as_a_command
+        code, stdout, stderr = run(module, *map(str, arguments))
+        text = stdout + stderr
+        assert not (found := CONTROL.findall(text)), (found, text)
+        assert "\nerror: x" not in stderr, text
+        return code, text
+
+    return checked
+
+
+def class_folders(root, write_image, class_name="cat"):
+    write_image(root / class_name / f"{EVIL}.png", seed=1)
+    write_image(root / class_name / "good.png", seed=2)
+    write_image(root / "dog" / "good.png", seed=3)
+    (root / "dog" / f"{EVIL}.jpg").write_bytes(b"no image")
+    return root
+
+
+def csv(root, write_image):
+    cell = f'"{EVIL}"'
+    write_image(root / "good.png")
+    (root / "rows.csv").write_text(
+        f"image,{cell},label,split,other\n"
+        f"good.png,1,a,train,{cell}\n{cell},2,{cell},{cell},\n/{cell},x,\n",
+        newline="",
+    )
+    return root
+
+
+def jsonl(root, write_image):
+    write_image(root / "good.png")
+    rows = [{"image": "good.png", EVIL: [1], "label": EVIL}, {"image": EVIL, EVIL: [[EVIL]]}]
+    (root / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return root
+
+
+def coco(root, write_image):
+    write_image(root / "good.png")
+    value = {
+        "images": [{"id": 1, "file_name": "good.png"}, {"id": EVIL, "file_name": EVIL}],
+        "categories": [{"id": 1, "name": EVIL}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], EVIL: 1},
+            {"id": EVIL, "image_id": EVIL, "category_id": 1, "bbox": [EVIL]},
+        ],
+    }
+    (root / "x.json").write_text(json.dumps(value))
+    return root
+
+
+def yolo(root, write_image):
+    write_image(root / "images/good.png")
+    (root / "labels").mkdir()
+    (root / "labels/good.txt").write_text(f"0 .5 .5 .1 {EVIL}\n", newline="")
+    (root / "data.yaml").write_text(f"names: [{json.dumps(EVIL)}]\ntrain: images\n")
+    return root
+
+
+def voc(root, write_image):
+    write_image(root / "JPEGImages/good.png")
+    (root / "Annotations").mkdir()
+    name = "e&#x9b;31m&#x202e;&#10;error: x"
+    for stem in ("good", EVIL):
+        (root / f"Annotations/{stem}.xml").write_text(
+            f"<annotation><filename>{name}</filename><object><name>{name}</name><bndbox>"
+            "<xmin>1</xmin><ymin>1</ymin><xmax>3</xmax><ymax>3</ymax></bndbox></object>"
+            "</annotation>"
+        )
+    return root
+
+
+def examples(root, write_image):
+    records = [
+        serialize({EVIL: int64_feature(1), "text": bytes_feature(EVIL)}),
+        serialize({EVIL: bytes_feature(EVIL)}),
+    ]
+    (root / f"{EVIL}.tfrecord").write_bytes(b"".join(map(framed, records)))
+    return root
+
+
+ALL = ("--max-bad-fraction", "1")
+LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, examples)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_plan_and_build(layout, run, tmp_path, write_image):
+    root = tmp_path / EVIL
+    root.mkdir()
+    layout(root, write_image)
+    output = ["--output", tmp_path / "out", "--name", "x"]
+    for more in (["plan", root, "--debug"], ["build", root], ["build", root, *ALL]):
+        code, text = run("beam_pipeline", *more, *output)
+        assert code in (0, 2, 3), text
+        assert "Traceback" not in text or "--debug" in more
+
+
+def test_a_class_with_a_line_end_shifts_no_other(run, tmp_path, write_image):
+    root = class_folders(tmp_path / "in", write_image, class_name="a\nb")
+    code, text = run("beam_pipeline", "build", root, "--output", tmp_path / "out", *ALL)
+    assert code == 3, text
+    assert r"the class of 'label' 'a\nb' has a line end or another control" in text
+    assert not list((tmp_path / "out").rglob("*.tfrecord*"))
+
+
+@pytest.fixture
+def dataset(labelled, tmp_path):
+    """A dataset whose metadata.json has hostile names, and a right checksum."""
+    source = Path(labelled.directory)
+    root = tmp_path / "hostile"
+    root.mkdir()
+    metadata = json.loads((source / "metadata.json").read_text())
+    del metadata["checksum"]
+    metadata["name"] = metadata["version"] = EVIL
+    metadata["classes"] = [EVIL, "dog"]
+    for feature in metadata["features"]:
+        if feature["name"] == "label":
+            feature |= {"name": EVIL, "classes": [EVIL, "dog"]}
+    metadata["splits"] = {
+        f"../{EVIL}{number}": split for number, split in enumerate(metadata["splits"].values())
+    }
+    for split in metadata["splits"].values():
+        for shard in split["shards"]:
+            (root / f"{EVIL}{shard['file']}").write_bytes((source / shard["file"]).read_bytes())
+            shard["file"] = f"{EVIL}{shard['file']}"
+    (root / "metadata.json").write_text(sealed(metadata), newline="")
+    return root
+
+
+def test_verify_and_show(dataset, run, tmp_path):
+    assert run("beam_pipeline", "verify", dataset)[0] == 3
+    assert run("beam_pipeline", "salvage", dataset, "--output", tmp_path / EVIL)[0] == 0
+    assert run("beam_pipeline", "salvage", dataset, "--output", tmp_path / EVIL)[0] == 2
+    code, text = run("beam_pipeline", "show", dataset, "--images", tmp_path / "drawn")
+    assert code == 0, text
+    drawn = [path.name for path in tmp_path.glob("drawn/*")]
+    assert len(drawn) == 6
+    assert all(re.fullmatch(r"[\w. -]+\.jpg", name) for name in drawn)
+    assert run("beam_pipeline", "show", dataset, "--split", EVIL)[0] == 2
+    assert run("beam_pipeline", "adopt", dataset)[0] == 2
+    assert run("beam_pipeline", "adopt", dataset, "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["build", EVIL, "--output", "x"], id="input"),
+        pytest.param(["build", "x", "--output", EVIL], id="output"),
+        pytest.param(["build", "examples", "--output", "x", "--name", EVIL], id="name"),
+        pytest.param(["plan", "x", "--layout", EVIL], id="choice"),
+        pytest.param(["plan", "x", f"--{EVIL}"], id="option"),
+        pytest.param(["plan", "x", "--runner", EVIL], id="option of Beam's"),
+        pytest.param(["plan", "x", "--schema", EVIL], id="file"),
+        pytest.param(["plan", "x", "--seed", EVIL], id="number"),
+        pytest.param([EVIL], id="command"),
+        pytest.param(["verify", EVIL], id="dataset"),
+    ],
+)
+def test_options(run, arguments):
+    for more in ([], ["--debug"]):
+        assert run("beam_pipeline", *arguments, *more)[0] == 2
+
+
+TALKER = r"""
+import logging, sys, warnings
+from beam_pipeline import Layout
+
+def begins(path):
+    print("\x1b[2J", end="")
+    print("\x1b[2J", end="", file=sys.stderr)
+    logging.getLogger("talker").warning("\x1b[2J https://u:password@host/")
+    warnings.warn("\x1b[2J")
+    raise RuntimeError("\x1b[2J")
+
+LAYOUT = Layout(name="talker", sign="", kind="container", read=None, begins=begins)
+"""
+
+
+def test_a_library_that_writes_and_fails(tmp_path):
+    """As a layout of another package, which is called where nothing is known of its text."""
+    (tmp_path / "talker.py").write_text(TALKER)
+    (tmp_path / "talker-1.dist-info").mkdir()
+    (tmp_path / "talker-1.dist-info/entry_points.txt").write_text(
+        "[beam_tfrecords.layouts]\ntalker = talker:LAYOUT\n"
+    )
+    (tmp_path / "x.unknown").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "beam_pipeline", "plan", str(tmp_path / "x.unknown")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+    )
+    stdout, stderr = done.stdout.decode(), done.stderr.decode()
+    assert stdout == r"\u001b[2J"
+    assert r"RuntimeError: \u001b[2J" in stderr
+    assert r"WARNING talker: \u001b[2J https://***@host/" in stderr
+    assert not CONTROL.findall(stderr)
+
+
+@pytest.mark.slow
+def test_bars_on_a_terminal(tmp_path, write_image):
+    """Nothing but the bars' own: to the line's beginning, and a line up."""
+    root = class_folders(tmp_path / "in", write_image)
+    command = ["build", root, "--output", tmp_path / "out", *ALL]
+    reading, writing = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "beam_pipeline", *map(str, command)], stdout=writing, stderr=writing
+    ) as process:
+        os.close(writing)
+        written = b""
+        while data := _read(reading):
+            written += data
+    assert process.returncode == 0, written
+    text = written.decode().replace("\r\n", "\n").replace("\x1b[A", "").replace("\r", "")
+    assert "Reading" in text
+    assert not CONTROL.findall(text)
+
+
+def _read(descriptor):
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:  # the other side is closed
+        return b""

@@ -1,0 +1,250 @@
+"""A store that is out for a while in the midst of a command, in every way that a store can be."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from beam_pipeline.cli import commands
+from tfrecord_dataset.store import clients
+
+
+@pytest.fixture
+def pets(bucket, tmp_path, class_folders):
+    """The URL of class folders on a store, the same folders here, and the store."""
+    url, store = bucket
+    local = class_folders(tmp_path / "pets")
+    for path in local.rglob("*.jpg"):
+        store.put(f"{url}/pets/{path.relative_to(local)}", path.read_bytes())
+    return f"{url}/pets", local, store
+
+
+@pytest.fixture
+def built(pets, tmp_path, command):
+    """A dataset of these pets, here."""
+    options = ("--output", tmp_path / "data", "--num-shards", 3, "--split", "train=0.6,test=0.4")
+    done = command("beam_pipeline", "build", pets[1], *options)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "data/pets/1.0.0"
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "build.json"
+    }
+
+
+def counted(done):
+    """What the line at the end says of requests: all of them, and those that were sent again."""
+    line = re.search(r"^store: ([\d,]+) requests, .* (\d+) sent again", done.stderr, re.MULTILINE)
+    return [int(each.replace(",", "")) for each in line.groups()]
+
+
+OUTAGES = [
+    ("s3", "503", 5, "get"),
+    *(
+        pytest.param(*outage, marks=pytest.mark.slow)
+        for outage in [
+            ("gs", "429", 30, "put"),
+            ("s3", "reset", 30, "copy"),
+            ("az", "500", 30, "list"),
+            ("s3", "503", 90, "copy"),
+            ("az", "refused", 90, "get"),
+            ("gs", "silent", 90, "put"),
+            ("s3", "stalled", 90, "get"),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("scheme", "kind", "seconds", "operation"), OUTAGES)
+def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation):
+    url, _, store = pets
+    url = url.replace("s3", scheme)
+    output = url.replace("/pets", "/data")
+    options = ("--num-shards", 3, "--split", "train=0.6,test=0.4")
+    store.outage(kind, seconds, operation=operation)
+
+    done = command("beam_pipeline", "build", url, "--output", output, *options)
+
+    assert done.returncode == 0, done.stderr
+    assert store.out.is_set()
+    requests, again = counted(done)
+    assert again > 0
+    if kind.isdigit():  # else the store does not know of all
+        assert requests == sum(store.calls.values())
+        assert again == store.turned_away
+    prefix = "data/pets/1.0.0/"
+    there = {
+        place.partition(prefix)[2]: data
+        for place, data in store.objects.items()
+        if prefix in place and not place.endswith("build.json")
+    }
+    assert there == files(built)
+    assert not [key for key in store.keys(output) if "/." in key]
+
+
+READ_OUTAGES = [
+    pytest.param(*outage, marks=pytest.mark.slow)
+    for outage in [("s3", "503", 5), ("gs", "reset", 30), ("az", "refused", 90), ("s3", "429", 90)]
+]
+
+
+@pytest.fixture
+def uploaded(built, pets):
+    """The dataset on a store, and the store."""
+    url, _, store = pets
+    url = url.replace("/pets", "/uploaded/pets/1.0.0")
+    for name, data in files(built).items():
+        store.put(f"{url}/{name}", data)
+    store.put(f"{url}/build.json", (built / "build.json").read_bytes())
+    return url, store
+
+
+@pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
+def test_verify_survives(uploaded, command, scheme, kind, seconds):
+    url, store = uploaded
+    store.outage(kind, seconds, operation="get", after=3)
+    done = command("beam_pipeline", "verify", url.replace("s3", scheme))
+    assert done.returncode == 0, done.stderr
+    assert "16 records in 6 shards of 2 splits: no problems" in done.stdout
+    assert store.out.is_set()
+    assert counted(done)[1] > 0
+
+
+@pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
+def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, seconds):
+    url, store = uploaded
+    options = ["--epochs", 2, "--batch-size", 4, "--image-size", 16, "--devices", "cpu"]
+    options += [
+        "--cache-dir",
+        tmp_path / "cache",
+        "--cache",
+        "none",
+        "--deterministic",
+        "--seed",
+        1,
+    ]
+
+    def trained(data, run):
+        done = command("trainer", "train", "--data", data, "--output", tmp_path / run, *options)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    here = trained(built, "here")
+    store.outage(kind, seconds, operation="get", after=3)
+    there = trained(url.replace("s3", scheme), "there")
+
+    assert json.loads(there.stdout) == json.loads(here.stdout)
+    assert store.out.is_set()
+    assert counted(there)[1] > 0
+    assert "store: " not in here.stderr
+
+
+def test_after_the_limit_the_build_says_how_long_it_tried(pets, monkeypatch, capsys):
+    url, _, store = pets
+    output = url.replace("/pets", "/data")
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    arguments = ["build", url, "--output", output, "--threads", "1", "--num-shards", "2"]
+    store.fail(output, 503, operation="copy")
+
+    assert commands.main(arguments) == 1
+    assert re.search(
+        r"^error: 503 Service Unavailable, also after \d+ tries in \d seconds: s3://.*; fix that "
+        r"and run the same command again",
+        capsys.readouterr().err,
+        re.MULTILINE,
+    )
+    store.mend()
+    store.forget()
+    assert commands.main(arguments) == 0
+    written = [place for operation, place in store.requests if operation == "put"]
+    assert not [place for place in written if ".tfrecord" in place]  # they were finished
+
+
+def interrupted(store, url, kind, operation, after=0):
+    """What a build tells that is interrupted in an outage of an hour."""
+    store.outage(kind, 3600, operation=operation, after=after)
+    build = subprocess.Popen(
+        [sys.executable, "-m", "beam_pipeline", "build", url, "--output", f"{url}-out"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert store.out.wait(60)
+    build.send_signal(signal.SIGINT)
+    _, told = build.communicate(timeout=120)
+    assert build.returncode == 130, told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation"),
+    [
+        ("503", "get"),
+        pytest.param("refused", "put", marks=pytest.mark.slow),
+        pytest.param("503", "copy", marks=pytest.mark.slow),
+        pytest.param("503", "list", marks=pytest.mark.slow),
+    ],
+)
+def test_ctrl_c_ends_a_build_that_waits(pets, kind, operation):
+    url, _, store = pets
+    assert "interrupted; run" in interrupted(store, url, kind, operation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [2000, 5000])
+def test_ctrl_c_ends_a_build_whose_worker_processes_wait(pets, after):
+    """While they inspect, and while they encode."""
+    url, local, store = pets
+    image = next(local.rglob("*.jpg")).read_bytes()
+    for number in range(3000):
+        store.put(f"{url}/cat/{number}.jpg", image)
+    assert "interrupted; run" in interrupted(store, url, "503", "get", after)
+
+
+def start_build(url, output, num_shards, key):
+    options = ("--num-shards", str(num_shards), "--overwrite")
+    return subprocess.Popen(
+        [sys.executable, "-m", "beam_pipeline", "build", url, "--output", output, *options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "AWS_ACCESS_KEY_ID": key},
+    )
+
+
+def told_by(build):
+    _, told = build.communicate(timeout=600)
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["all", "one"])
+def test_an_outage_in_a_commit_leads_to_no_two_commits(pets, command, who):
+    """Longer than a lease: of all, so that both go on; of one alone, which then has lost it."""
+    url, _, store = pets
+    output = url.replace("/pets", "/data")
+    signed = "Credential=first" if who == "one" else ""
+    store.outage("503", 90, operation="copy", of=signed)
+    first = start_build(url, output, 2, "first")
+    assert store.out.wait(120)
+    second = start_build(url, output, 5, "second")
+
+    told = told_by(first), told_by(second)
+
+    assert second.returncode == 0, told[1]
+    if who == "all":
+        assert first.returncode == 0, told[0]
+    else:
+        assert first.returncode == 1
+        assert "another build writes" in told[0]
+    verified = command("beam_pipeline", "verify", f"{output}/pets")
+    assert verified.returncode == 0, verified.stderr
+    of = set(re.findall(r"-of-(\d+)", " ".join(store.keys(f"{output}/pets/1.0.0"))))
+    assert of == {"00005"}

@@ -1,0 +1,177 @@
+"""A dataset that is built again while it is read: wholly the old one, or that is said."""
+
+import contextlib
+import itertools
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+import pytest
+
+import beam_pipeline
+import trainer
+from trainer.errors import DatasetChangedError
+from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.store import local_files
+
+RECORDS = 400
+NAMED = re.compile(
+    "was (deleted, or is being built again, while it was read; start again once it is there"
+    "|built again while it was read; start again, or build another --version, which leaves)"
+)
+
+
+@pytest.fixture
+def build(tmp_path):
+    """build(which, output): equal records, but for the feature `which`."""
+
+    def run(which, output, **options):
+        manifest = tmp_path / f"{which}.csv"
+        rows = [f"{number:05},{which},{number % 3}" for number in range(RECORDS)]
+        manifest.write_text("\n".join(["key,which,label", *rows]))
+        config = beam_pipeline.BuildConfig(
+            input=str(manifest),
+            output=output,
+            name="d",
+            split={"train": 0.8, "test": 0.2},
+            num_shards={"train": 8, "test": 2},
+            overwrite=True,
+            threads=1,
+            **options,
+        )
+        beam_pipeline.build(config)
+
+    return run
+
+
+PLACES = ["held", "opened each time", "gzip", "s3", "s3 by ranges"]
+
+
+@pytest.fixture
+def place(request, monkeypatch, tmp_path):
+    """(output, options of the build, options of `trainer.open`)."""
+    if request.param == "opened each time":
+        monkeypatch.setattr(local_files, "most_open_files", lambda: 0)
+    if not request.param.startswith("s3"):
+        compression = "gzip" if request.param == "gzip" else "none"
+        return str(tmp_path / "out"), {"compression": compression}, {}
+    url, _ = request.getfixturevalue("bucket")
+    too_small = {"cache_bytes": 1} if "ranges" in request.param else {}
+    return f"{url}/out", {}, {"cache_dir": str(tmp_path / "cache"), **too_small}
+
+
+def batches(dataset, split="train", **options):
+    """Batches of 8 records."""
+    yield from dataset.batches(split, batch_size=8, **options)
+
+
+# Permuted in windows of 32 records.
+SHUFFLED = {"shuffle": True, "seed": 1, "shuffle_buffer": 32, "repeat": 3}
+
+
+@contextlib.contextmanager
+def change_is_named():
+    """Nothing but another build may end the block, and its error says so."""
+    try:
+        with readable_errors():
+            yield
+    except DatasetChangedError as error:
+        if not NAMED.search(str(error)):
+            raise
+
+
+def builds(found):
+    """Which builds the records of batches are from; empty where another build is named."""
+    with change_is_named():
+        return {int(which) for batch in found for which in batch["which"].numpy()}
+    return set()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [PLACES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in PLACES[1:])],
+    indirect=True,
+)
+@pytest.mark.parametrize("read_before", [0, 1, 50])
+def test_a_reader_never_mixes_two_builds(build, place, read_before):
+    output, built, opened = place
+    build(1, output, **built)
+    dataset = trainer.open(output, **opened)
+    found = batches(dataset, **SHUFFLED)
+    assert builds(itertools.islice(found, read_before)) == ({1} if read_before else set())
+
+    build(2, output, **built)
+
+    assert builds(found) <= {1}
+    assert builds(batches(dataset)) <= {1}
+    assert builds(batches(dataset, "test", **SHUFFLED)) <= {1}
+    assert builds(batches(trainer.open(output, **opened), **SHUFFLED)) == {2}
+
+
+def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_path, monkeypatch):
+    output = str(tmp_path / "out")
+    build(1, output)
+    held = trainer.open(output)
+    monkeypatch.setattr(local_files, "most_open_files", lambda: 0)
+    dataset = trainer.open(output)
+
+    build(2, output)
+
+    assert builds(batches(held)) == builds(batches(held, "test", **SHUFFLED)) == {1}
+    for split in dataset.splits:
+        with pytest.raises(DatasetChangedError, match=NAMED):
+            next(dataset.numpy(split))
+    assert {int(record["which"]) for record in trainer.open(output).numpy("test")} == {2}
+
+
+@pytest.mark.parametrize("place", ["s3", "s3 by ranges"], indirect=True)
+def test_another_build_on_a_store_is_said(build, place):
+    output, _, opened = place
+    build(1, output)
+    dataset = trainer.open(output, **opened)
+    build(2, output)
+
+    for split in dataset.splits:
+        with pytest.raises(DatasetChangedError, match=NAMED):
+            next(dataset.numpy(split, shuffle=True))
+
+
+@pytest.mark.slow
+def test_a_training_ends_with_the_data_that_it_began_with(build, tmp_path):
+    """Its validation, too: the first was read before."""
+    output = str(tmp_path / "out")
+
+    class Rebuild(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            build(2 + epoch, output)
+
+    def train(name, callbacks):
+        options = {"epochs": 3, "batch_size": 32, "seed": 1, "devices": "cpu", "quiet": True}
+        options["target"] = "label"
+        return trainer.train(output, tmp_path / name, callbacks=callbacks, **options)
+
+    build(1, output)
+    expected = train("undisturbed", [])
+    assert train("disturbed", [Rebuild()]) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+def test_every_pass_is_of_one_build_while_builds_go_on(build, place):
+    output, built, opened = place
+    build(1, output, **built)
+    passes = []
+    # On a store the commit is not one step.
+    absent = trainer.NotADatasetError if output.startswith("s3://") else ()
+    with ThreadPoolExecutor(1) as builder:
+        again = [builder.submit(build, which, output, **built) for which in (2, 1, 2, 1, 2)]
+        while not again[-1].done():
+            with contextlib.suppress(absent), change_is_named():
+                dataset = trainer.open(output, **opened)
+                passes.append(builds(batches(dataset, **SHUFFLED)))
+    for each in again:
+        each.result()
+
+    assert all(len(each) <= 1 for each in passes)
+    assert any(passes)
+    assert builds(batches(trainer.open(output, **opened))) == {2}

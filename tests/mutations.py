@@ -1,0 +1,133 @@
+"""Does a test notice? Random changes of the code, one at a time, and the tests that should fail.
+
+    python tests/mutations.py beam_pipeline/assign trainer/records --number 200 --seed 1
+
+Works in a copy of the tracked files. A change that the tests of the same room survive is tried on
+the whole quick tier; what that survives, too, is printed with its difference, and is either the
+same program (say why), or lacks a test.
+"""
+
+import argparse
+import difflib
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.mutating import mutate_code
+
+ROOT = Path(__file__).parent.parent
+QUICK = "not slow and not flink and not gpu and not readers and not docker and not dataflow"
+# `|` stands in annotations, and a mutation of those says nothing; without its decorator a
+# dataclass or a fixture is none, which every test notices.
+DULL = ("BitOr", "decorator", "no-op", "variable")
+# Of a room without a folder of tests of its own, and what else holds a room.
+TESTS = {
+    "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
+    "trainer/training": ["tests/trainer/training", "tests/trainer/runs"],
+}
+SLOWEST_S = 900
+
+
+class Mutation(NamedTuple):
+    """The n-th place in a module that an operator changes."""
+
+    module: str
+    operator: str
+    occurrence: int
+
+
+def mutations(modules: Sequence[str]) -> Iterator[Mutation]:
+    """All that can be made of some modules."""
+    for module in modules:
+        nodes = list(ast_nodes(get_ast_from_path(ROOT / module)))
+        for name in sorted(cosmic_ray.plugins.operator_names()):
+            operator = cosmic_ray.plugins.get_operator(name)
+            if not operator.arguments() and not any(word in name for word in DULL):
+                made = operator()
+                count = sum(1 for node in nodes for _ in made.mutation_positions(node))
+                yield from (Mutation(module, name, number) for number in range(count))
+
+
+def room_of(mutation: Mutation) -> str:
+    """The folder or module right below the package."""
+    return "/".join(mutation.module.split("/")[:2]).removesuffix(".py")
+
+
+def modules_below(places: Sequence[str]) -> list[str]:
+    """The modules of files and folders of the repository."""
+    command = ["git", "ls-files", "--", *places]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split() if name.endswith(".py")]
+
+
+def copy_to(folder: Path) -> None:
+    """Copies the tracked files, as they are now."""
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    pack = ["tar", "--create", "--null", "--files-from=-"]
+    packed = subprocess.run(pack, cwd=ROOT, input=listed, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "--extract"], cwd=folder, input=packed, check=True)
+
+
+def is_noticed(folder: Path, places: Sequence[str]) -> bool:
+    """Whether any of the quick tests in some places fails, or takes far too long."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2"]
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    there = [place for place in places if (folder / place).exists()]
+    try:
+        done = subprocess.run(
+            [*command, "--dist", "loadfile", "-m", QUICK, *there],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=SLOWEST_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    assert done.returncode in (0, 1, 2, 3), done.stdout.decode()[-2000:]
+    return done.returncode != 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("places", nargs="+", help="files and folders of the packages")
+    parser.add_argument("--number", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    possible = list(mutations(modules_below(arguments.places)))
+    chosen = random.Random(arguments.seed).sample(possible, min(arguments.number, len(possible)))
+    survivors = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_to(folder)
+        for room in sorted({room_of(mutation) for mutation in chosen}):
+            assert not is_noticed(folder, TESTS.get(room, [f"tests/{room}"])), f"{room} fails as is"
+        for number, mutation in enumerate(sorted(chosen), 1):
+            file = folder / mutation.module
+            before = file.read_text()
+            operator = cosmic_ray.plugins.get_operator(mutation.operator)()
+            after = mutate_code(before, operator, mutation.occurrence)
+            room = room_of(mutation)
+            file.write_text(after)
+            noticed = is_noticed(folder, TESTS.get(room, [f"tests/{room}"])) or is_noticed(
+                folder, [f"tests/{mutation.module.split('/')[0]}", "tests/end_to_end"]
+            )
+            file.write_text(before)
+            survivors += not noticed
+            print(f"{number}/{len(chosen)} {'noticed' if noticed else 'SURVIVED'} {mutation}")
+            if not noticed:
+                lines = before.splitlines(), after.splitlines()
+                print(*difflib.unified_diff(*lines, lineterm="", n=1), sep="\n", flush=True)
+    print(f"{len(chosen) - survivors} of {len(chosen)} noticed ({len(possible)} possible)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What a process writes passes without control characters, whoever writes it."""
+
+import subprocess
+import sys
+
+GUARDED = """
+import json, logging, sys, threading, warnings
+from tfrecord_dataset import streams
+streams.guard(); streams.guard()
+print("\\x1b[2J out\\r", json.dumps({"a": "\\x7f"}), "https://u:pass@h/?x=kept", flush=True)
+print("\\x1b[2J err \\u202e", file=sys.stderr)
+logging.warning("https://u:pass@h/?sig=sign \\x9b1m")
+warnings.warn("\\x07warned")
+sys.stderr.writelines(["\\x1b[a\\n", "b\\n"])
+print(sys.stderr.isatty(), sys.stderr.fileno(), sys.stderr.encoding)
+print("\\r\\x1b[A bar", file=streams.stderr_of_bars())
+thread = threading.Thread(target=lambda: 1 / len("\\x1b" and ""), name="\\x1b[thread")
+thread.start(); thread.join()
+raise ValueError("\\x1b[31m https://u:pass@h/?sig=sign")
+"""
+
+
+def test_everything_that_a_process_writes():
+    done = subprocess.run([sys.executable, "-c", GUARDED], capture_output=True)
+    stdout, stderr = done.stdout.decode(), done.stderr.decode()
+    assert stdout.splitlines() == [
+        r'\u001b[2J out\u000d {"a": "\u007f"} https://u:pass@h/?x=kept',
+        "False 2 utf-8",
+    ]
+    assert "\r\x1b[A bar\n" in stderr
+    told = stderr.replace("\r\x1b[A bar\n", "")
+    for text in ("\\u001b[2J err \\u202e", "\\u0007warned", "\\u001b[a\nb\n", "\\u001b[thread"):
+        assert text in told
+    assert "WARNING:root:https://***@h/?sig=*** \\u009b1m" in told
+    assert told.endswith("ValueError: \\u001b[31m https://***@h/?sig=***\n")
+    assert not [each for each in told if not each.isprintable() and each != "\n"]

@@ -1,0 +1,50 @@
+"""A small run, and the commands that use one."""
+
+import shutil
+
+import pytest
+
+from trainer.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def table(write_dataset, tmp_path_factory):
+    """A dataset of two numbers and a class."""
+    features = [
+        {"name": "a", "kind": "scalar", "dtype": "float32", "shape": [], "key": "a"},
+        {"name": "y", "kind": "class_label", "dtype": "int64", "key": "y", "classes": ["n", "p"]},
+    ]
+    records = [{"a": number / 7, "y": number % 2} for number in range(24)]
+    splits = {"train": records[:16], "test": records[16:]}
+    return write_dataset(tmp_path_factory.mktemp("table") / "1.0.0", features, splits)
+
+
+@pytest.fixture(scope="module")
+def finished(table, tmp_path_factory):
+    """A run of one epoch."""
+    run = tmp_path_factory.mktemp("damaged") / "run"
+    options = ["--batch-size", "8", "--epochs", "1", "--devices", "cpu", "--inputs", "a"]
+    assert main(["train", "--data", str(table), "--output", str(run), "--quiet", *options]) == 0
+    return run
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture
+def command(table, tmp_path):
+    """A function from a command's name, a run and more options to its exit code."""
+
+    def start(name, run, *more):
+        arguments = {
+            "resume": ["train", "--output", run, "--resume", "--quiet"],
+            "evaluate": ["evaluate", "--data", table, "--run", run, "--quiet"],
+            "predict": ["predict", table, "--run", run, "--output", tmp_path / "out", "--quiet"],
+            "export": ["export", "--run", run, "--output", tmp_path / "exported/1"],
+        }[name]
+        return main([*map(str, arguments), *more])
+
+    return start

@@ -1,0 +1,139 @@
+"""Damaged files of a run: every command names the file, its fault and a remedy."""
+
+import contextlib
+import json
+import os
+import re
+
+import pytest
+from damages import DAMAGES, flip
+from hypothesis import given
+from hypothesis import strategies as st
+from run_files import COMMANDS, unsealed
+
+from trainer.errors import RunDamagedError
+from trainer.runs.directory import RunDirectory
+
+CONFIG, TASK, HISTORY = "config.json", "task.json", "history.csv"
+
+
+def write_text(text):
+    def damage(file):
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    damage.__name__ = repr(text[:12])
+    return damage
+
+
+TEXTS = ("[]", "null", "3", "{}", '{"a":' * 200_000, b'{"a": "\xff"}', '{"options": 1e999}', "\0")
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, *map(write_text, TEXTS)], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [(CONFIG, COMMANDS), (TASK, COMMANDS), (HISTORY, ["resume"]), ("model.keras", COMMANDS[1:])],
+)
+def test_every_command_names_the_file(run, command, capsys, name, commands, damage):
+    damage(run / name)
+    if (name, damage) == (HISTORY, flip):
+        return  # it has no checksum: one digit for another is a history, too
+    is_lost_history = name == HISTORY and not os.path.lexists(run / name)
+
+    for each in commands:
+        code = command(each, run)
+
+        message = capsys.readouterr().err
+        if is_lost_history:  # it is written again, from here on
+            assert code == 0
+        else:
+            assert code in (2, 3), message
+            assert re.fullmatch(rf"error: .*\b{re.escape(name)}\b.*; .+\n", message)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("epoch,step,loss\n1,2,0.5\n2,x,0.5\n", "line 3 is no row of numbers: invalid literal"),
+        ("epoch,step,loss\n1,2\n", "line 2 is no row of numbers"),
+        ("epoch,step,loss\n1,2,0.5,4\n", "line 2 is no row of numbers"),
+        ("epoch,step\n1,2\n", "line 2 has no epoch, or no loss"),
+        ("epoch,step,loss\n", "it has no rows"),
+        ("epoch,step,loss\n1,2,0.123", "its last line is cut off"),
+        ('epoch,step,loss\n1,2,"0.5\n', "unexpected end of data"),
+    ],
+)
+def test_history_that_is_none(tmp_path, text, reason):
+    (tmp_path / HISTORY).write_text(text)
+    with pytest.raises(RunDamagedError, match=f"{HISTORY} is damaged: {reason}.*; delete it to go"):
+        RunDirectory(str(tmp_path)).read_history()
+
+
+@pytest.mark.parametrize(
+    ("lost", "reason"),
+    [
+        (CONFIG, "has history.csv, checkpoints, best.keras, model.keras, but no config.json; copy"),
+        ("checkpoints", "history.csv has rows, but there is no checkpoint to go on from; copy"),
+    ],
+)
+def test_what_is_left_of_a_run_is_not_begun_anew(run, command, capsys, lost, reason):
+    (run / lost).rename(run.with_name("lost"))
+    history = (run / HISTORY).read_bytes()
+
+    assert command("resume", run) == 3
+    assert reason in capsys.readouterr().err
+    assert not (run / lost).exists()
+    assert (run / HISTORY).read_bytes() == history
+
+
+def test_runs_of_older_versions_are_read(run, command):
+    for name in (CONFIG, TASK):
+        (run / name).write_text(json.dumps(unsealed(run / name)))
+
+    for each in COMMANDS:
+        assert command(each, run) == 0
+
+
+def places(value, before=()):
+    """The place of every value in JSON."""
+    yield before
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*before, key))
+
+
+OTHERS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.sampled_from([-1, 0, 1 << 31, 1 << 63, 1e300, 1e-300, -0.5]),
+    st.text(max_size=3),
+    st.just([]),
+    st.just({}),
+    st.lists(st.integers(), max_size=2),
+)
+
+
+@st.composite
+def changes(draw, record):
+    """The record with one value removed or replaced, or one more."""
+    copy = json.loads(json.dumps(record))
+    *path, last = draw(st.sampled_from([each for each in places(copy) if each]))
+    parent = copy
+    for key in path:
+        parent = parent[key]
+    if draw(st.booleans()):
+        parent[last] = draw(OTHERS)
+    else:
+        del parent[last]
+    return copy
+
+
+@given(st.data())
+def test_whatever_they_state_is_taken_or_named(finished, tmp_path_factory, data):
+    """Files without a seal, so that their content is what is read."""
+    run = RunDirectory(str(tmp_path_factory.mktemp("changed")))
+    for name, read in ((CONFIG, run.read_config), (TASK, run.read_task)):
+        record = data.draw(changes(unsealed(finished / name)))
+        (run.path / name).write_text(json.dumps(record))
+        with contextlib.suppress(RunDamagedError):
+            read()

@@ -1,0 +1,248 @@
+"""Models of others, and damaged ones: refused by name, and nothing in them is executed."""
+
+import base64
+import io
+import json
+import marshal
+import zipfile
+
+import h5py
+import keras
+import numpy as np
+import pytest
+from damages import DAMAGES
+
+from trainer.errors import ConfigError, RunDamagedError, TrainerError
+from trainer.runs import saved_models
+from trainer.tasks import Task, models
+from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.targets import OneClass
+
+CONFIG, WEIGHTS = "config.json", "model.weights.h5"
+FIRST = "layers/dense/vars/0"  # of the weights
+TASK = Task(
+    name="tabular_classification",
+    inputs={name: Numbers(name=name, size=1, mean=(2.0,), variance=(4.0,)) for name in "ab"},
+    goal=OneClass(name="label", classes=("a", "b", "c")),
+)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model of TASK, as Keras wrote it."""
+    file = tmp_path_factory.mktemp("saved") / "model.keras"
+    keras.utils.set_random_seed(1)
+    models.branch_model(TASK, "small").save(file)
+    return file
+
+
+@pytest.fixture
+def changed(saved, tmp_path):
+    """A function from parts by name to a copy of the model with these instead."""
+
+    def make(parts, compression=zipfile.ZIP_STORED):
+        file = tmp_path / "model.keras"
+        with zipfile.ZipFile(saved) as whole, zipfile.ZipFile(file, "w", compression) as archive:
+            own = {name: whole.read(name) for name in whole.namelist()}
+            for name, content in {**own, **parts}.items():
+                archive.writestr(name, content)
+        return file
+
+    return make
+
+
+def of_keras(name, config, module="keras.layers"):
+    return {"module": module, "class_name": name, "config": config, "registered_name": None}
+
+
+def sequential(layer):
+    """The configuration of a model of one layer."""
+    inputs = of_keras("InputLayer", {"batch_shape": [None, 1], "name": "a"})
+    return of_keras("Sequential", {"name": "model", "layers": [inputs, layer]}, "keras")
+
+
+def encoded(function):
+    """A lambda as Keras writes it."""
+    code = base64.b64encode(marshal.dumps(function.__code__)).decode()
+    return {"class_name": "__lambda__", "config": {"code": code, "defaults": None, "closure": None}}
+
+
+ACTING = encoded(lambda x: __import__("os").mkdir("acted") or x)
+FUNCTION = {"module": "os", "class_name": "function", "config": "mkdir", "registered_name": "mkdir"}
+FETCH = {**FUNCTION, "module": "keras.utils", "config": "get_file", "registered_name": "get_file"}
+
+
+def test_a_model_of_ours_is_loaded(saved):
+    loaded = saved_models.load(saved, TASK, "")
+
+    values = {"a": np.ones([2, 1]), "b": np.zeros([2, 1])}
+    expected = keras.models.load_model(saved)(values)
+    np.testing.assert_array_equal(loaded(values), expected)
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        pytest.param(
+            of_keras("Lambda", {"name": "x", "function": ACTING, "arguments": {}}),
+            "deserialization of a `Lambda` layer .* disallowed by default; REMEDY",
+            id="a lambda",
+        ),
+        pytest.param(
+            of_keras("Lambda", {"name": "x", "function": FETCH, "arguments": {"origin": "x"}}),
+            "Cannot deserialize `keras.utils.get_file`",
+            id="a download",
+        ),
+        pytest.param(
+            of_keras("Dense", {"units": 1, "activation": FUNCTION}),
+            "Could not locate function 'mkdir'",
+            id="a function of the system",
+        ),
+        pytest.param(of_keras("mkdir", {"name": "x"}, "os"), "Could not locate class", id="os"),
+        pytest.param(
+            of_keras("TorchModuleWrapper", {"name": "x", "module": "eA=="}),
+            "cannot be loaded: .*; REMEDY",
+            id="a pickled module",
+        ),
+        pytest.param(
+            of_keras("TFSMLayer", {"name": "x", "filepath": "acted", "call_endpoint": "x"}),
+            "`TFSMLayer`, which loads an external SavedModel",
+            id="another model",
+        ),
+        pytest.param(
+            of_keras("StringLookup", {"name": "x", "vocabulary": "/etc/passwd"}),
+            "a vocabulary file outside of the model archive",
+            id="a file",
+        ),
+        pytest.param(of_keras("Mine", {}, "mine"), "Could not locate class 'Mine'", id="unknown"),
+    ],
+)
+def test_what_could_act_is_refused(changed, tmp_path, monkeypatch, layer, reason):
+    monkeypatch.chdir(tmp_path)
+    file = changed({CONFIG: json.dumps(sequential(layer))})
+
+    with pytest.raises(ConfigError, match=reason):
+        saved_models.load(file, TASK, "REMEDY")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["model.keras"]
+
+
+def test_the_lambda_would_act_in_keras_itself(changed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    layer = of_keras("Lambda", {"name": "x", "function": ACTING, "arguments": {}})
+    file = changed({CONFIG: json.dumps(sequential(layer))})
+
+    keras.models.load_model(file, safe_mode=False)
+
+    assert (tmp_path / "acted").is_dir()
+
+
+@pytest.mark.parametrize(
+    "config", ["", "x", "{}", "[]", "null", "3", '"a"', '{"a":' * 100_000, b"\xff", b"\0"]
+)
+def test_a_configuration_that_is_none(changed, config):
+    with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):
+        saved_models.load(changed({CONFIG: config}), TASK, "REMEDY")
+
+
+def with_weights(content, change):
+    handle = io.BytesIO(content)
+    with h5py.File(handle, "a") as file:
+        change(file)
+    return handle.getvalue()
+
+
+def replaced(value):
+    def change(file):
+        del file[FIRST]
+        file[FIRST] = value
+
+    return change
+
+
+def made_external(file):
+    shape = file[FIRST].shape
+    del file[FIRST]
+    file.create_dataset(
+        FIRST, shape=shape, dtype="float32", external=[("/etc/passwd", 0, 4 * shape[0] * shape[1])]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Skipping nested container")  # Keras, of what is left
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(replaced(np.zeros([7, 7], "float32")), r"shape.*\(7, 7\)", id="shape"),
+        pytest.param(replaced(np.array([b"text"])), "could not be loaded", id="texts"),
+        pytest.param(replaced(h5py.ExternalLink("/etc/passwd", "x")), "ExternalLink", id="link"),
+        pytest.param(made_external, "external Dataset", id="another file's bytes"),
+        pytest.param(lambda file: file.clear(), "could not be loaded", id="none"),
+    ],
+)
+def test_weights_that_are_not_the_models(changed, saved, change, reason):
+    with zipfile.ZipFile(saved) as archive:
+        weights = with_weights(archive.read(WEIGHTS), change)
+
+    with pytest.raises(ConfigError, match=rf"cannot be loaded: .*{reason}"):
+        saved_models.load(changed({WEIGHTS: weights}), TASK, "")
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x89HDF\r\n\x1a\n" + bytes(2000)])
+def test_weights_that_are_none(changed, content):
+    with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):
+        saved_models.load(changed({WEIGHTS: content}), TASK, "REMEDY")
+
+
+@pytest.mark.parametrize("name", ["../climbed", "/tmp/climbed", "a/../../climbed", "a\\b"])
+def test_a_part_for_another_place(changed, name):
+    with pytest.raises(RunDamagedError, match="it has a part for another place"):
+        saved_models.load(changed({name: "x"}), TASK, "")
+
+
+def test_a_bomb(changed):
+    file = changed({WEIGHTS: bytes(1 << 20)}, zipfile.ZIP_DEFLATED)
+
+    with pytest.raises(RunDamagedError, match=r"have 1,\d+,\d+ bytes, more than the file itself"):
+        saved_models.load(file, TASK, "")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file(changed, damage):
+    file = changed({})
+    damage(file)
+
+    with pytest.raises(RunDamagedError, match=r"model.keras is damaged: .+; copy it back, or let"):
+        saved_models.load(file, TASK, "")
+
+
+def test_every_flipped_bit_is_found_or_does_nothing(changed):
+    """Of the dates of parts, and such, nothing depends."""
+    whole = changed({}).read_bytes()
+    rng = np.random.default_rng(3)
+    found = 0
+    for place, bit in zip(rng.integers(len(whole), size=60), rng.integers(8, size=60), strict=True):
+        content = bytearray(whole)
+        content[place] ^= 1 << bit
+        file = changed({})
+        file.write_bytes(content)
+        try:
+            loaded = saved_models.load(file, TASK, "")
+        except TrainerError:
+            found += 1
+            continue
+        with zipfile.ZipFile(changed({})) as before:
+            expected = before.read(WEIGHTS)
+        file.write_bytes(content)
+        with zipfile.ZipFile(file) as archive:
+            assert archive.read(WEIGHTS) == expected
+        assert loaded.output_shape == (None, 3)
+    assert found > 50
+
+
+def test_a_model_of_another_task(saved):
+    other = Task(name="t", inputs={"a": TASK.inputs["a"]}, goal=TASK.goal)
+    with pytest.raises(ConfigError, match=r"model.keras does not take the task's inputs, a float"):
+        saved_models.load(saved, other, "")
+    other = Task(name="t", inputs=TASK.inputs, goal=OneClass(name="label", classes=("a", "b")))
+    with pytest.raises(ConfigError, match=r"returns \(None, 3\), but the task needs \(None, 2\)"):
+        saved_models.load(saved, other, "")

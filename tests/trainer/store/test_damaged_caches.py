@@ -1,0 +1,340 @@
+"""What this machine keeps of files, damaged in every way: made again or named, never believed."""
+
+import contextlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trainer
+from trainer.errors import TrainerError
+from trainer.image_cache import ImageCache
+from trainer.image_cache.store import FileStore
+from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.records import index
+from trainer.store import user_cache
+
+
+class Kept:
+    """One of the caches: a source that is read through it, and where its files are.
+
+    Attributes:
+        source: What is opened.
+        folder: With what is kept.
+        remote: Whether the source is on a store.
+    """
+
+    def __init__(self, kind, root, make, bucket):
+        self.kind = kind
+        self.remote = kind.startswith("copies")
+        self._options = {"cache_dir": str(root / "shards")} if self.remote else {}
+        folders = {
+            "images": root / "images",
+            "index": root / "home/beam-tfrecords/index",
+            "unpacked": root / "home/beam-tfrecords/unpacked",
+        }
+        self.folder = folders.get(kind, root / "shards")
+        self._make = make
+        self._bucket = bucket
+        self.root = root
+        self._local = root / "source/tiny/1.0.0"
+        self.write(0)
+
+    def write(self, first):
+        """Makes the source, anew if it is there: other records of the same sizes."""
+        shutil.rmtree(self._local, ignore_errors=True)
+        self._make(self._local, first, "GZIP" if self.kind == "unpacked" else "")
+        place = str(self._local)
+        if self.remote:
+            url, store = self._bucket
+            for file in self._local.iterdir():
+                store.put(f"{url}/tiny/1.0.0/{file.name}", file.read_bytes())
+            place = f"{url}/tiny/1.0.0"
+        bare = self.kind in ("index", "copies of bare files")
+        self.source = f"{place}/*.tfrecord-*" if bare else place
+
+    def open(self):
+        return trainer.open(self.source, **self._options)
+
+    def read(self, dataset):
+        """Two passes: the numbers of the records, and the pixels of kept images."""
+        options = {"batch_size": 4, "shuffle": True, "seed": 1, "repeat": 2, "features": "number"}
+        if self.kind == "images":
+            cache = ImageCache(place="disk", folder=str(self.folder), max_bytes=1 << 30)
+            images = {"features": None, "image_size": 16, "image_dtype": "uint8", "cache": cache}
+            options.update(images)
+        with readable_errors():
+            found = list(dataset.batches("train", **options))
+        pixels = [batch["image"].numpy().tobytes() for batch in found if "image" in batch]
+        return [batch["number"].numpy().tolist() for batch in found], pixels
+
+    @property
+    def files(self):
+        """What is kept, but for locks."""
+        return sorted(path for path in self.folder.iterdir() if path.name != "lock")
+
+
+KINDS = ["images", "index", "unpacked", "copies", "copies of bare files"]
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(params=KINDS)
+def kept(request, open_folder, monkeypatch, write_dataset, schema, colored_records):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(open_folder / "home"))
+    monkeypatch.setattr(index, "_WORTH_CACHING", 1)
+    bucket = request.getfixturevalue("bucket") if request.param.startswith("copies") else None
+
+    def make(directory, first, compression):
+        features = [schema["image"], schema["label"], schema["number"]]
+        records = {"train": colored_records(12, first)}
+        write_dataset(directory, features, records, compression=compression)
+
+    return Kept(request.param, open_folder, make, bucket)
+
+
+def flip(path, offset):
+    with path.open("r+b") as file:
+        file.seek(offset)
+        (byte,) = file.read(1)
+        file.seek(offset)
+        file.write(bytes([byte ^ 4]))
+
+
+def rot(path, offset):
+    """As a disk changes a bit: without a trace in the file's time."""
+    facts = path.stat()
+    flip(path, offset)
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def replace(make):
+    """A damage that removes the file first."""
+
+    def damage(path):
+        path.unlink()
+        make(path)
+
+    return damage
+
+
+DAMAGES = {
+    "emptied": lambda path: os.truncate(path, 0),
+    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "the last byte cut": lambda path: os.truncate(path, path.stat().st_size - 1),
+    "longer": lambda path: os.truncate(path, path.stat().st_size + 3),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "a bit at the start": lambda path: flip(path, 3),
+    "a bit in the midst": lambda path: flip(path, path.stat().st_size // 2),
+    "a bit at the end": lambda path: flip(path, path.stat().st_size - 1),
+    "a bit by the disk": lambda path: rot(path, path.stat().st_size // 2),
+    "a text": lambda path: path.write_text("this is no copy of anything"),
+    "deleted": lambda path: path.unlink(),
+    "deleted with its folder": lambda path: shutil.rmtree(path.parent),
+    "a pipe": replace(os.mkfifo),
+    "a link to nothing": replace(lambda path: path.symlink_to("nowhere")),
+    "a link to a file": replace(lambda path: path.symlink_to("/etc/hostname")),
+    "a folder": replace(lambda path: (path / "a").mkdir(parents=True)),
+}
+# What cannot be made again is said; everything else is as if nothing had been there.
+NAMED = {"a folder", "a pipe", "a link to nothing", "a link to a file"}
+
+
+QUICK = {"emptied", "a bit in the midst", "a bit by the disk", "a pipe", "a folder"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in DAMAGES],
+)
+def test_what_is_kept_is_made_again_or_named(kept, damage):
+    expected = kept.read(kept.open())
+    paths = kept.files
+    for path in paths:
+        if path.exists():  # the first may have taken the folder with it
+            DAMAGES[damage](path)
+
+    try:
+        assert kept.read(kept.open()) == expected
+    except TrainerError as error:
+        if damage not in NAMED or not any(str(path) in str(error) for path in paths):
+            raise
+        for path in paths:
+            if path.is_dir():
+                shutil.rmtree(path)
+            path.unlink(missing_ok=True)
+    assert kept.read(kept.open()) == expected
+    assert kept.files == paths
+    assert all(path.is_file() for path in paths)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage", ["emptied", "cut", "zeros", "a bit in the midst", "a bit by the disk", "deleted"]
+)
+def test_damage_while_it_is_used(kept, damage):
+    dataset = kept.open()
+    expected = kept.read(dataset)
+    for path in kept.files:
+        DAMAGES[damage](path)
+    try:
+        assert kept.read(dataset) == expected
+    except TrainerError as error:
+        if kept.kind != "images" or "was changed while it was used" not in str(error):
+            raise
+    assert kept.read(kept.open()) == expected
+
+
+@pytest.mark.slow
+def test_a_source_that_changed(kept):
+    """Of the same name and sizes; the records are those that are there now, and their images."""
+    before = kept.read(kept.open())
+    kept.write(12)
+    after = kept.read(kept.open())
+
+    assert len(after[1]) == len(before[1])
+    assert all(one != other for one, other in zip(before[1], after[1], strict=True))
+    numbers = {number for batch in after[0] for number in batch}
+    assert numbers == set(range(12, 24))
+
+
+@pytest.mark.slow
+def test_what_belongs_to_another_source(kept):
+    """A file of another source under the name of this one's, as whole as it was."""
+    first = kept.read(kept.open())
+    paths, contents = kept.files, [path.read_bytes() for path in kept.files]
+    kept.write(12)
+    expected = kept.read(kept.open())
+    others = [path for path in kept.files if path not in paths]
+    assert len(others) == len(paths)
+    for path, content in zip(others, contents, strict=True):
+        path.write_bytes(content)
+
+    assert kept.read(kept.open()) == expected != first
+
+
+@pytest.mark.slow
+def test_what_this_user_may_not_read(kept):
+    """Files of another user, in a folder of this one's."""
+    expected = kept.read(kept.open())
+    paths = kept.files
+    nobody = 65534
+    for folder in (*kept.folder.parents[:3], *kept.folder.parent.rglob("*")):
+        if os.geteuid() == 0 and folder not in paths and folder.is_relative_to(kept.root):
+            os.chown(folder, nobody, nobody)
+    for path in paths:
+        path.chmod(0)
+    with as_user(nobody):
+        try:
+            assert kept.read(kept.open()) == expected
+        except TrainerError as error:
+            if kept.kind != "images" or f"{paths[0]}: Permission denied" not in str(error):
+                raise
+
+
+@contextlib.contextmanager
+def as_user(number):
+    """What root may do, this user may not."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(number)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@pytest.mark.slow
+def test_a_full_disk(kept):
+    """The system lets this process write no file further than 500 bytes."""
+    expected = kept.read(kept.open())
+    shutil.rmtree(kept.folder)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    dataset = kept.open()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+    try:
+        assert kept.read(dataset) == expected
+    except TrainerError as error:
+        if str(kept.folder.parent) not in str(error):
+            raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert kept.read(kept.open()) == expected
+
+
+IN_A_PROCESS = """
+import hashlib, sys, trainer, trainer.records.index
+trainer.records.index._WORTH_CACHING = 1
+source, shards, images = sys.argv[1:]
+options = {"shuffle": True, "seed": 1, "repeat": 2, "features": "number"}
+if images:
+    cache = trainer.ImageCache(place="disk", folder=images, max_bytes=1 << 30)
+    options |= {"features": None, "image_size": 16, "image_dtype": "uint8", "cache": cache}
+digest = hashlib.sha256()
+for batch in trainer.open(source, cache_dir=shards or None).batches("train", **options):
+    digest.update(b"".join(batch[name].numpy().tobytes() for name in sorted(batch)))
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_processes_at_once(kept):
+    def begin():
+        shards = str(kept.folder) if kept.remote else ""
+        images = str(kept.folder) if kept.kind == "images" else ""
+        arguments = [sys.executable, "-c", IN_A_PROCESS, kept.source, shards, images]
+        return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+    (alone, _) = begin().communicate()
+    paths = kept.files
+    shutil.rmtree(kept.folder)
+    together = [begin() for _ in range(3)]
+
+    assert [process.communicate()[0] for process in together] == [alone] * 3
+    assert [process.returncode for process in together] == [0] * 3
+    assert kept.files == paths
+
+
+def test_what_a_killed_writer_left_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "beam-tfrecords/index"
+    folder.mkdir(parents=True)
+    for name, age in (("old.partial", 7200), ("new.partial", 60)):
+        (folder / name).write_bytes(bytes(9))
+        os.utime(folder / name, (time.time() - age,) * 2)
+
+    with user_cache.making("index", "a source") as handle:
+        handle.write(b"made")
+
+    assert {path.name for path in folder.glob("*.partial")} == {"new.partial"}
+    made = user_cache.find("index", "a source")
+    assert os.pread(made.descriptor, made.num_bytes, 0) == b"made"
+    os.close(made.descriptor)
+    assert user_cache.find("index", "another") is None
+
+
+def test_a_row_that_the_disk_cut(tmp_path):
+    """The system writes a part of it, and says so by its size alone."""
+    store = FileStore(tmp_path, "a", 4, 1000, 1 << 20)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+    try:
+        store.keep(0, np.full(1000, 7, np.uint8))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert not store.holds(np.array([0])).any()
+    assert not store.find(np.array([0]))[1].any()

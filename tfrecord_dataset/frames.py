@@ -1,0 +1,36 @@
+"""What a TFRecord file is made of: frames of length, its checksum, payload, its checksum.
+
+Source: tensorflow/core/lib/io/record_writer.h. Numbers are little-endian; checksums are CRC-32C,
+masked.
+"""
+
+import struct
+
+import google_crc32c
+
+# A length and its checksum.
+HEADER_BYTES = 12
+# The payload's checksum, behind it.
+FOOTER_BYTES = 4
+# What a frame has beside its payload.
+FRAME_BYTES = HEADER_BYTES + FOOTER_BYTES
+# Protocol buffers end at 2 GiB, and a record is in memory whole.
+MAX_PAYLOAD_BYTES = 1 << 30
+
+_HEADER = struct.Struct("<QI")
+_MASK_DELTA = 0xA282EAD8
+
+
+def masked_checksum(data: bytes) -> int:
+    """The checksum of `data` as TFRecord files have it."""
+    checksum: int = google_crc32c.value(data)
+    return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def payload_bytes(header: bytes) -> int | None:
+    """The payload's length that a frame's first bytes state; None where they are none."""
+    if len(header) < HEADER_BYTES:
+        return None
+    length: int
+    length, checksum = _HEADER.unpack(header)
+    return length if masked_checksum(header[:8]) == checksum else None

@@ -1,0 +1,191 @@
+"""JSON objects that somebody else may have written, or that a kill or a disk has damaged.
+
+They are read from regular files of a bounded size, and their values have the types that are
+expected; whatever else is there is a JsonError.
+"""
+
+import dataclasses
+import json
+import math
+import os
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tfrecord_dataset import regular_files
+
+MAX_BYTES = 1 << 28
+# Objects and lists in one another; Python's own functions fail at about a thousand.
+MAX_DEPTH = 100
+# Numbers are taken up as int64.
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+class JsonError(ValueError):
+    """Why something is not the JSON that was expected, to be put behind the file's name."""
+
+
+def read_object(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """The JSON object in a local file.
+
+    Raises:
+        FileNotFoundError: There is no file.
+        JsonError: It cannot be read, or `parse_object` refuses it.
+    """
+    try:
+        data = regular_files.read(path, max_bytes)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise JsonError(f"it cannot be read: {error.strerror}") from error
+    return parse_object(data)
+
+
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    """The JSON object in UTF-8 text.
+
+    Raises:
+        JsonError: It is none, names something twice, or nests deeper than MAX_DEPTH.
+    """
+    try:
+        text = data.decode() if isinstance(data, bytes) else data
+        value = json.loads(text, object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        raise JsonError(f"it is not UTF-8: {error.reason} at byte {error.start}") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+    except JsonError:
+        raise
+    except ValueError as error:
+        reason = f"it is not JSON: {error}" if text.strip() else "it is empty"
+        raise JsonError(reason) from error
+    if not isinstance(value, dict):
+        raise JsonError(f"it holds {_shown(value)}, not an object")
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return value
+    raise _too_deep()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise JsonError(f"it names {_shown(twice)} twice in one object")
+    return made
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _too_deep() -> JsonError:
+    return JsonError(f"its objects and lists nest deeper than {MAX_DEPTH}")
+
+
+def typed(value: Any, expected: Any, place: str = "") -> Any:
+    """A value of JSON as a type has it: a tuple for a list, a dataclass for an object.
+
+    Args:
+        value: Parsed JSON.
+        expected: A type of JSON's values; `Any`; a union; `list`, `tuple` or `Mapping` of such; or
+            a dataclass of such, whose checks of its own raise what they raise.
+        place: Of the value in its file, such as `options.epochs`, for messages.
+
+    Raises:
+        JsonError: The value is of another type, lacks a field or has one too many, or a number is
+            not finite or not an int64.
+    """
+    origin, inner = typing.get_origin(expected), typing.get_args(expected)
+    if expected is Any:
+        return value
+    if origin in (types.UnionType, typing.Union):
+        return _one_of(value, inner, place)
+    if dataclasses.is_dataclass(expected) and isinstance(value, dict):
+        return _dataclass(value, expected, place)
+    if origin is tuple and isinstance(value, list):
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            return tuple(_items(value, kinds, place))
+    if origin in (list, Sequence) and isinstance(value, list):
+        return list(_items(value, inner * len(value), place))
+    if origin in (dict, Mapping) and isinstance(value, dict):
+        return {
+            name: typed(each, inner[1], f"{place}.{name}".lstrip("."))
+            for name, each in value.items()
+        }
+    if _is_plain(value, expected):
+        return value
+    raise JsonError(f"{place or 'it'} is {_shown(value)}, not {_in_words(expected)}")
+
+
+def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:
+    fitting = [kind for kind in kinds if _fits_outside(value, kind)]
+    if len(fitting) == 1:  # whose inner values may be wrong
+        return typed(value, fitting[0], place)
+    words = " or ".join(_in_words(kind) for kind in kinds)
+    raise JsonError(f"{place or 'it'} is {_shown(value)}, not {words}")
+
+
+def _fits_outside(value: Any, kind: Any) -> bool:
+    if isinstance(value, list):
+        return typing.get_origin(kind) in (list, tuple, Sequence)
+    if isinstance(value, dict):
+        return typing.get_origin(kind) in (dict, Mapping) or dataclasses.is_dataclass(kind)
+    return _is_plain(value, kind)
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    if kind in (None, type(None)):
+        return value is None
+    if kind is float:
+        return type(value) in (int, float) and math.isfinite(value)
+    return type(value) is kind and (kind is not int or _LEAST <= value <= _MOST)
+
+
+def _items(values: list[Any], kinds: Sequence[Any], place: str) -> Iterable[Any]:
+    for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
+        yield typed(value, kind, f"{place}[{number}]")
+
+
+def _dataclass(value: dict[str, Any], expected: Any, place: str) -> Any:
+    kinds = typing.get_type_hints(expected)
+    fields = [field for field in dataclasses.fields(expected) if field.init]
+    before = f"{place}." if place else ""
+    for name in value:
+        if name not in {field.name for field in fields}:
+            raise JsonError(f"{before}{name} is not known")
+    for field in fields:
+        has_default = field.default is not field.default_factory  # MISSING is the same object
+        if field.name not in value and not has_default:
+            raise JsonError(f"{before}{field.name} is missing")
+    return expected(
+        **{name: typed(each, kinds[name], f"{before}{name}") for name, each in value.items()}
+    )
+
+
+def _in_words(kind: Any) -> str:
+    """What a type is in JSON."""
+    plain = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    if kind in plain:
+        return plain[kind]
+    if kind in (None, type(None)):
+        return "null"
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return f"a list of {len(inner)}"
+    return "a list" if origin in (list, tuple, Sequence) else "an object"
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, as JSON has it; a long one is cut."""
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"

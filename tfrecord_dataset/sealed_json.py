@@ -1,0 +1,58 @@
+"""JSON that ends with a checksum of itself, by which any change of a byte is found.
+
+{
+  "name": "cells",
+  "checksum": "<SHA-256 of the text with nothing between these quotes>"
+}
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tfrecord_dataset.shown_text import printable
+
+_KEY = "checksum"
+_OPEN_END = f'"{_KEY}": ""\n}}\n'
+_END = re.compile(rb'"checksum": "([0-9a-f]{64})"\n\}\n\Z')
+_END_BYTES = len(_OPEN_END) + 64
+
+
+def to_text(value: Mapping[str, Any]) -> str:
+    """JSON as the files of a dataset have it."""
+    return printable(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+
+
+def sealed(value: Mapping[str, Any]) -> str:
+    """`to_text` of an object, and behind its other keys the checksum."""
+    text = to_text({**value, _KEY: ""})
+    checksum = _checksum(text.encode())
+    return text.removesuffix(_OPEN_END) + _OPEN_END.replace('""', f'"{checksum}"')
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether a file ends with a checksum, right or wrong."""
+    return _END.search(data[-_END_BYTES:]) is not None
+
+
+def check_seal(data: bytes) -> None:
+    """Compares the bytes of a file with the checksum that they end with.
+
+    Raises:
+        ValueError: They differ, or there is none.
+    """
+    found = _END.search(data[-_END_BYTES:])
+    if found is None:
+        raise ValueError("it does not end with its checksum: it was cut off or changed")
+    stated = found[1].decode()
+    actual = _checksum(data[:-_END_BYTES] + _OPEN_END.encode())
+    if actual != stated:
+        raise ValueError(
+            f"its checksum is {actual}, it states {stated}: it was changed after it was written"
+        )
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,90 @@
+"""Text of others as it is shown: it cannot steer a terminal, and tells no secrets."""
+
+import os
+import re
+import urllib.parse
+
+# C0, DEL, C1, and what turns the direction of writing.
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
+_URL = re.compile(r"\b([a-zA-Z][\w.+-]*)://([^\s\"'<>]+)")
+# Before "@" these have the name of a container.
+_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_WEB = frozenset({"http", "https"})
+_OPEN = frozenset({"project"})  # of Dataflow's pages
+# In connection strings, and in what stores say of a request that they refuse.
+_STATED = re.compile(
+    r"\b((?:AccountKey|SharedAccessSignature|x-amz-security-token)\s*[=:]\s*)[^\s;&\"'<>,]+",
+    re.IGNORECASE,
+)
+# Environment variables that hold a secret; others say where one is.
+_SECRET_NAME = re.compile(
+    r"(?!.*(_ID|_FILE|_PATH|_DIR|_UR[IL]|_CREDENTIALS)$)"
+    r".*(SECRET|TOKEN|PASSW|CREDENTIAL|SAS_KEY|CONNECTION_STRING"
+    r"|(ACCOUNT|ACCESS|MASTER|API|PRIVATE)_KEY)",
+    re.IGNORECASE,
+)
+_LEAST_SECRET = 8  # characters; shorter ones stand in any text
+
+
+def printable(text: str, *, keeps: str = "\n\t") -> str:
+    r"""The text with control characters as escapes, but for those that lay it out.
+
+    The escapes are JSON's, such as \u001b: what was JSON means the same afterwards.
+
+    Args:
+        text: From a file's name, an annotation, a library's message, …
+        keeps: Control characters that stay.
+    """
+    return _CONTROL.sub(
+        lambda found: found[0] if found[0] in keeps else f"\\u{ord(found[0]):04x}", text
+    )
+
+
+def shown(text: str) -> str:
+    """The text without secrets and control characters."""
+    return printable(without_secrets(text))
+
+
+def one_line(text: str) -> str:
+    """As `shown`, in one line: a name with a line end in it does not begin another."""
+    return printable(_LINE_END.sub(" ", without_secrets(text)), keeps="")
+
+
+def without_secrets(text: str) -> str:
+    """The text with *** for passwords, signatures and tokens.
+
+    Those are: in a URL what stands before "@", and all values of the query; keys in connection
+    strings; and whatever the environment's variables for secrets hold.
+    """
+    text = _URL.sub(lambda found: f"{found[1]}://{_open_part(found[1].lower(), found[2])}", text)
+    text = _STATED.sub(r"\1***", text)
+    for name, value in os.environ.items():
+        if len(value) >= _LEAST_SECRET and value in text and _SECRET_NAME.match(name):
+            text = text.replace(value, "***")
+    return text
+
+
+def _open_part(scheme: str, rest: str) -> str:
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if at and (scheme not in _CONTAINERS or ":" in user):
+        authority = f"***@{host}"
+    path, mark, query = (authority + slash + path).partition("?")
+    if not mark or (scheme not in _WEB and "=" not in query):  # a pattern of files
+        return path + mark + query
+    stated = urllib.parse.parse_qsl(query, keep_blank_values=True)
+    shown = [f"{name}={value if name in _OPEN else '***'}" for name, value in stated]
+    return f"{path}?{'&'.join(shown) or '***'}"
+
+
+def size_text(num_bytes: int) -> str:
+    """Bytes as "17 B" or "4.2 GiB"."""
+    size = float(num_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

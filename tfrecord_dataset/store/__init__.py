@@ -1,0 +1,1 @@
+"""Object stores: what a URL means, one client a bucket, and what goes wrong."""

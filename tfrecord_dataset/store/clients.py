@@ -1,0 +1,255 @@
+"""One client a bucket and process, made from what the environment says.
+
+Credentials are looked for where the clouds' own tools keep them: environment variables, files
+below the home folder, and the service that hands them out inside a cloud. Where there are none,
+requests go unsigned, which public buckets answer.
+"""
+
+import configparser
+import dataclasses
+import datetime
+import functools
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
+
+from tfrecord_dataset.errors import ConfigError
+from tfrecord_dataset.store.urls import scheme_of, split_object
+
+# How long a request is sent again, from its first try on.
+LIMIT_S = 180.0
+
+_NO_RETRIES: Any = {"max_retries": 0}
+# Each pause is drawn from the first up to `base` times the last: by 2 they would hardly grow.
+_BACKOFF = {
+    "init_backoff": datetime.timedelta(milliseconds=100),
+    "max_backoff": datetime.timedelta(seconds=10),
+    "base": 4,
+}
+
+# A body may take long to come, as long as it comes: the library's own limit is 30 s for all of it.
+_CONNECTION = {"connect_timeout": "5s", "read_timeout": "1m", "timeout": "1h"}
+# These the library would read from variables itself, did we state none.
+_CONNECTION_SETTINGS = (
+    *_CONNECTION,
+    *("allow_http", "allow_invalid_certificates", "proxy_url", "proxy_ca_certificate"),
+    "proxy_excludes",
+)
+
+# The address at which Amazon, Google and Microsoft serve credentials to their own machines.
+_METADATA_SERVICE = ("169.254.169.254", 80)
+
+# Each of these says where credentials are, or that there are to be none.
+_AWS_VARIABLES = """
+    AWS_ACCESS_KEY_ID AWS_WEB_IDENTITY_TOKEN_FILE AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
+    AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_SKIP_SIGNATURE
+"""
+_GOOGLE_VARIABLES = """
+    GOOGLE_APPLICATION_CREDENTIALS GOOGLE_BEARER_TOKEN GOOGLE_SERVICE_ACCOUNT
+    GOOGLE_SERVICE_ACCOUNT_PATH GOOGLE_SERVICE_ACCOUNT_KEY GOOGLE_SKIP_SIGNATURE
+"""
+_AZURE_VARIABLES = """
+    AZURE_STORAGE_ACCOUNT_KEY AZURE_STORAGE_ACCESS_KEY AZURE_STORAGE_MASTER_KEY
+    AZURE_STORAGE_SAS_KEY AZURE_STORAGE_SAS_TOKEN AZURE_STORAGE_TOKEN AZURE_STORAGE_CLIENT_ID
+    AZURE_CLIENT_ID AZURE_FEDERATED_TOKEN_FILE AZURE_MSI_ENDPOINT AZURE_IDENTITY_ENDPOINT
+    AZURE_USE_AZURE_CLI AZURE_STORAGE_USE_EMULATOR AZURE_SKIP_SIGNATURE
+"""
+_AZURE_ACCOUNT_VARIABLES = "AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_USE_EMULATOR"
+
+_LOCK = threading.Lock()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Client:
+    """The store of one bucket.
+
+    Attributes:
+        store: The library's store, which sends a request once: `retries` sends it again.
+        root: The bucket's URL, such as gs://bucket.
+        remedy: How to give credentials; empty where there are some.
+    """
+
+    store: Any
+    root: str
+    remedy: str = ""
+
+
+def client_and_key(url: str) -> tuple[Client, str]:
+    """The client of an object's bucket, and the object's key in it."""
+    root, key = split_object(url)
+    return client_of(root), key
+
+
+def client_of(root: str) -> Client:
+    """The client of a bucket, given its URL; the same one at every call in a process.
+
+    Raises:
+        ConfigError: The URL names no bucket, or its settings are wrong; or this process was
+            forked from one that had a client, whose threads are not here.
+    """
+    with _LOCK:
+        client, process = _made(root)
+    if process != os.getpid():
+        raise ConfigError(
+            f"{root} was opened before this process was forked, and cannot be read in it; start "
+            'worker processes by "spawn" or "forkserver"'
+        )
+    return client
+
+
+@functools.lru_cache(maxsize=128)
+def _made(root: str) -> tuple[Client, int]:
+    scheme = scheme_of(root)
+    if not root.partition("://")[2].strip("/"):
+        raise ConfigError(f"{root} names no bucket; write {scheme}://BUCKET/PATH")
+    try:
+        return _MAKERS[scheme](root), os.getpid()
+    except ConfigError:
+        raise
+    except Exception as error:  # of many kinds: a file of credentials may be damaged, too
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{root} cannot be opened: {reason}") from error
+
+
+@functools.lru_cache(maxsize=128)
+def upload_store(root: str) -> Any:
+    """The library's store of a bucket for uploads in parts, which it sends again itself."""
+    store = client_of(root).store
+    retries: Any = {
+        "max_retries": 1_000_000,
+        "backoff": _BACKOFF,
+        "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
+    }
+    return type(store)(
+        config=store.config,
+        client_options=store.client_options,
+        credential_provider=store.credential_provider,
+        retry_config=retries,
+    )
+
+
+def _s3(root: str) -> Client:
+    options: dict[str, Any] = {}
+    remedy = ""
+    if not _is_any_set(_AWS_VARIABLES):
+        options = aws_profile()
+        if "access_key_id" not in options and not is_in_a_cloud():
+            options["skip_signature"] = True
+            remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
+    url = root.replace("s3a://", "s3://")
+    store = S3Store.from_url(
+        url, retry_config=_NO_RETRIES, client_options=_connection("AWS"), **options
+    )
+    return Client(store, root, remedy)
+
+
+def aws_profile() -> dict[str, Any]:
+    """What `aws configure` wrote of the profile in use."""
+    profile = os.environ.get("AWS_PROFILE", "default")
+    keys = _section("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile)
+    settings = _section(
+        "AWS_CONFIG_FILE", "config", profile if profile == "default" else f"profile {profile}"
+    )
+    options = {
+        name: keys[f"aws_{name}"]
+        for name in ("access_key_id", "secret_access_key", "session_token")
+        if f"aws_{name}" in keys
+    }
+    if "region" in settings and not {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
+        options["region"] = settings["region"]
+    return options
+
+
+def _section(variable: str, name: str, section: str) -> dict[str, str]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(os.environ.get(variable, Path.home() / ".aws" / name))
+    return dict(parser[section]) if parser.has_section(section) else {}
+
+
+def _gs(root: str) -> Client:
+    options: dict[str, Any] = {}
+    remedy = ""
+    emulator = os.environ.get("STORAGE_EMULATOR_HOST")
+    if emulator:
+        options = {
+            "base_url": emulator if "://" in emulator else f"http://{emulator}",
+            "bearer_token": "emulator",
+        }
+    elif not _has_google_credentials():
+        remedy = (
+            "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run gcloud auth "
+            "application-default login"
+        )
+        options = {"skip_signature": True, "credential_provider": _no_credentials}
+    connection = _connection("GOOGLE", allow_http=bool(emulator))
+    store = GCSStore.from_url(root, retry_config=_NO_RETRIES, client_options=connection, **options)
+    return Client(store, root, remedy)
+
+
+def _has_google_credentials() -> bool:
+    login = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
+    return _is_any_set(_GOOGLE_VARIABLES) or login.exists() or is_in_a_cloud()
+
+
+def _no_credentials() -> Any:
+    # The library leaves only reads unsigned, and would search for credentials at a write.
+    raise PermissionError("no credentials")
+
+
+def _azure(root: str) -> Client:
+    if "@" not in root and not _is_any_set(_AZURE_ACCOUNT_VARIABLES):
+        raise ConfigError(
+            f"{root} names no account; set AZURE_STORAGE_ACCOUNT_NAME, or write "
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+        )
+    options: dict[str, Any] = {}
+    remedy = ""
+    if not _is_any_set(_AZURE_VARIABLES) and not is_in_a_cloud():
+        options["skip_signature"] = True
+        remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
+    store = AzureStore.from_url(
+        root, retry_config=_NO_RETRIES, client_options=_connection("AZURE"), **options
+    )
+    return Client(store, root, remedy)
+
+
+def _http(root: str) -> Client:
+    connection = _connection("HTTP", allow_http=scheme_of(root) == "http")
+    store = HTTPStore.from_url(root, retry_config=_NO_RETRIES, client_options=connection)
+    return Client(store, root)
+
+
+def _connection(prefix: str, allow_http: bool = False) -> Any:
+    """How to connect, as the variables of this prefix say, such as AWS_ALLOW_HTTP."""
+    settings = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
+    options: dict[str, Any] = {name: value for name, value in settings.items() if value}
+    return {**_CONNECTION, **options, **({"allow_http": True} if allow_http else {})}
+
+
+def _is_any_set(variables: str) -> bool:
+    return not os.environ.keys().isdisjoint(variables.split())
+
+
+@functools.cache
+def is_in_a_cloud() -> bool:
+    """Whether something serves credentials; the library alone would try for many seconds."""
+    try:
+        socket.create_connection(_METADATA_SERVICE, timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+_MAKERS: dict[str, Callable[[str], Client]] = {
+    "s3": _s3,
+    "s3a": _s3,
+    "gs": _gs,
+    "http": _http,
+    "https": _http,
+    **dict.fromkeys(("az", "azure", "abfs", "abfss", "adl"), _azure),
+}

@@ -1,0 +1,209 @@
+"""metadata.json and statistics.json as somebody else may have written them: checked, then taken."""
+
+import dataclasses
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tfrecord_dataset.inner_paths import inner_path
+from tfrecord_dataset.json_file import JsonError, parse_object, typed
+from tfrecord_dataset.sealed_json import check_seal
+from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.schema.features import Feature, features_from_json
+from trainer.store.folders import Folder
+
+FILE = "metadata.json"
+_STATISTICS = "statistics.json"
+_FORMAT_VERSION = 3
+_FIRST_SEALED = 3
+_SHA256 = re.compile(r"[0-9a-f]{64}|")
+
+# What statistics.json may state of a feature, of what is used.
+_Numbers = float | None | list[float | None]
+_FACTS: Mapping[str, Any] = {
+    **dict.fromkeys(("classes", "strings"), Mapping[str, int]),
+    **dict.fromkeys(("count", "missing"), int | list[int]),
+    **dict.fromkeys(("minimum", "maximum", "mean", "variance"), _Numbers),
+}
+_BY_COLUMN = ("count", "missing", "minimum", "maximum", "mean", "variance")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StatedShard:
+    """A shard as metadata.json lists it.
+
+    Attributes:
+        file: Its path below the dataset's directory.
+        num_records: Records in it.
+        num_bytes: Bytes of its records before compression, with their frames.
+        sha256: Hex digest of the file; empty if it is not stated.
+    """
+
+    file: str
+    num_records: int
+    num_bytes: int
+    sha256: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What the trainer takes of metadata.json.
+
+    Attributes:
+        features: By name.
+        splits: The shards of each.
+        fingerprint: Of the content; empty if it is not stated.
+        digests: The sha256 of other files by their path, which are stated from format 3 on.
+    """
+
+    features: Mapping[str, Feature]
+    splits: Mapping[str, tuple[StatedShard, ...]]
+    fingerprint: str
+    digests: Mapping[str, str]
+
+
+def parse_metadata(data: bytes, path: str) -> Metadata:
+    """The metadata in the content of a file.
+
+    Args:
+        data: The content.
+        path: Of the file, for messages.
+
+    Raises:
+        ConfigError: It is of a newer format.
+        DatasetDamagedError: It is not what a build wrote.
+    """
+    try:
+        value = parse_object(data)
+        version = typed(value.get("format_version"), int, "format_version")
+        if version > _FORMAT_VERSION:
+            raise ConfigError(
+                f"{path} has format version {version}, but this trainer reads up to "
+                f"{_FORMAT_VERSION}; install a newer trainer"
+            )
+        if version >= _FIRST_SEALED:
+            check_seal(data)
+        splits = typed(value.get("splits"), Mapping[str, Mapping[str, Any]], "splits")
+        files = typed(value.get("files", {}), Mapping[str, Mapping[str, Any]], "files")
+        metadata = Metadata(
+            features=_features(value.get("features")),
+            splits={name: _shards(entry, f"splits.{name}") for name, entry in splits.items()},
+            fingerprint=typed(value.get("fingerprint", ""), str, "fingerprint"),
+            digests={
+                name: _sha256(entry.get("sha256"), f"files.{name}.sha256")
+                for name, entry in files.items()
+            },
+        )
+        names = [shard.file for shards in metadata.splits.values() for shard in shards]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise JsonError(f"it lists the shard {twice} twice")
+        return metadata
+    except ValueError as error:
+        raise DatasetDamagedError(
+            f"{path} is not a dataset's metadata: {error}; restore it, or build the dataset again"
+        ) from error
+
+
+def _features(declared: Any) -> Mapping[str, Feature]:
+    entries = typed(declared, list[Mapping[str, Any]], "features")
+    try:
+        return features_from_json(entries)
+    except ConfigError as error:
+        raise JsonError(str(error)) from error
+
+
+def _shards(entry: Mapping[str, Any], place: str) -> tuple[StatedShard, ...]:
+    listed = typed(entry.get("shards"), list[Mapping[str, Any]], f"{place}.shards")
+    fields = [field.name for field in dataclasses.fields(StatedShard)]
+    shards = []
+    for number, stated in enumerate(listed):
+        where = f"{place}.shards[{number}]"
+        known = {name: stated[name] for name in fields if name in stated}
+        shard: StatedShard = typed(known, StatedShard, where)
+        if min(shard.num_records, shard.num_bytes) < 0:
+            raise JsonError(f"{where} states a negative number")
+        inner_path(shard.file, f"{where}.file")
+        _sha256(shard.sha256, f"{where}.sha256")
+        shards.append(shard)
+    count = typed(entry.get("num_records"), int, f"{place}.num_records")
+    if count != sum(shard.num_records for shard in shards):
+        raise JsonError(f"{place}.num_records is {count}, but its shards have another number")
+    return tuple(shards)
+
+
+def _sha256(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise JsonError(f"{place} is no SHA-256, which has 64 digits of 0-9 and a-f")
+    return value
+
+
+def read_stated(folder: Folder, name: str, digests: Mapping[str, str]) -> bytes | None:
+    """The content of a small file of a dataset; None if there is none.
+
+    Args:
+        folder: The dataset's.
+        name: Path of the file in it.
+        digests: What metadata.json states, by path.
+
+    Raises:
+        DatasetDamagedError: It is another file than metadata.json states.
+        DatasetChangedError: Another build took the dataset's place.
+    """
+    data = folder.read(name)
+    stated = digests.get(name, "")
+    if data is not None and stated and hashlib.sha256(data).hexdigest() != stated:
+        folder.commit.check()
+        raise DatasetDamagedError(
+            f"{os.path.join(folder.path, name)} is not the file that metadata.json states: its "
+            "sha256 differs; restore it, or build the dataset again"
+        )
+    return data
+
+
+def read_statistics(folder: Folder, digests: Mapping[str, str]) -> Mapping[str, Mapping[str, Any]]:
+    """What statistics.json states by split and feature; nothing without it, as where adopted.
+
+    Raises:
+        DatasetDamagedError: It is not what a build wrote.
+        DatasetChangedError: Another build took the dataset's place.
+    """
+    data = read_stated(folder, _STATISTICS, digests)
+    if data is None:
+        return {}
+    try:
+        splits = parse_object(data).get("splits")
+        by_split = typed(splits, Mapping[str, Mapping[str, Any]], "splits")
+        return {name: _statistics(entry, f"splits.{name}") for name, entry in by_split.items()}
+    except JsonError as error:
+        raise DatasetDamagedError(
+            f"{os.path.join(folder.path, _STATISTICS)} is not a dataset's statistics: {error}; "
+            "restore it, delete it, or build the dataset again"
+        ) from error
+
+
+def _statistics(entry: Mapping[str, Any], place: str) -> Mapping[str, Mapping[str, Any]]:
+    place = f"{place}.features"
+    features = typed(entry.get("features"), Mapping[str, Mapping[str, Any]], place)
+    return {name: _facts(stated, f"{place}.{name}") for name, stated in features.items()}
+
+
+def _facts(stated: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    facts = {
+        name: typed(stated[name], expected, f"{place}.{name}")
+        for name, expected in _FACTS.items()
+        if name in stated
+    }
+    for name in ("classes", "strings"):
+        if min(facts.get(name, {}).values(), default=0) < 0:
+            raise JsonError(f"{place}.{name} states a negative number")
+    columns = {
+        len(value) if isinstance(value, list) else 0
+        for value in map(facts.get, _BY_COLUMN)
+        if value is not None
+    }
+    if len(columns) > 1:
+        raise JsonError(f"{place} states lists of different lengths")
+    return facts

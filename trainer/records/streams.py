@@ -1,0 +1,211 @@
+"""The records of a file from its beginning, plain or gzip; nothing larger than a record is kept."""
+
+import gzip
+import io
+import itertools
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
+from trainer.errors import DatasetDamagedError
+from trainer.records.frames import unframed
+from trainer.store.files import Files, ReadRange
+
+_BLOCK_BYTES = 1 << 20
+_LENGTH = struct.Struct("<Q")
+# Both have to be passed, as in `beam_pipeline`: records of zeros reach a ratio of 1,000.
+_MAX_INFLATED_BYTES = 256 << 20
+_MAX_RATIO = 100
+# Iterations that go on side by side.
+_BEGUN = 4
+
+
+def windows(
+    files: Files, number: int, compression: str, wanted: int | None = None
+) -> Iterator[list[bytes]]:
+    """The serialized records of a file in its order, some at once, with their checksums checked.
+
+    Args:
+        files: Of which it is one.
+        number: Of the file.
+        compression: "" or "GZIP".
+        wanted: The bytes that will be read; None for all.
+
+    Raises:
+        DatasetDamagedError: The file is damaged, or no TFRecord file; behind its whole records.
+        DatasetChangedError, TrainerError: As `Files.open`.
+    """
+    name, count = files.names[number], 0
+    parts, have, need = list[bytes](), 0, HEADER_BYTES
+    blocks = _blocks(files, number, compression, wanted)
+    while True:
+        try:
+            block = next(blocks, b"")
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise cut_off(name, count) from error
+        parts.append(block)
+        have += len(block)
+        if not block and have:
+            raise cut_off(name, count)
+        if not block:
+            return
+        if have < need:
+            continue
+        content = b"".join(parts)
+        bounds, need = _frames(content)
+        found, is_whole = unframed(content, bounds[:-1], bounds[1:])
+        num_whole = len(found) if is_whole.all() else int(np.argmin(is_whole))
+        if num_whole:
+            yield found[:num_whole]
+        count += num_whole
+        if num_whole < len(found):
+            raise DatasetDamagedError(
+                f"record {count} of {name} is not what was written (its checksum differs); copy "
+                "that file again"
+            )
+        if need < 0:
+            raise no_frame(name, count)
+        if need > MAX_PAYLOAD_BYTES + FRAME_BYTES:
+            raise DatasetDamagedError(
+                f"record {count} of {name} has {need:,} bytes, more than {MAX_PAYLOAD_BYTES:,}; "
+                "leave it out"
+            )
+        parts = [content[bounds[-1] :]]
+        have = len(parts[0])
+
+
+def _frames(content: bytes) -> tuple[Any, int]:
+    """Where the frames in some bytes of a file begin and end, int64 [n + 1].
+
+    And the bytes of the next one, as far as that is known; -1 where no frame begins.
+    """
+    bounds = [0]
+    position, size = 0, len(content)
+    while size - position >= HEADER_BYTES:
+        (length,) = _LENGTH.unpack_from(content, position)
+        if position + length + FRAME_BYTES > size:
+            # That of a frame that is here need not be checked: its payload is.
+            stated = payload_bytes(content[position : position + HEADER_BYTES])
+            return np.array(bounds), -1 if stated is None else stated + FRAME_BYTES
+        position += length + FRAME_BYTES
+        bounds.append(position)
+    return np.array(bounds), HEADER_BYTES
+
+
+class Streams:
+    """The records of all files in windows, in the order of the files.
+
+    A window that follows one that was read goes on where that ended, so that iterations at once,
+    or one that nobody ends, cost nothing; any other is read from the beginning.
+
+    Args:
+        files: With the records.
+        compression: "" or "GZIP".
+    """
+
+    def __init__(self, files: Files, compression: str) -> None:
+        self._files = files
+        self._compression = compression
+        self._lock = threading.Lock()
+        self._begun: dict[int, Iterator[tuple[int, list[bytes]]]] = {}  # by their next window
+
+    def window(self, number: int) -> tuple[int, list[bytes]]:
+        """The number of a window's first record, and its serialized records; none behind the last.
+
+        Raises:
+            DatasetDamagedError, DatasetChangedError, TrainerError: As `windows`.
+        """
+        with self._lock:
+            begun = self._begun.pop(number, None)
+        if begun is None:
+            begun = itertools.islice(self._all(), number, None)
+        found = next(begun, (0, []))
+        with self._lock:
+            self._begun[number + 1] = begun
+            while len(self._begun) > _BEGUN:
+                del self._begun[next(iter(self._begun))]
+        return found
+
+    def _all(self) -> Iterator[tuple[int, list[bytes]]]:
+        numbers = range(len(self._files.names))
+        self._files.expect(numbers)
+        first = 0
+        for number in numbers:
+            for window in windows(self._files, number, self._compression):
+                yield first, window
+                first += len(window)
+
+
+def unpacked(files: Files, number: int) -> Iterator[bytes]:
+    """The plain bytes of a gzip file, in blocks.
+
+    Raises:
+        DatasetDamagedError: It cannot be unpacked, or is far larger then.
+        DatasetChangedError, TrainerError: As `Files.open`.
+    """
+    name, most = files.names[number], _MAX_RATIO * files.num_bytes(number)
+    num_bytes = 0
+    try:
+        for block in _blocks(files, number, "GZIP"):
+            num_bytes += len(block)
+            if num_bytes > max(_MAX_INFLATED_BYTES, most):
+                raise DatasetDamagedError(
+                    f"{name} unpacks to over {_MAX_INFLATED_BYTES >> 20} MiB and over "
+                    f"{_MAX_RATIO} times its size; if it is meant to, write it plain"
+                )
+            yield block
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DatasetDamagedError(
+            f"{name} cannot be unpacked: {error}; it is truncated or damaged, copy it again"
+        ) from error
+
+
+def _blocks(
+    files: Files, number: int, compression: str, wanted: int | None = None
+) -> Iterator[bytes]:
+    """The plain bytes of a file; of damaged gzip, what its library raises."""
+    with files.open(number, wanted) as read:
+        content: Any = _Content(read, files.num_bytes(number))
+        if compression:
+            content = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
+        while block := content.read(_BLOCK_BYTES):
+            yield block
+
+
+def cut_off(name: str, count: int) -> DatasetDamagedError:
+    """The error for a file whose record `count` is not whole."""
+    return DatasetDamagedError(
+        f"{name} ends within its record {count}: it is truncated, or not a TFRecord file"
+    )
+
+
+def no_frame(name: str, count: int) -> DatasetDamagedError:
+    """The error for a file in which no record starts where its record `count` should."""
+    return DatasetDamagedError(
+        f"{name} is damaged, or not a TFRecord file: record {count} does not start with a length "
+        "and its checksum; copy the file again"
+    )
+
+
+class _Content(io.RawIOBase):
+    """The bytes of a file, of which ranges can be read."""
+
+    def __init__(self, read: ReadRange, num_bytes: int) -> None:
+        self._read = read
+        self._left = num_bytes
+        self._offset = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._read(min(len(buffer), self._left), self._offset)
+        buffer[: len(data)] = data
+        self._offset += len(data)
+        self._left -= len(data)
+        return len(data)

@@ -1,0 +1,75 @@
+"""A trained run, as `evaluate`, `predict` and `export` use it."""
+
+import contextlib
+import dataclasses
+import shlex
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import keras
+
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError
+from trainer.runs import saved_models
+from trainer.runs.directory import RunDirectory
+from trainer.schema.features import Feature
+from trainer.tasks import Task, models
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedRun:
+    """A run and one of its models.
+
+    Attributes:
+        file: Of the model.
+        model: From the file.
+        options: Of the training.
+        task: What the model was trained for.
+        features: Those of the task, by name; none in runs of older versions.
+    """
+
+    file: Path
+    model: keras.Model
+    options: TrainConfig
+    task: Task
+    features: Mapping[str, Feature]
+
+    def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
+        """Those of these names that the run has recorded."""
+        return {name: each for name, each in self.features.items() if name in names}
+
+
+def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) -> TrainedRun:
+    """The run in a directory; to be called in the scope of the strategy that is to use its model.
+
+    Args:
+        path: The directory that `train` wrote.
+        which: "final" or "best": the model at the end, or after the best epoch.
+        model_fn: `package.module:function` that made the model, whose module has its own layers;
+            or None.
+        trust_run: Use the function that the run names.
+
+    Raises:
+        ConfigError: There is no such run or model, or its model cannot be used.
+        RunDamagedError: A file of the run is not what was written.
+    """
+    directory = RunDirectory(path)
+    version = directory.version()
+    file = directory.trained_model(which)
+    options = directory.read_config().options
+    task, features = directory.read_task()
+    remedy = "layers are those of Keras, or those that the module of --model-fn registers"
+    if model_fn is not None:
+        models.find_function(model_fn)
+    elif options.model_fn is not None and trust_run:
+        with contextlib.suppress(ConfigError):  # only needed for layers of its own
+            models.find_function(options.model_fn)
+    elif options.model_fn is not None:
+        remedy = (
+            f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}, or "
+            "--trust-run if you know who made the run"
+        )
+    model = saved_models.load(file, task, remedy)
+    if directory.version() != version:
+        raise ConfigError(f"a training replaced the run in {path} while it was read; try again")
+    return TrainedRun(file=file, model=model, options=options, task=task, features=features)

@@ -1,0 +1,213 @@
+"""The folder of a dataset as it was when it was opened: what takes its place is another one.
+
+A build puts a new folder in place of the old one (`--overwrite`), and on a store writes new objects
+over the old ones. So a local folder is held by its descriptor; of a store's objects it is known
+what they were, and the file that a build writes last tells builds apart.
+"""
+
+import dataclasses
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tfrecord_dataset import regular_files
+from tfrecord_dataset.json_file import MAX_BYTES
+from trainer.errors import DatasetChangedError, DatasetDamagedError
+from trainer.store import objects, storage
+from trainer.store.cache import Cache
+from trainer.store.files import Files, changed
+from trainer.store.local_files import LocalFiles, unreadable
+from trainer.store.objects import RemoteFile
+from trainer.store.remote_files import RemoteFiles
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Commit:
+    """The file that a build writes last, as it was read.
+
+    Attributes:
+        path: Of the file; empty for a folder that no build made.
+        data: Its content; None if it was not there.
+        place: Of its folder on this machine, the device and inode: a build of the same data makes
+            another folder.
+    """
+
+    path: str = ""
+    data: bytes | None = None
+    place: tuple[int, int] | None = None
+
+    def check(self) -> None:
+        """Raises DatasetChangedError if the file, or its folder, is another one by now."""
+        if not self.path:
+            return
+        folder = os.path.dirname(self.path)
+        now = storage.read(self.path)
+        if now is None and self.data is not None:
+            raise DatasetChangedError(
+                f"{folder} was deleted, or is being built again, while it was read; start again "
+                "once it is there"
+            )
+        if now != self.data or (self.place is not None and self.place != _place(folder)):
+            raise DatasetChangedError(
+                f"{folder} was built again while it was read; start again, or build another "
+                "--version, which leaves this one as it is"
+            )
+
+    def explain(self, file: str) -> DatasetChangedError:
+        """The error for a file that is not what was opened."""
+        try:
+            self.check()
+        except DatasetChangedError as error:
+            return error
+        return changed(file)
+
+
+class Folder(Protocol):
+    """A folder as it was when it was opened.
+
+    Attributes:
+        path: Its name, or URL.
+        commit: Of the build that made it.
+    """
+
+    path: str
+    commit: Commit
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a small file in it; None if there is none.
+
+        Raises:
+            DatasetDamagedError: It is no regular file, or too large.
+            TrainerError: It cannot be read.
+        """
+
+    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
+        """Files in it, to be read by offset.
+
+        Args:
+            names: Paths below the folder.
+            digests: The sha256 of each, "" where nobody states it.
+            what: The files, for messages.
+
+        Raises:
+            DatasetDamagedError: Some are not there, or are no regular files.
+            DatasetChangedError: Another build took the folder's place.
+            TrainerError: One cannot be opened.
+        """
+
+
+def open_folder(path: str, cache: Callable[[], Cache], commit: str = "") -> Folder:
+    """The folder at a path.
+
+    Args:
+        path: Of a folder, local or on a store.
+        cache: Opens the cache for copies of remote files.
+        commit: The name of the file that a build writes last; empty where no build made it.
+    """
+    if storage.is_object(path):
+        return RemoteFolder(path, cache, commit)
+    return LocalFolder(path, commit)
+
+
+class LocalFolder:
+    """A folder of this machine, as `Folder`."""
+
+    def __init__(self, path: str, commit: str = "") -> None:
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        # Other threads may read until the process ends.
+        weakref.finalize(self, os.close, self._descriptor).atexit = False
+        self.commit = Commit()
+        if commit:
+            place = _place(self._descriptor)
+            self.commit = Commit(os.path.join(path, commit), self.read(commit), place)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return regular_files.read(name, MAX_BYTES, self._descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise unreadable(os.path.join(self.path, name), error) from error
+
+    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
+        del digests  # whose shards are checked record by record
+        paths = [os.path.join(self.path, name) for name in names]
+
+        def opener(number: int) -> int:
+            return regular_files.descriptor_of(names[number], self._descriptor)
+
+        try:
+            return LocalFiles(paths, opener, self.commit.explain)
+        except FileNotFoundError as error:
+            self.commit.check()
+            missing = [name for name in names if not self._holds(name)]
+            raise _missing(self.path, missing, len(names), what) from error
+
+    def _holds(self, name: str) -> bool:
+        try:
+            os.stat(name, dir_fd=self._descriptor)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class RemoteFolder:
+    """A folder of a store, as `Folder`."""
+
+    def __init__(self, url: str, cache: Callable[[], Cache], commit: str = "") -> None:
+        self.path = url
+        self._cache = cache
+        self._listed: dict[str, dict[str, RemoteFile]] = {}
+        self._lock = threading.Lock()
+        path = os.path.join(url, commit)
+        self.commit = Commit(path, storage.read(path)) if commit else Commit()
+
+    def read(self, name: str) -> bytes | None:
+        if not storage.lists_nothing(self.path) and self._found(name) is None:
+            return None
+        return storage.read(os.path.join(self.path, name))
+
+    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
+        if storage.lists_nothing(self.path):
+            found = objects.describe([os.path.join(self.path, name) for name in names])
+        else:
+            listed = [*map(self._found, names)]
+            found = [file for file in listed if file is not None]
+        # What was found may be the files of a build that was committed meanwhile.
+        self.commit.check()
+        if len(found) < len(names):
+            missing = [name for name, file in zip(names, listed, strict=True) if file is None]
+            raise _missing(self.path, missing, len(names), what)
+        files = [
+            dataclasses.replace(file, sha256=digest)
+            for file, digest in zip(found, digests, strict=True)
+        ]
+        return RemoteFiles(files, self._cache(), self.commit.explain)
+
+    def _found(self, name: str) -> RemoteFile | None:
+        folder, _, base = name.rpartition("/")
+        with self._lock:
+            if folder not in self._listed:
+                self._listed[folder] = objects.listing(os.path.join(self.path, folder)).files
+            return self._listed[folder].get(base)
+
+
+def _place(folder: str | int) -> tuple[int, int] | None:
+    try:
+        facts = os.stat(folder)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def _missing(path: str, missing: Sequence[str], count: int, what: str) -> DatasetDamagedError:
+    return DatasetDamagedError(
+        f"{path} lacks {len(missing)} of {count} {what}, such as {missing[0]}; copy them there, "
+        "or build the dataset again"
+    )

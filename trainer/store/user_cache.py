@@ -1,0 +1,119 @@
+"""What this machine makes of files once, such as their indexes, in the user's cache folder.
+
+    <kind>/<hash of what it is made of>     the content, and its seal (`store.seal`)
+    <kind>/<…>.partial                      one that is being written
+
+A file that its seal does not fit is deleted, and made again. Anyone may delete the folder.
+"""
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from trainer.errors import TrainerError
+from trainer.store.seal import SEAL_BYTES, seal, sealed_bytes
+
+_PARTIAL = ".partial"
+# Nobody writes a file any more that has not changed for so long: its writer was killed.
+_LEFT_AFTER_S = 3600
+
+
+def cache_folder() -> Path:
+    """For what is made of files once: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "beam-tfrecords"
+
+
+class Made(NamedTuple):
+    """An open file that was made before.
+
+    Attributes:
+        descriptor: Whoever has it closes it.
+        num_bytes: Of its content.
+        place: Its device and inode.
+    """
+
+    descriptor: int
+    num_bytes: int
+    place: tuple[int, int]
+
+
+def find(kind: str, source: str, known: tuple[int, int] | None = None) -> Made | None:
+    """What was made of a source, once all of it was read and found whole; None if it was not.
+
+    Args:
+        kind: Of what is made, such as "index".
+        source: The identity of what it is made of.
+        known: The place of a file that was found whole before, and is not read again.
+    """
+    path = _path(kind, source)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    num_bytes = None
+    with contextlib.suppress(OSError):
+        facts = os.fstat(descriptor)
+        place = (facts.st_dev, facts.st_ino)
+        if place == known:
+            num_bytes = facts.st_size - SEAL_BYTES
+        elif stat.S_ISREG(facts.st_mode):
+            num_bytes = sealed_bytes(descriptor, f"{kind}\n{source}")
+    if num_bytes is None:
+        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    return Made(descriptor, num_bytes, place)
+
+
+@contextlib.contextmanager
+def making(kind: str, source: str) -> Iterator[IO[bytes]]:
+    """A handle of what is made of a source; it counts when the block ends well.
+
+    Raises:
+        TrainerError: A folder lies in its place.
+        OSError: The folder cannot be written; `explain` says what to do.
+    """
+    path = _path(kind, source)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left(path.parent)
+    with tempfile.NamedTemporaryFile(
+        "w+b", dir=path.parent, suffix=_PARTIAL, delete=False
+    ) as handle:
+        try:
+            yield handle
+            handle.flush()
+            seal(handle.fileno(), handle.tell(), f"{kind}\n{source}")
+            try:
+                os.replace(handle.name, path)
+            except IsADirectoryError as error:
+                raise TrainerError(f"{path} is a folder where a file is kept; delete it") from error
+        except BaseException:
+            os.unlink(handle.name)
+            raise
+
+
+def explain(error: OSError) -> TrainerError:
+    """What to do about a folder that cannot be written."""
+    return TrainerError(
+        f"{cache_folder()} cannot be written: {error.strerror}; free space there, or name another "
+        "folder for it in XDG_CACHE_HOME"
+    )
+
+
+def _path(kind: str, source: str) -> Path:
+    return cache_folder() / kind / hashlib.sha256(source.encode()).hexdigest()[:32]
+
+
+def _remove_left(folder: Path) -> None:
+    for path in folder.glob(f"*{_PARTIAL}"):
+        with contextlib.suppress(OSError):
+            if path.lstat().st_mtime < time.time() - _LEFT_AFTER_S:
+                path.unlink()
