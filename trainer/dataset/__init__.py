@@ -146,7 +146,8 @@ class Dataset(Contents):
             worker: The number, from 0, of this process among `num_workers`.
             num_workers: Processes that share every batch: each gets its part of the same
                 `batch_size` records, of which it reads no others.
-            drop_remainder: Leave out a last batch that is not full (of each bucket).
+            drop_remainder: Leave out a last batch that is not full (of each bucket); on every
+                worker alike.
             deterministic: False lets records overtake each other when reading stalls.
             cache: Where decoded images are kept for further passes: "memory", "disk", "auto",
                 "none", or an ImageCache with bounds (docs/input.md).

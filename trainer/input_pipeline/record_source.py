@@ -64,6 +64,10 @@ class Records:
     classes that over the records of its class) and the record's number. Nothing else decides what
     is drawn at random for a record.
 
+    Attributes:
+        num_shared_batches: Full global batches, where workers share them and there is an end;
+            else None.
+
     Args:
         shards: The files.
         num_records: Over all files; None if they have not been counted.
@@ -87,7 +91,12 @@ class Records:
             self._windows = _windows(found, reading, images)
         else:
             self._windows = _streamed(shards)
-        self._remaining = _remaining(num_records, reading)
+        remaining = _remaining(num_records, reading)
+        self._remaining = _own(remaining, reading)
+        self.num_shared_batches: int | None = None
+        if reading.share is not None and remaining != tf.data.INFINITE_CARDINALITY:
+            assert remaining is not None  # such records are found by their numbers
+            self.num_shared_batches = remaining // reading.share.batch_size
         self._images = images
         self._parallel_calls = reading.tuning.num_calls
 
@@ -127,7 +136,7 @@ def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Da
 
 
 def _remaining(num_records: int | None, reading: Reading) -> int | None:
-    """The number of records that are read; None if it is not known."""
+    """The number of records that all workers read; None if it is not known."""
     if reading.passes is None:
         return int(tf.data.INFINITE_CARDINALITY)
     if num_records is None:
@@ -138,7 +147,12 @@ def _remaining(num_records: int | None, reading: Reading) -> int | None:
             f"first_record={reading.first_record} is beyond {reading.passes} pass(es) over "
             f"{num_records} records; give a smaller number, or more passes by repeat"
         )
-    if reading.share is None:
+    return remaining
+
+
+def _own(remaining: int | None, reading: Reading) -> int | None:
+    """How many of these are this worker's."""
+    if reading.share is None or remaining is None or remaining == tf.data.INFINITE_CARDINALITY:
         return remaining
     positions = np.arange(remaining % reading.share.batch_size)
     batches = remaining // reading.share.batch_size

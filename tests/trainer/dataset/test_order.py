@@ -1,6 +1,8 @@
 """Every record comes once a pass, in an order that the seed alone decides."""
 
+import re
 import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -130,6 +132,51 @@ def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, shuf
         np.testing.assert_array_equal(together, batch)
     last = [part[-1]["number"] for part in parts if len(part) == len(whole)]
     np.testing.assert_array_equal(np.concatenate(last), whole[-1])
+
+
+@pytest.fixture
+def ten(tmp_path, write_records):
+    """Ten records, numbered from 0."""
+    write_records(tmp_path / "ten.tfrecord", [{"number": number} for number in range(10)])
+    return trainer.open(tmp_path / "ten.tfrecord")
+
+
+def test_the_last_batch_is_shared_as_the_docs_have_it(ten):
+    page = (Path(trainer.__file__).parents[1] / "docs/order.md").read_text()
+    rows = re.findall(r"^\| (?:all|worker \d) \|(.*)\|$", page, re.MULTILINE)
+    stated = [
+        [[*map(int, cell.split())] for cell in row.split("|") if cell.strip()] for row in rows
+    ]
+
+    options = [{}, *({"worker": worker, "num_workers": 2} for worker in range(2))]
+    found = [
+        [batch["number"].numpy().tolist() for batch in ten.batches(batch_size=4, **each)]
+        for each in options
+    ]
+
+    assert found == stated
+
+
+@pytest.mark.parametrize("features", [None, ["text"]], ids=["by batches", "by records"])
+@pytest.mark.parametrize("first_record", [0, 1])
+def test_workers_have_equally_many_full_batches(tmp_path, write_records, features, first_record):
+    records = [{"text": [b"a"] * (1 + number % 2), "number": number} for number in range(10)]
+    write_records(tmp_path / "ten.tfrecord", records)
+    parts = [
+        trainer.open(tmp_path / "ten.tfrecord").batches(
+            batch_size=4,
+            features=features or ["number"],
+            first_record=first_record,
+            drop_remainder=True,
+            worker=worker,
+            num_workers=2,
+        )
+        for worker in range(2)
+    ]
+
+    count = (10 - first_record) // 4
+    assert [len(list(part)) for part in parts] == [count, count]
+    assert [int(part.cardinality()) for part in parts] == [count, count]
 
 
 @pytest.mark.parametrize(
