@@ -16,6 +16,7 @@ FOOTER_BYTES = 4
 FRAME_BYTES = HEADER_BYTES + FOOTER_BYTES
 # Protocol buffers end at 2 GiB, and a record is in memory whole.
 MAX_PAYLOAD_BYTES = 1 << 30
+MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + FRAME_BYTES
 
 _HEADER = struct.Struct("<QI")
 _MASK_DELTA = 0xA282EAD8

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, payload_bytes
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
 from trainer.errors import DatasetDamagedError
 from trainer.records.shard_files import ShardFiles, index_beside
-from trainer.records.streams import cut_off, no_frame
+from trainer.records.streams import cut_off, no_frame, too_large
 from trainer.store import user_cache
 
 _KIND = "index"
@@ -143,6 +143,8 @@ def walk(shards: ShardFiles, number: int) -> list[int]:
             length = payload_bytes(header)
             if length is None and len(header) == HEADER_BYTES:
                 raise no_frame(name, len(found) - 1)
+            if length is not None and length + FRAME_BYTES > MAX_FRAME_BYTES:
+                raise too_large(name, len(found) - 1, length + FRAME_BYTES)
             position += (length or 0) + FRAME_BYTES
             if length is None or position > size:
                 raise cut_off(name, len(found) - 1)
@@ -163,8 +165,9 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
     except ValueError as error:
         raise wrong_index(name, "it is not an offset and a size a line") from error
     sizes = rows[:, 1]
-    if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= size:
-        raise wrong_index(name, "it has a record smaller than a frame or larger than the shard")
+    largest = min(size, MAX_FRAME_BYTES)
+    if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= largest:
+        raise wrong_index(name, f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes")
     found = np.concatenate([[0], np.cumsum(sizes)])
     if (rows[:, 0] != found[:-1]).any():
         raise wrong_index(name, "its records do not follow one another")

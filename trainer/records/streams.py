@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
 from trainer.errors import DatasetDamagedError
 from trainer.records.frames import unframed
 from trainer.store.files import Files, ReadRange
@@ -70,11 +70,8 @@ def windows(
             )
         if need < 0:
             raise no_frame(name, count)
-        if need > MAX_PAYLOAD_BYTES + FRAME_BYTES:
-            raise DatasetDamagedError(
-                f"record {count} of {name} has {need:,} bytes, more than {MAX_PAYLOAD_BYTES:,}; "
-                "leave it out"
-            )
+        if need > MAX_FRAME_BYTES:
+            raise too_large(name, count, need)
         parts = [content[bounds[-1] :]]
         have = len(parts[0])
 
@@ -148,20 +145,12 @@ def unpacked(files: Files, number: int) -> Iterator[bytes]:
         DatasetDamagedError: It cannot be unpacked, or is far larger then.
         DatasetChangedError, TrainerError: As `Files.open`.
     """
-    name, most = files.names[number], _MAX_RATIO * files.num_bytes(number)
-    num_bytes = 0
     try:
-        for block in _blocks(files, number, "GZIP"):
-            num_bytes += len(block)
-            if num_bytes > max(_MAX_INFLATED_BYTES, most):
-                raise DatasetDamagedError(
-                    f"{name} unpacks to over {_MAX_INFLATED_BYTES >> 20} MiB and over "
-                    f"{_MAX_RATIO} times its size; if it is meant to, write it plain"
-                )
-            yield block
+        yield from _blocks(files, number, "GZIP")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DatasetDamagedError(
-            f"{name} cannot be unpacked: {error}; it is truncated or damaged, copy it again"
+            f"{files.names[number]} cannot be unpacked: {error}; it is truncated or damaged, copy "
+            "it again"
         ) from error
 
 
@@ -169,11 +158,18 @@ def _blocks(
     files: Files, number: int, compression: str, wanted: int | None = None
 ) -> Iterator[bytes]:
     """The plain bytes of a file; of damaged gzip, what its library raises."""
+    size, num_bytes = files.num_bytes(number), 0
     with files.open(number, wanted) as read:
-        content: Any = _Content(read, files.num_bytes(number))
+        content: Any = _Content(read, size)
         if compression:
             content = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
         while block := content.read(_BLOCK_BYTES):
+            num_bytes += len(block)
+            if num_bytes > max(_MAX_INFLATED_BYTES, _MAX_RATIO * size):
+                raise DatasetDamagedError(
+                    f"{files.names[number]} unpacks to over {_MAX_INFLATED_BYTES >> 20} MiB and "
+                    f"over {_MAX_RATIO} times its size; if it is meant to, write it plain"
+                )
             yield block
 
 
@@ -181,6 +177,14 @@ def cut_off(name: str, count: int) -> DatasetDamagedError:
     """The error for a file whose record `count` is not whole."""
     return DatasetDamagedError(
         f"{name} ends within its record {count}: it is truncated, or not a TFRecord file"
+    )
+
+
+def too_large(name: str, count: int, num_bytes: int) -> DatasetDamagedError:
+    """The error for a file whose record `count` states more bytes than one may have."""
+    return DatasetDamagedError(
+        f"record {count} of {name} has {num_bytes:,} bytes, more than {MAX_FRAME_BYTES:,}; leave "
+        "it out"
     )
 
 

@@ -73,10 +73,15 @@ def test_a_file_is_shared_and_goes_on(tmp_path):
     [
         pytest.param(lambda file: file.truncate(9), id="cut within the row"),
         pytest.param(lambda file: (file.seek(8), file.write(b"x")), id="another byte"),
+        pytest.param(
+            lambda file: (row := file.read(7), file.seek(7), file.write(row)),
+            id="the row of another record",
+        ),
     ],
 )
 def test_a_row_that_is_not_whole_is_made_again(tmp_path, damage):
     store = FileStore(tmp_path, "a", 4, 3, 1 << 20)
+    store.keep(0, np.array([4, 5, 6], np.uint8))
     store.keep(1, np.array([1, 2, 3], np.uint8))
     with (tmp_path / "a.images").open("r+b") as file:
         damage(file)

@@ -121,6 +121,12 @@ def rot(path, offset):
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
+def move_away(path):
+    """A link leads to what was kept, as whole as it was."""
+    path.rename(path.parent.parent / f"moved-{path.name}")
+    path.symlink_to(path.parent.parent / f"moved-{path.name}")
+
+
 def replace(make):
     """A damage that removes the file first."""
 
@@ -147,10 +153,17 @@ DAMAGES = {
     "a pipe": replace(os.mkfifo),
     "a link to nothing": replace(lambda path: path.symlink_to("nowhere")),
     "a link to a file": replace(lambda path: path.symlink_to("/etc/hostname")),
+    "a link to what was kept": move_away,
     "a folder": replace(lambda path: (path / "a").mkdir(parents=True)),
 }
 # What cannot be made again is said; everything else is as if nothing had been there.
-NAMED = {"a folder", "a pipe", "a link to nothing", "a link to a file"}
+NAMED = {
+    "a folder",
+    "a pipe",
+    "a link to nothing",
+    "a link to a file",
+    "a link to what was kept",
+}
 
 
 QUICK = {"emptied", "a bit in the midst", "a bit by the disk", "a pipe", "a folder"}
@@ -242,6 +255,29 @@ def test_what_this_user_may_not_read(kept):
             assert kept.read(kept.open()) == expected
         except TrainerError as error:
             if kept.kind != "images" or f"{paths[0]}: Permission denied" not in str(error):
+                raise
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda folder: folder.write_text("no folder"), id="a file"),
+        pytest.param(lambda folder: folder.symlink_to("nowhere"), id="a link to nothing"),
+        pytest.param(os.mkfifo, id="a pipe"),
+        pytest.param(lambda folder: folder.mkdir(mode=0o555), id="not writable"),
+    ],
+)
+def test_a_folder_that_cannot_be_used(kept, make):
+    """What must be kept to be read is named; the rest costs time only."""
+    expected = kept.read(kept.open())
+    shutil.rmtree(kept.folder)
+    make(kept.folder)
+    with as_user(65534):
+        try:
+            assert kept.read(kept.open()) == expected
+        except TrainerError as error:
+            if str(kept.folder.parent) not in str(error):
                 raise
 
 

@@ -1,0 +1,187 @@
+"""TFRecord files and indexes that lie: named, before memory is taken for what they state."""
+
+import gzip
+import hashlib
+import json
+import os
+import socket
+import struct
+
+import numpy as np
+import pytest
+
+import trainer
+from tfrecord_dataset.frames import FRAME_BYTES, masked_checksum
+from trainer.dataset.files import open_shards
+from trainer.errors import DatasetChangedError, DatasetDamagedError
+from trainer.records import streams
+from trainer.records.index import read_index
+from trainer.records.reader import RecordReader
+from trainer.records.streams import windows
+
+
+def header(length):
+    """The start of a frame, whose checksum is right."""
+    stated = struct.pack("<Q", length)
+    return stated + struct.pack("<I", masked_checksum(stated))
+
+
+def frame(payload):
+    return header(len(payload)) + payload + struct.pack("<I", masked_checksum(payload))
+
+
+def in_order(file):
+    shards = open_shards([str(file)])
+    found = windows(shards.files, 0, shards.compression)
+    return [record for window in found for record in window]
+
+
+def by_number(file):
+    index = read_index(open_shards([str(file)]))
+    return RecordReader(index).read(np.arange(index.num_records)).tolist()
+
+
+reads = pytest.mark.parametrize("read", [in_order, by_number])
+THREE = b"".join(map(frame, (b"a", b"bc", b"")))
+TOO_LARGE = "record 3 of .* has {:,} bytes, more than 1,073,741,840; leave it out"
+DAMAGED = {
+    "2^63 bytes": (THREE + header(1 << 63), TOO_LARGE.format((1 << 63) + FRAME_BYTES)),
+    "2^64 - 16 bytes": (THREE + header((1 << 64) - FRAME_BYTES), TOO_LARGE.format(1 << 64)),
+    "10 GB": (THREE + header(10**10) + bytes(90), TOO_LARGE.format(10**10 + FRAME_BYTES)),
+    "a gigabyte": (THREE + header(1 << 30) + bytes(90), "ends within its record 3"),
+    "another length": (THREE + header(99)[:8] + bytes(90), "record 3 does not start with a length"),
+    "a part of a length": (THREE + header(9)[:7], "ends within its record 3"),
+    "no payload": (THREE + header(9), "ends within its record 3"),
+}
+
+
+@reads
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(("content", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_a_length_that_is_not_true(tmp_path, read, pack, content, message):
+    file = tmp_path / "a.tfrecord"
+    file.write_bytes(pack(content))
+
+    with pytest.raises(DatasetDamagedError, match=message) as told:
+        read(file)
+
+    assert str(file) in str(told.value)
+
+
+@reads
+def test_a_record_of_three_gigabytes(tmp_path, read):
+    """The file has them, as a hole that takes no space."""
+    file = tmp_path / "a.tfrecord"
+    file.write_bytes(THREE + header(3 << 30))
+    os.truncate(file, len(THREE) + (3 << 30) + FRAME_BYTES)
+
+    with pytest.raises(DatasetDamagedError, match=TOO_LARGE.format((3 << 30) + FRAME_BYTES)):
+        read(file)
+
+
+@reads
+@pytest.mark.parametrize("content", [b"", gzip.compress(b"")], ids=["empty", "gzip of nothing"])
+def test_no_records(tmp_path, read, content):
+    (tmp_path / "a.tfrecord").write_bytes(content)
+
+    assert read(tmp_path / "a.tfrecord") == []
+
+
+@reads
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(frame(bytes(8 << 20)), id="one record"),
+        pytest.param(frame(bytes(99)) * 50_000, id="many records"),
+    ],
+)
+def test_a_file_that_unpacks_to_far_more(tmp_path, monkeypatch, read, content):
+    monkeypatch.setattr(streams, "_MAX_INFLATED_BYTES", 1 << 20)
+    file = tmp_path / "a.tfrecord.gz"
+    file.write_bytes(gzip.compress(content))
+
+    with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord\.gz unpacks to over 1 MiB and"):
+        read(file)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(path))  # it may have 108 characters
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, make_socket])
+def test_what_is_no_file(tmp_path, make):
+    make(tmp_path / "a.tfrecord")
+
+    with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord cannot be read: .*; restore it"):
+        trainer.open(tmp_path / "*.tfrecord")
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda file: os.truncate(file, file.stat().st_size // 2), id="shorter"),
+        pytest.param(lambda file: file.write_bytes(file.read_bytes() * 2), id="longer"),
+    ],
+)
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression, change):
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1 << 14)
+    content = b"".join(frame(np.random.default_rng(n).bytes(1000)) for n in range(200))
+    file = tmp_path / "a.tfrecord"
+    file.write_bytes(gzip.compress(content) if compression else content)
+    shards = open_shards([str(file)])
+    if compression:
+        streamed = windows(shards.files, 0, compression)
+        assert next(streamed)
+    else:
+        reader = RecordReader(read_index(shards))
+        assert all(reader.read(np.arange(10)))
+
+    change(file)
+
+    with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
+        list(streamed) if compression else reader.read(np.arange(200))
+
+
+# Of six records of 35 bytes: rows of offset and size that are not theirs.
+ROWS = [(35 * number, 35) for number in range(6)]
+LIES = {
+    "a record more": ([*ROWS, (210, 35)], "its records have 245 bytes, but the shard has 210"),
+    "a record less": (ROWS[:-1], "its records have 175 bytes, but the shard has 210"),
+    "no records": ([], "its records have 0 bytes"),
+    "beyond the file": ([*ROWS[:-1], (10**6, 35)], "its records do not follow one another"),
+    "one within another": ([*ROWS[:2], (50, 35), *ROWS[3:]], "do not follow one another"),
+    "in another order": ([ROWS[1], ROWS[0], *ROWS[2:]], "do not follow one another"),
+    "again and again": (ROWS * 100, "do not follow one another"),
+    "a negative offset": ([*ROWS[:3], (-105, 35), *ROWS[4:]], "do not follow one another"),
+    "a negative size": ([*ROWS[:3], (105, -35), *ROWS[4:]], "a record of under 16 or over 210"),
+    "no size": ([*ROWS[:3], (105, 0), *ROWS[4:]], "a record of under 16 or over 210"),
+    "a size of 2^62": ([*ROWS[:3], (105, 1 << 62), *ROWS[4:]], "a record of under 16 or over 210"),
+    "a size of 2^64": ([*ROWS[:3], (105, 1 << 64), *ROWS[4:]], "a record of under 16 or over 210"),
+    "another border": ([(0, 36), (36, 34), *ROWS[2:]], "are not where the shard has them"),
+    "two records for one": ([(0, 17), (17, 18), *ROWS[1:]], "states 6 records, but .* hold 7"),
+    "words": ([("an", "index")], "it is not an offset and a size a line"),
+    "a fraction": ([*ROWS[:-1], (175, 35.5)], "it is not an offset and a size a line"),
+}
+
+
+@pytest.mark.parametrize("is_stated", [False, True], ids=["", "with its hash"])
+@pytest.mark.parametrize(("rows", "message"), LIES.values(), ids=LIES)
+def test_an_index_that_is_not_true(tmp_path, write_dataset, schema, is_stated, rows, message):
+    records = {"train": [{"number": number} for number in range(6)]}
+    dataset = write_dataset(tmp_path / "1.0.0", [schema["number"]], records, num_shards=1)
+    index = dataset / "idx/tiny-train.tfrecord-00000-of-00001.idx"
+    index.parent.mkdir()
+    index.write_text("".join(f"{offset} {size}\n" for offset, size in rows))
+    if is_stated:
+        metadata = json.loads((dataset / "metadata.json").read_text())
+        digest = hashlib.sha256(index.read_bytes()).hexdigest()
+        metadata["files"] = {f"idx/{index.name}": {"sha256": digest}}
+        (dataset / "metadata.json").write_text(json.dumps(metadata))
+
+    for options in ({}, {"shuffle": True, "seed": 1}):
+        with pytest.raises(DatasetDamagedError, match=message):
+            list(trainer.open(dataset).numpy(**options))
+    index.unlink()
+    assert [int(record["number"]) for record in trainer.open(dataset).numpy()] == [*range(6)]
