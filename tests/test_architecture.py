@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        errors durable frames regular_files streams
+        errors durable example_keys frames regular_files streams
         json_file sealed_json
         lock replacement
         store

@@ -8,6 +8,7 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.statistics import Statistics
@@ -78,7 +79,6 @@ def _equal(rows: pa.Table, steps: int) -> npt.NDArray[np.bool_]:
     """Whether sorted rows have the key of the one so many steps further: bool [n - steps]."""
     positions = columns.numbers(rows, "position")
     equal: npt.NDArray[np.bool_] = positions[steps:] == positions[: len(positions) - steps]
-    keys = rows.column("key")
-    for row in np.flatnonzero(equal).tolist():  # seldom any: a position is a hash of the key
-        equal[row] = keys[row] == keys[row + steps]
+    keys, same = rows.column("key"), np.flatnonzero(equal)  # seldom any: a position is a hash
+    equal[same] = pc.equal(keys.take(same), keys.take(same + steps)).to_numpy()
     return equal

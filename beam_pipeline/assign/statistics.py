@@ -14,6 +14,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, composed, reading_order
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.schema.split_values import SplitValues
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
@@ -134,7 +135,11 @@ class Statistics:
         self.equal_keys = heapq.nsmallest(_NUM_NAMED, (*self.equal_keys, *keys))
 
     def merge(self, other: "Statistics") -> None:
-        """Adds what `other` counted."""
+        """Adds what `other` counted.
+
+        Raises:
+            DataError: The records have too many features.
+        """
         for split, stated in other.stated_splits.items():
             self.stated_splits.setdefault(split, set()).update(stated)
         for split, histogram in other.histograms.items():
@@ -143,6 +148,7 @@ class Statistics:
             )
         for name, observed in other.features.items():
             self.features.setdefault(name, FeatureStatistics()).merge(observed)
+        check_number(self.features)
         for split, by_name in other.values.items():
             for name, values in by_name.items():
                 self.values.setdefault(split, {}).setdefault(name, SplitValues()).merge(values)

@@ -34,7 +34,6 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
-from beam_pipeline.schema.statistics import FeatureStatistics
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
@@ -179,8 +178,7 @@ def _schema(
 ) -> tuple[Feature, ...]:
     statistics = Statistics(num_records=sum(inspection.num_records for inspection in inspections))
     for inspection in inspections:
-        for name, observed in inspection.features.items():
-            statistics.features.setdefault(name, FeatureStatistics()).merge(observed)
+        statistics.merge(Statistics(features=inspection.features))
     names = class_names(directory, statistics.features)
     names |= declared_classes(statistics, classes, config.schema)
     features = (

@@ -264,12 +264,13 @@ def fact_column(feature: Feature, fact: str) -> str:
 def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
     """The column of each scalar and text, by the feature's name."""
     facts = {fact_column(feature, name) for feature in schema for name in _fact_types(feature)}
+    taken = _RESERVED | facts
+    names = {feature.name for feature in schema}
     columns = {}
     for feature in schema:
         if feature.kind in ("scalar", "text") and feature.dtype in _TYPES:
-            taken = _RESERVED | facts | {each.name for each in schema if each is not feature}
             name = feature.name
-            while name in taken:
+            while name in taken or (name in names and name != feature.name):
                 name += "_"
             columns[feature.name] = name
     return columns

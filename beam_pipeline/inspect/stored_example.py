@@ -28,6 +28,7 @@ from beam_pipeline.schema.stored_values import (
 )
 from beam_pipeline.tfrecord.example import lists
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
+from tfrecord_dataset.example_keys import has_too_many
 
 _MISFIT = "does not fit the schema"
 
@@ -99,12 +100,13 @@ def parse_example(payload: bytes) -> Lists:
     """The lists of an Example by key.
 
     Raises:
-        RecordError: "not an Example".
+        RecordError: "not an Example"; "too many keys".
     """
     try:
         example = lists(payload)
     except ValueError as error:
-        raise RecordError("not an Example", str(error)) from error
+        reason = "too many keys" if has_too_many(payload) else "not an Example"
+        raise RecordError(reason, str(error)) from error
     if not example:
         raise RecordError("not an Example", "it has no features")
     return example

@@ -1,10 +1,11 @@
 """Which names a dataset can have: of features, of their attributes, and of classes."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.example_keys import MAX_KEYS, TOO_MANY
 
 # Those that end a line, in the eyes of any program, and those that act on a terminal.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -20,6 +21,12 @@ def check_names(schema: Iterable[Feature]) -> None:
             _check(name, "the feature", "rename its column or key, or leave it out")
         for name in feature.classes:
             _check(name, f"the class of {feature.name!r}", "rename it")
+
+
+def check_number(names: Collection[str], whose: str = "the records together") -> None:
+    """Raises DataError where these are too many names of features."""
+    if len(names) > MAX_KEYS:
+        raise DataError(f"{whose} have {len(names):,} features, such as {min(names)!r}, {TOO_MANY}")
 
 
 def _check(name: str, what: str, remedy: str) -> None:

@@ -20,6 +20,7 @@ from beam_pipeline.records import (
     Record,
     Value,
 )
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.schema.rounding import FIRST_SKIPPED, is_rounded
 from beam_pipeline.schema.stored_values import MAX_CLASS, ListStatistics, is_label_key, kind_of
 
@@ -268,11 +269,16 @@ def observe(records: Iterable[Record]) -> dict[str, FeatureStatistics]:
 
 
 def observe_record(record: Record, observed: dict[str, FeatureStatistics]) -> None:
-    """Adds a record to the statistics."""
+    """Adds a record to the statistics.
+
+    Raises:
+        DataError: The records have too many features.
+    """
     source = record.source or record.key
     for name, value in record.features.items():
         if name not in observed:
             observed[name] = FeatureStatistics()
+            check_number(observed)
         if isinstance(record, ExampleRecord):
             observed[name].add_stored(value, source, is_label_key(name))
         else:

@@ -15,6 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, un
 from google.protobuf.message import DecodeError
 
 from beam_pipeline.errors import RecordError
+from tfrecord_dataset import example_keys
 
 FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
 """What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
@@ -282,8 +283,10 @@ def lists(data: bytes) -> dict[str, tuple[str, Sequence[Any]]]:
     not copied.
 
     Raises:
-        ValueError: `data` is not an Example.
+        ValueError: `data` is not an Example, or one of too many keys.
     """
+    if example_keys.has_too_many(data):
+        raise ValueError(f"an Example has {example_keys.TOO_MANY}")
     try:
         example = Example.FromString(data)
     except DecodeError as error:

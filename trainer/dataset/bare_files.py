@@ -67,7 +67,7 @@ def open_files(
         sample = observe(first_records(files, splits.values()))
     except DecodeError as error:
         raise NotADatasetError(
-            f"{path} holds records that are not tf.train.Examples ({error}); convert them"
+            f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
         ) from error
     schema = schema_of(sample)
     notes = [*describe_mixed_names(names), *schema.notes]

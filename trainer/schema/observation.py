@@ -10,6 +10,8 @@ import tensorflow as tf
 from google.protobuf import unknown_fields
 from google.protobuf.message import DecodeError
 
+from tfrecord_dataset import example_keys
+
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
 # Possible (dtype, channels) of a square of raw numbers, the most likely first.
@@ -101,7 +103,8 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
     """The statistics of (where, serialized Example) pairs.
 
     Raises:
-        google.protobuf.message.DecodeError: A record is not an Example.
+        google.protobuf.message.DecodeError: A record is not an Example, or has too many keys, as
+            all of them together may.
     """
     keys: dict[str, KeyStatistics] = {}
     num_records = 0
@@ -109,10 +112,14 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
         num_records += 1
         for key, feature in _example(serialized).features.feature.items():
             keys.setdefault(key, KeyStatistics()).add(feature, where)
+        if len(keys) > example_keys.MAX_KEYS:
+            raise DecodeError(f"they have {example_keys.TOO_MANY}")
     return Sample(num_records, keys)
 
 
 def _example(serialized: bytes) -> Any:
+    if example_keys.has_too_many(serialized):
+        raise DecodeError(f"one has {example_keys.TOO_MANY}")
     example = tf.train.Example.FromString(serialized)
     if len(unknown_fields.UnknownFieldSet(example)):
         raise DecodeError(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Value
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.lists import flatten, listed_texts, number_array
 from beam_pipeline.sources.nesting import is_deep
 
@@ -166,11 +167,16 @@ def _kind_of_list(value: list[Any]) -> ListOf:
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
-    """Of every column the kind that holds all its values; None while all are missing."""
+    """Of every column the kind that holds all its values; None while all are missing.
+
+    Raises:
+        DataError: There are too many columns.
+    """
     merged: dict[str, Kind | None] = {}
     for kinds in several:
         for name, kind in kinds.items():
             merged[name] = wider(merged.get(name), kind)
+        check_number(merged, "the rows")
     return dict(sorted(merged.items()))
 
 

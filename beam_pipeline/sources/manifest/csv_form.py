@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts
 from beam_pipeline.sources.columns.kinds import Kind
@@ -198,6 +199,7 @@ def csv_form(path: str, column_names: Sequence[str] = ()) -> CsvForm:
 
     Raises:
         ConfigError: The file is empty, has a name twice, or begins with a row of data.
+        DataError: It has too many columns.
     """
     lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
     first = next(lines, "")
@@ -220,6 +222,7 @@ def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[
     header = list(column_names) or [name.strip() for name in names]
     if not header:
         raise ConfigError(f"{path} is empty, or its first line is")
+    check_number(header, path)
     shown = ", ".join(map(repr, header[:10]))
     if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
         raise ConfigError(

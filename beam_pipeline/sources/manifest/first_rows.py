@@ -9,6 +9,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.column import ColumnFacts
 from beam_pipeline.sources.columns.kinds import (
     Kind,
@@ -67,6 +68,7 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         for name, value in row.values.items():
             if is_stated(value):
                 columns.setdefault(name, []).append((manifest, value))
+    check_number(columns, "the rows")
     forms = {}
     for name, column in columns.items():
         of_values = [_form(value, kind_of) for _, value in column]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_values
 from beam_pipeline.sources.columns.kinds import Kind, naming, wider
@@ -66,7 +67,9 @@ class JsonForm(RowForm):
         """And under "<boxes>.<name>" of the boxes' attributes."""
         check_plain(rows, columns)
         kinds: dict[str, Kind | None] = {}
-        for name in dict.fromkeys(name for row in rows for name in row):
+        names = dict.fromkeys(name for row in rows for name in row)
+        check_number(names, "the rows")
+        for name in names:
             if name not in columns.taken:
                 with naming(name):
                     kinds[name] = kind_of_values([row.get(name) for row in rows])

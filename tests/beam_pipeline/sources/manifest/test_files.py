@@ -1,11 +1,13 @@
 """Which files of a folder are manifests, and what stops before a job."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.sources.columns.kinds import merge_kinds
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
 
@@ -57,6 +59,19 @@ def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_mani
     ]:
         with pytest.raises(ConfigError, match=message):
             read_manifest(source)
+
+
+def test_too_many_columns_stop_before_the_job(tmp_path, read_manifest):
+    names = [f"c{number}" for number in range(20_001)]
+    for source in (
+        ReadCsv(write(tmp_path / "wide.csv", ",".join(names) + "\n")),
+        ReadJsonl(write(tmp_path / "wide.jsonl", json.dumps(dict.fromkeys(names, 1)))),
+    ):
+        with pytest.raises(DataError, match=r"20,001 .*more than the 20,000 keys or columns"):
+            read_manifest(source)
+    halves = [dict.fromkeys(names[start::2], int) for start in (0, 1)]
+    with pytest.raises(DataError, match="the rows have 20,001 features"):
+        merge_kinds(halves)
 
 
 def split_by_key(elements):
