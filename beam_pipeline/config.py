@@ -24,16 +24,18 @@ from beam_pipeline.schema.feature import Feature
 
 COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
+LEAK_POLICIES = ("error", "warn")
 MISSING_NUMBERS = ("reject", "nan")
 
-# Where the data lies, how fast it is read and whether an old dataset may go: these
-# change no byte of the result, so they are no part of the fingerprint.
+# Where the data lies, how fast it is read, whether leaks stop it and whether an old dataset may
+# go: these change no byte of the result, so they are no part of the fingerprint.
 _NOT_FINGERPRINTED = frozenset(
     {
         "input",
         "output",
         "image_root",
         "allow_outside",
+        "leaks",
         "overwrite",
         "trust_receipts",
         "threads",
@@ -66,6 +68,7 @@ class BuildConfig:
         trust_receipts: Whether a finished shard of an interrupted build is taken by its size,
             without reading it again.
         duplicates: One of DUPLICATE_POLICIES, for records of equal content.
+        leaks: One of LEAK_POLICIES, for records of equal content in several splits.
         max_bad_fraction: Above this fraction of rejected records the build fails.
         box_policy: What becomes of boxes that reach outside the image.
         box_format: The format of boxes in a manifest, in COCO's or in VOC's files.
@@ -103,6 +106,7 @@ class BuildConfig:
     overwrite: bool = False
     trust_receipts: bool = False
     duplicates: str = "keep"
+    leaks: str = "error"
     max_bad_fraction: float = 0.0
     box_policy: Policy = "clip"
     box_format: str = ""
@@ -163,6 +167,7 @@ class BuildConfig:
         for option, value, choices in (
             ("--compression", self.compression, COMPRESSIONS),
             ("--duplicates", self.duplicates, DUPLICATE_POLICIES),
+            ("--leaks", self.leaks, LEAK_POLICIES),
             ("--missing-numbers", self.missing_numbers, MISSING_NUMBERS),
             ("--box-policy", self.box_policy, BOX_POLICIES),
             ("--box-format", self.box_format, ("", *BOX_FORMATS)),

@@ -105,7 +105,7 @@ class _Groups:
         # Annotations differ where the lowest is not the highest.
         self._lowest = np.full(len(contents), np.iinfo(np.uint64).max, np.uint64)
         self._highest = np.zeros(len(contents), np.uint64)
-        self._splits: set[tuple[int, str]] = set()
+        self._first_in_split: dict[tuple[int, str], str] = {}
         self._first = _in_groups(columns.SCHEMA.empty_table(), np.empty(0, np.int64))
         self._kept: set[int] = set()
 
@@ -117,22 +117,24 @@ class _Groups:
         np.add.at(self._counts, groups, 1)
         np.minimum.at(self._lowest, groups, annotations)
         np.maximum.at(self._highest, groups, annotations)
-        self._splits.update(zip(groups.tolist(), part.column("split").to_pylist(), strict=True))
+        places = zip(groups.tolist(), part.column("split").to_pylist(), strict=True)
+        for place, key in zip(places, part.column("key").to_pylist(), strict=True):
+            self._first_in_split[place] = min(key, self._first_in_split.get(place, key))
         self._first = _first_of_each(pa.concat_tables([self._first, _in_groups(part, groups)]))
 
     def described(self, drops: bool) -> Iterator[DuplicateGroup]:
         """What is told of each group, of which one record alone may stay."""
-        splits: list[set[str]] = [set() for _ in range(self.num_groups)]
-        for group, split in self._splits:
-            splits[group].add(split)
+        splits: list[dict[str, str]] = [{} for _ in range(self.num_groups)]
+        for (group, split), key in self._first_in_split.items():
+            splits[group][split] = key
         for group, first in enumerate(self._first_by_group):
             if drops:
-                splits[group] = {first.column("split")[0].as_py()}
+                splits[group] = {first.column("split")[0].as_py(): first.column("key")[0].as_py()}
             labels = map(label_text, columns.records_of(first)) if self._conflict(group) else ()
             yield DuplicateGroup(
                 keys=tuple(first.column("key").to_pylist()),
                 labels=tuple(labels),
-                splits=tuple(sorted(splits[group])),
+                splits=tuple(sorted(splits[group].items())),
                 num_records=int(self._counts[group]),
             )
 

@@ -21,6 +21,16 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
             "give every record its own key: where two annotation files list the same image, give "
             "only one of them, or pass --duplicates drop"
         )
+    if config.leaks == "error" and statistics.across_splits:
+        named = "; ".join(
+            " and ".join(f"{key} ({split})" for split, key in splits) for splits in statistics.leaks
+        )
+        raise DataError(
+            f"contents that are in more than one split: {statistics.across_splits:,}, such as "
+            f"{named}; a model would be tested on what it was trained on: remove all but one of "
+            "each, pass --duplicates drop, which keeps the first by key, or --leaks warn, which "
+            "keeps all"
+        )
     total = statistics.num_records + statistics.rejected.total()
     of_data = statistics.num_records + statistics.num_bad
     # Divided, not multiplied: 0.29 × 100 is a little less than 29.

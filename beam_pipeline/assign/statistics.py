@@ -22,6 +22,8 @@ from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 DUPLICATE = "duplicate"
 # Duplicates and rejects that are named; all are counted.
 _NUM_NAMED = 100
+# Of the groups in several splits.
+_NUM_LEAKS_NAMED = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -31,13 +33,13 @@ class DuplicateGroup:
     Attributes:
         keys: The first of their keys, sorted; the very first is the one that `drop` keeps.
         labels: Class names by key, where the records are not annotated alike; else empty.
-        splits: The splits that those of them that are written fall into.
+        splits: (split, first key in it) of each split that one of them is written to.
         num_records: How many they are.
     """
 
     keys: tuple[str, ...]
     labels: tuple[str, ...]
-    splits: tuple[str, ...]
+    splits: tuple[tuple[str, str], ...]
     num_records: int
 
 
@@ -61,6 +63,7 @@ class Statistics:
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
+        leaks: Of the first groups in several splits, (split, first key in it) of each split.
         equal_keys: (key, source, other source) of the first records of one key.
     """
 
@@ -81,6 +84,7 @@ class Statistics:
     conflicting: int = 0
     across_splits: int = 0
     duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
+    leaks: list[tuple[tuple[str, str], ...]] = dataclasses.field(default_factory=list)
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
     def observe(self, record: Record, split: str) -> None:
@@ -127,7 +131,9 @@ class Statistics:
         self.duplicate_groups += 1
         self.duplicate_records += group.num_records
         self.conflicting += bool(group.labels)
-        self.across_splits += len(group.splits) > 1
+        if len(group.splits) > 1:
+            self.across_splits += 1
+            self.leaks.append(group.splits)
         self.duplicates.append((not group.labels, group))
 
     def add_equal_keys(self, keys: Iterable[tuple[str, str, str]]) -> None:
@@ -174,4 +180,5 @@ class Statistics:
             key=lambda reject: (reading_order(reject[0]), *reject),
         )
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
+        self.leaks = heapq.nsmallest(_NUM_LEAKS_NAMED, self.leaks + other.leaks)
         self.add_equal_keys(other.equal_keys)

@@ -14,6 +14,7 @@ from beam_pipeline.cli.option_values import (
 from beam_pipeline.config import (
     COMPRESSIONS,
     DUPLICATE_POLICIES,
+    LEAK_POLICIES,
     MISSING_NUMBERS,
     BuildConfig,
 )
@@ -113,6 +114,12 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         choices=DUPLICATE_POLICIES,
         default="keep",
         help="records with the same files: keep all (default), drop all but one, or fail",
+    )
+    add(
+        "--leaks",
+        choices=LEAK_POLICIES,
+        default=default.leaks,
+        help="records with the same files in several splits: fail (default), or warn",
     )
     add(
         "--box-policy",
@@ -252,6 +259,7 @@ def build_config(args: argparse.Namespace) -> BuildConfig:
         overwrite=args.overwrite,
         trust_receipts=args.trust_receipts,
         duplicates=args.duplicates,
+        leaks=args.leaks,
         max_bad_fraction=args.max_bad_fraction,
         max_record_seconds=args.max_record_seconds,
         box_policy=args.box_policy,

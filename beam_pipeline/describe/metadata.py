@@ -114,7 +114,11 @@ def _duplicates(policy: str, statistics: Statistics) -> dict[str, Any]:
         "conflicting": statistics.conflicting,
         "across_splits": statistics.across_splits,
         "examples": [
-            {"keys": list(group.keys), "labels": list(group.labels), "splits": list(group.splits)}
+            {
+                "keys": list(group.keys),
+                "labels": list(group.labels),
+                "splits": [split for split, _ in group.splits],
+            }
             for _, group in statistics.duplicates
         ],
     }

@@ -94,6 +94,7 @@ def test_default_name(path, name):
         {"output": "elsewhere"},
         {"image_root": "elsewhere"},
         {"overwrite": True},
+        {"leaks": "warn"},
         {"threads": 4},
     ],
     ids=str,

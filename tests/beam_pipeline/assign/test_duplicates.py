@@ -79,7 +79,7 @@ def test_what_is_told_of_a_content_of_many_records():
         DuplicateGroup(
             keys=tuple(f"{number:07d}" for number in range(10)),
             labels=("a",) * 10,  # the one that differs is not among those that are named
-            splits=("x", "y"),
+            splits=(("x", "0000000"), ("y", "0000095")),
             num_records=99,
         )
     ]

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 from collections import Counter
 
 import apache_beam as beam
@@ -118,6 +119,39 @@ def test_conflicts_come_before_other_duplicates():
 def test_equal_contents_in_several_splits_of_the_layout_are_counted():
     across = [image("a.jpg", "1", split="train"), image("b.jpg", "1", split="test")]
     assert settled(across)[2].across_splits == 1
+
+
+LEAKS = [
+    *(image(f"train/{n}.jpg", "1", split="train") for n in range(20)),
+    image("test/x.jpg", "1", split="test"),
+    *(image(f"{split}/z.jpg", "2", split=split) for split in ("test", "train", "val")),
+    *(image(f"test/{n}.jpg", "3", split="test") for n in range(2)),
+]
+
+
+def test_equal_contents_in_several_splits_are_an_error_that_names_one_of_each_split():
+    problem = make_plan(settled(LEAKS)[2], BuildConfig(name="t")).problem
+
+    assert isinstance(problem, DataError)
+    assert str(problem).startswith(
+        "contents that are in more than one split: 2, such as test/x.jpg (test) and train/0.jpg "
+        "(train); test/z.jpg (test) and train/z.jpg (train) and val/z.jpg (val); a model "
+    )
+    assert re.search("--duplicates drop, .* --leaks warn", str(problem))
+
+
+@pytest.mark.parametrize(
+    ("elements", "options"),
+    [
+        pytest.param(LEAKS, {"leaks": "warn"}, id="where leaks are allowed"),
+        pytest.param(LEAKS, {"duplicates": "drop"}, id="where one record of each content stays"),
+        pytest.param(LEAKS[-2:], {}, id="in one split"),
+    ],
+)
+def test_equal_contents_are_no_error(elements, options):
+    statistics = settled(elements, **options)[2]
+    assert make_plan(statistics, BuildConfig(name="t", **options)).problem is None
+    assert statistics.duplicate_groups == (3 if elements is LEAKS else 1)
 
 
 def test_equal_contents_without_a_stated_split_share_one():

@@ -27,8 +27,8 @@ from beam_pipeline.schema import stored_values
 from beam_pipeline.schema.feature import Feature
 
 
-def plan_of(*elements, **options):
-    config = BuildConfig(name="t", max_bad_fraction=1, **options)
+def plan_of(*elements, leaks="warn", **options):
+    config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, **options)
     packed = Packer.of(config).pack(elements)
     statistics = packed.statistics
     if packed.num_records:
