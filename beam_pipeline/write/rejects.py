@@ -6,8 +6,8 @@ run into the working directory, and the runs are merged.
 
 import dataclasses
 import heapq
+import io
 import json
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
@@ -16,7 +16,7 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Rejected, reading_order
-from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset.shown_text import one_line
 
@@ -26,8 +26,6 @@ FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
 # Some 20 MB of them.
 _RUN_REJECTS = 50_000
-_BLOCK_REJECTS = 500
-_LENGTH = struct.Struct("<I")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,16 +46,14 @@ class SortedRejects:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Run:
-    """Sorted rejects in a file: packed blocks, each behind its length."""
+    """Sorted rejects in a file, as JSON lines: others may write there, and a pickle could act."""
 
     path: str
 
     def __iter__(self) -> Iterator[Rejected]:
-        with storage.opened(self.path) as handle:
-            while head := handle.read(_LENGTH.size):
-                for each in unpack(handle.read(_LENGTH.unpack(head)[0])):
-                    assert isinstance(each, Rejected)
-                    yield each
+        with storage.opened(self.path) as raw, io.BufferedReader(raw) as handle:
+            for line in handle:
+                yield Rejected(**json.loads(line))
 
 
 def sorted_rejects(config: BuildConfig, packed: Iterable[bytes]) -> SortedRejects:
@@ -78,9 +74,8 @@ def sorted_rejects(config: BuildConfig, packed: Iterable[bytes]) -> SortedReject
 def _write_run(config: BuildConfig, number: int, rejects: Sequence[Rejected]) -> _Run:
     run = _Run(storage.join(working_dir(config), "rejects", str(number)))
     with storage.writing(run.path) as handle:
-        for start in range(0, len(rejects), _BLOCK_REJECTS):
-            block = pack(rejects[start : start + _BLOCK_REJECTS])
-            handle.write(_LENGTH.pack(len(block)) + block)
+        for each in rejects:
+            handle.write(f"{json.dumps(vars(each))}\n".encode())
     return run
 
 

@@ -37,7 +37,6 @@ def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
     expected = Path(whole.path).read_bytes()
 
     monkeypatch.setattr(rejects, "_RUN_REJECTS", run_rejects)
-    monkeypatch.setattr(rejects, "_BLOCK_REJECTS", 7)
     of_runs = rejects.sorted_rejects(config, batches())
 
     assert rejects.write_rejects(config, of_runs) == whole
@@ -56,8 +55,8 @@ def test_none(config):
 
 
 def test_few_are_in_memory(config):
-    """Runs are read block by block."""
-    number = rejects._RUN_REJECTS + rejects._BLOCK_REJECTS
+    """Runs are read line by line."""
+    number = rejects._RUN_REJECTS + 500
     packed = (
         pack([Rejected(source=str(n), reason="r", detail="d") for n in range(start, start + 500)])
         for start in range(0, number, 500)

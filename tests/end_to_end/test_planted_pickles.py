@@ -1,0 +1,109 @@
+"""Who may write where a build works gets no program run by it: no pickle that lies there acts."""
+
+import hashlib
+import json
+import os
+import pickle
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import beam_pipeline
+from beam_pipeline import pipeline
+from beam_pipeline.records import Rejected
+from beam_pipeline.running.pickling import pack
+from beam_pipeline.write import commit, rejects
+from beam_pipeline.write.working_directory import working_dir
+
+# A pickle as such; as batches cross Beam; that with its length; and as what was found is kept.
+FORMS = {
+    "plain": lambda data: data,
+    "packed": zlib.compress,
+    "framed": lambda data: struct.pack("<I", len(zlib.compress(data))) + zlib.compress(data),
+    "sealed": lambda data: hashlib.sha256(zlib.compress(data)).digest() + zlib.compress(data),
+}
+
+
+class Act:
+    """What a pickle of somebody else may hold: a call."""
+
+    def __init__(self, marker):
+        self.marker = str(marker)
+
+    def __reduce__(self):
+        return os.mkdir, (self.marker,)
+
+
+@pytest.fixture
+def evil(tmp_path):
+    """evil(form) -> a pickle that makes the folder "acted"."""
+    return lambda form: FORMS[form](pickle.dumps([Act(tmp_path / "acted")]))
+
+
+@pytest.fixture
+def config(tmp_path):
+    noise = np.random.default_rng(0)
+    for number in range(12):
+        path = tmp_path / f"in/class_{number % 2}/{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = noise.integers(0, 256, (80, 90, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path, compress_level=0)
+    (tmp_path / "in/class_0/bad.png").write_bytes(b"no image" * 2500)
+    (tmp_path / "in/class_1/bad.png").write_bytes(b"no image" * 2500)
+    return beam_pipeline.BuildConfig(
+        input=str(tmp_path / "in"),
+        output=str(tmp_path / "out"),
+        name="pets",
+        num_shards=2,
+        max_bad_fraction=0.5,
+        threads=2,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, monkeypatch):
+    """Every file of a build that was killed before its commit is one."""
+    monkeypatch.setattr(rejects, "_RUN_REJECTS", 1)
+
+    def killed(*_):
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "write_rejects", killed)
+        patch.setattr(pipeline, "drop_unfinished", lambda *_: None)
+        with pytest.raises(RuntimeError, match="killed"):
+            beam_pipeline.build(config)
+    files = [path for path in Path(working_dir(config)).rglob("*") if path.is_file()]
+    assert {"rejects", "receipts", "inspected"} <= {path.parent.name for path in files}
+    for path in files:
+        path.write_bytes(evil(form))
+
+    info = beam_pipeline.build(config)
+
+    assert not (tmp_path / "acted").exists()
+    assert info.num_records("train") == 12
+    assert not Path(working_dir(config)).exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_of_rejects_that_somebody_replaces(config, evil, form, tmp_path, monkeypatch):
+    """Between the writing and the reading of one build."""
+    monkeypatch.setattr(rejects, "_RUN_REJECTS", 1)
+    batch = pack([Rejected(source="a", reason="r", detail="d")])
+    [run, _] = rejects.sorted_rejects(config, [batch]).runs
+    assert [each.source for each in run] == ["a"]
+    Path(run.path).write_bytes(evil(form))
+
+    with pytest.raises((json.JSONDecodeError, UnicodeDecodeError)):
+        list(run)
+    assert not (tmp_path / "acted").exists()
+
+
+def test_the_pickles_would_act(evil, tmp_path):
+    pickle.loads(evil("plain"))
+    assert (tmp_path / "acted").exists()
