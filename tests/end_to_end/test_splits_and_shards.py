@@ -38,7 +38,8 @@ def test_fractions(class_folders, build, tmp_path):
 def test_the_layouts_splits_are_kept(class_folders, build, tmp_path):
     for split in ("train", "val"):
         class_folders(tmp_path / "pets" / split, each=3)
-    info = build(tmp_path / "pets", "--num-shards", "train=2,val=1")
+    pets = tmp_path / "pets"
+    info = build(pets, "--num-shards", "train=2,val=1", "--leaks", "warn")
     assert {split: info.num_records(split) for split in info.splits} == {"train": 6, "val": 6}
     assert shards(info) == {"train": 2, "val": 1}
 
