@@ -21,6 +21,7 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import with_tokens
 from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.store.urls import unsigned
 
 COMPRESSIONS = ("none", "gzip")
 DUPLICATE_POLICIES = ("keep", "drop", "error")
@@ -267,7 +268,7 @@ class BuildConfig:
 
 def default_name(path: str) -> str:
     """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
-    stem = path.rstrip("/").rpartition("/")[2]
+    stem = unsigned(path).rstrip("/").rpartition("/")[2]
     stem = re.sub(
         r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|np[yz]|tfrecords?)$", "", stem, flags=re.IGNORECASE
     )

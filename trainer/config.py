@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tfrecord_dataset.shown_text import without_secrets
 from trainer.errors import ConfigError, UnknownNameError
 
 TARGETS_AS = ("class", "number")
@@ -207,11 +208,14 @@ class TrainConfig:
             raise ConfigError("--resume continues a run, but --overwrite replaces it; choose one")
 
     def to_json(self) -> dict[str, Any]:
-        """The options by name, as JSON has them: tuples as lists."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(self).items()
-        }
+        """The options by name, as JSON has them: tuples as lists, URLs without their secrets."""
+        return {name: _as_json(value) for name, value in dataclasses.asdict(self).items()}
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_secrets(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def option(name: str) -> str:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from beam_pipeline.config import BuildConfig
 from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.shown_text import without_secrets
 
 FILE = "build.json"
 
@@ -20,9 +21,9 @@ def provenance(config: BuildConfig, metadata_text: str) -> str:
     """
     return sealed(
         {
-            "input": config.input,
-            "image_root": config.image_root,
-            "allow_outside": config.allow_outside,
+            "input": without_secrets(config.input),
+            "image_root": without_secrets(config.image_root),
+            "allow_outside": [without_secrets(each) for each in config.allow_outside],
             "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "host": platform.node(),
             "python": platform.python_version(),

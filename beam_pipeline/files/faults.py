@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from beam_pipeline.errors import ConfigError, RecordError
+from tfrecord_dataset.store.urls import unsigned
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -78,7 +79,7 @@ def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordErr
     The detail names the file without its folders: it goes into rejects.jsonl, which must not
     tell where the input lay.
     """
-    name = path.rstrip("/").rpartition("/")[2]
+    name = unsigned(path).rstrip("/").rpartition("/")[2]
     if isinstance(error, UnknownSchemeError):
         return RecordError("unreadable file", f"{name}: {error}")
     if error.errno in _MISSING:
@@ -90,4 +91,6 @@ def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordErr
 
 def too_large(path: str, at_most: int) -> RecordError:
     """The reject of a file that has more bytes than a record may have."""
-    return RecordError("file too large", f"{path.rpartition('/')[2]} has over {at_most:,} bytes")
+    return RecordError(
+        "file too large", f"{unsigned(path).rpartition('/')[2]} has over {at_most:,} bytes"
+    )

@@ -14,7 +14,7 @@ from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.files.inflation import GunzipReader
 from beam_pipeline.files.listing import Status
 from beam_pipeline.records import FileRef
-from tfrecord_dataset.store.urls import is_object
+from tfrecord_dataset.store.urls import is_object, unsigned
 
 _BUFFER_BYTES = 1 << 18
 
@@ -156,7 +156,7 @@ def decompressed(path: str) -> Iterator[Any]:
     """
     with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
         if path.endswith(".gz"):
-            with GunzipReader(handle, path.rpartition("/")[2]) as content:
+            with GunzipReader(handle, unsigned(path).rpartition("/")[2]) as content:
                 yield content
         else:
             yield handle

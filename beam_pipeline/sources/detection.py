@@ -12,6 +12,7 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
 from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import Tree, shown
+from tfrecord_dataset.store.urls import unsigned
 
 
 def detect(path: str) -> Input:
@@ -163,7 +164,7 @@ def _layouts_of_file(path: str) -> list[Layout]:
 
 
 def _by_suffix(path: str) -> list[Layout]:
-    ending = suffix(uncompressed(path))
+    ending = suffix(uncompressed(unsigned(path)))
     return [layout for layout in layouts().values() if ending in layout.suffixes]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from tfrecord_dataset.store.urls import unsigned
 
 
 def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) -> tuple[str, str]:
@@ -21,7 +22,7 @@ def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) ->
             Unicode's forms of it are one.
         folder: Absolute path or URL.
         root: Absolute path or URL of the input; the key is the path below it. An image
-            outside of it keeps the stated name as its key.
+            outside of it keeps the stated name as its key. No key has a password or a signature.
         allowed: Further folders whose files may be named.
 
     Raises:
@@ -38,10 +39,10 @@ def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) ->
         path = f"{folder.rstrip('/')}/{name}"
     if not name.isascii():
         path = _in_form_on_disk(path)
-    prefix = root.rstrip("/") + "/"
-    if path.startswith(prefix):
-        return path[len(prefix) :], path
-    return (name if storage.is_remote(name) else posixpath.normpath(name)), path
+    prefix = unsigned(root).rstrip("/") + "/"
+    if (whole := unsigned(path)).startswith(prefix):
+        return whole[len(prefix) :], path
+    return (unsigned(name) if storage.is_remote(name) else posixpath.normpath(name)), path
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -88,5 +89,5 @@ def parent(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """The last part of `path`, local or remote."""
-    return path.rstrip("/").rpartition("/")[2]
+    """The last part of `path`, local or remote; without a signature."""
+    return unsigned(path).rstrip("/").rpartition("/")[2]

@@ -20,6 +20,7 @@ from tfrecord_dataset.frames import HEADER_BYTES as HEADER_BYTES
 from tfrecord_dataset.frames import MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES
 from tfrecord_dataset.frames import masked_checksum as masked_checksum
 from tfrecord_dataset.frames import payload_bytes
+from tfrecord_dataset.store.urls import unsigned
 
 _BUFFER_BYTES = 1 << 16
 _CHECKSUM = struct.Struct("<I")
@@ -115,7 +116,7 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
             "unreadable file".
     """
     with storage.opened(path) as handle:
-        yield from read_open(handle, compressed, path.rpartition("/")[2])
+        yield from read_open(handle, compressed, unsigned(path).rpartition("/")[2])
 
 
 def read_open(handle: Any, compressed: bool, name: str) -> Iterator[tuple[int, bytes]]:

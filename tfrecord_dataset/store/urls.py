@@ -7,6 +7,10 @@ import urllib.parse
 _FILE = "file://"
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 
+_WEB = frozenset({"http", "https"})
+# Parts of the names of parameters that sign a request.
+_SIGNING = re.compile(r"sig|token|key|secret|passw|pwd|cred|auth|session|policy", re.IGNORECASE)
+
 # Those that the store library speaks; whatever else has a scheme goes through Beam's FileSystems.
 OBJECT_SCHEMES = frozenset(
     {"gs", "s3", "s3a", "az", "azure", "abfs", "abfss", "adl", "http", "https"}
@@ -21,6 +25,28 @@ def is_remote(path: str) -> bool:
 def is_object(path: str) -> bool:
     """Whether `path` is the URL of a store, such as gs:// or s3://, or of a web server."""
     return is_remote(path) and scheme_of(path) in OBJECT_SCHEMES
+
+
+def is_web(path: str) -> bool:
+    """Whether `path` is the URL of a web server, which may have a query, a user and a password."""
+    return is_remote(path) and scheme_of(path) in _WEB
+
+
+def unsigned(path: str) -> str:
+    """A path as what is written down is named by: without password, and without a signature.
+
+    Of the web's URLs the user goes, and a query that signs the request, whole: the other
+    parameters change with it. A query that says what is meant (?id=7) stays.
+    """
+    if not is_web(path):
+        return path
+    plain, mark, query = path.partition("?")
+    scheme, _, rest = plain.partition("://")
+    authority, slash, key = rest.partition("/")
+    named = urllib.parse.parse_qsl(query)
+    if not named or any(_SIGNING.search(name) for name, _ in named):
+        mark = query = ""
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{key}{mark}{query}"
 
 
 def scheme_of(path: str) -> str:
@@ -50,7 +76,7 @@ def split_object(url: str) -> tuple[str, str]:
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
-    if scheme_of(url) in ("http", "https"):
+    if scheme_of(url) in _WEB:
         path, mark, query = key.partition("?")
         return f"{scheme}://{bucket}/{mark}{query}", urllib.parse.unquote(path)
     return f"{scheme}://{bucket}", key

@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from tfrecord_dataset.frames import FOOTER_BYTES
+from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
 from trainer.records.index import RecordIndex
 from trainer.records.order import window_size
@@ -16,7 +17,7 @@ def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
-    names = map(os.path.basename, chosen.files)
+    names = (os.path.basename(unsigned(file)) for file in chosen.files)
     return {
         "train split": split,
         "number of training records": index.num_records,

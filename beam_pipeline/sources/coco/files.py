@@ -11,6 +11,7 @@ from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import locate, name_of, parent
 from beam_pipeline.sources.splits import is_split, split_of_name
 from beam_pipeline.sources.tree import Tree, joined
+from tfrecord_dataset.store.urls import unsigned
 
 _ROBOFLOW = "_annotations.coco.json"
 # The first kind that is there is read; the others describe the same images otherwise.
@@ -72,8 +73,8 @@ def find_coco_files(
         if not storage.exists(path):
             raise ConfigError(f"the COCO input {path} does not exist")
         base = _base(path)
-        relative = path.removeprefix(f"{base}/")
-        return [_coco_file(base, relative, images)], []
+        relative = unsigned(path).removeprefix(f"{unsigned(base)}/")
+        return [dataclasses.replace(_coco_file(base, relative, images), path=path)], []
 
     candidates = sorted(_json_files(tree or Tree(path)))
     chosen = _choose(candidates)

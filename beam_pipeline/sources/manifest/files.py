@@ -65,7 +65,8 @@ def find_manifests(
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the manifest {path} does not exist")
-        return [_manifest(parent(path), name_of(path), None, media_root)]
+        manifest = _manifest(parent(path), name_of(path), None, media_root)
+        return [dataclasses.replace(manifest, path=path)]
     if storage.exists(storage.join(path, metadata)):
         return [_manifest(path, metadata, None, media_root)]
 
