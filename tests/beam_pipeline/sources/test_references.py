@@ -19,6 +19,13 @@ from beam_pipeline.sources.references import locate, name_of, parent
         pytest.param("1.jpg", "/", "/", "1.jpg", "/1.jpg", id="top"),
         pytest.param(".hidden/1.jpg", "/in", "/in", ".hidden/1.jpg", "/in/.hidden/1.jpg", id="dot"),
         pytest.param("a/1.jpg", "gs://b/x", "gs://b", "x/a/1.jpg", "gs://b/x/a/1.jpg", id="bucket"),
+        pytest.param("1?id=7", "http://h/b", "http://h", "b/1?id=7", "http://h/b/1?id=7", id="web"),
+        pytest.param("1?sig=7", "http://h/b", "http://h", "b/1", "http://h/b/1?sig=7", id="signed"),
+        pytest.param(
+            *("http://u:p@h/1?sig=7", "http://u:p@h/b", "http://u:p@h", "1"),
+            *("http://u:p@h/1?sig=7",),
+            id="password",
+        ),
         pytest.param("file:///in/a%201.jpg", "/x", "/in", "a 1.jpg", "/in/a 1.jpg", id="file URL"),
     ],
 )
