@@ -1,6 +1,7 @@
 """Every option of a build, checked once."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -259,7 +260,7 @@ class BuildConfig:
         normalised: dict[str, Any] = json.loads(json.dumps(kept))
         return normalised
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
         # Keys are not sorted: the order of the splits decides which record goes to which.

@@ -16,7 +16,7 @@ from typing import Any
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import remote
 from tfrecord_dataset.store import requests
-from tfrecord_dataset.store.waiting import checked
+from tfrecord_dataset.store.waiting import checked, checked_again
 
 RENEWED_S = 10.0
 # A lease that has not been renewed for so long is a dead process's.
@@ -86,7 +86,7 @@ class Lease:
         return None
 
     def _keep(self) -> None:
-        with checked(self._check_goes_on):
+        with checked_again(self._check_goes_on):
             while not self._ended.wait(RENEWED_S):
                 # The next time may be better.
                 with contextlib.suppress(OSError, BeamTFRecordsError):
@@ -111,7 +111,7 @@ class Lease:
 
         One that could not be renewed, while the store was out, is renewed before.
         """
-        with checked(None):  # this is what is called before a request is sent again
+        with checked(None):  # this is what is called before every request
             self._renew(older_than_s=_STALE_S)
         if self._is_lost:
             raise BeamTFRecordsError(
@@ -129,7 +129,7 @@ class Lease:
     def abandon(self) -> None:
         """Gives the lease back if that takes one try; else it expires."""
         self._end()
-        with contextlib.suppress(OSError, BeamTFRecordsError), checked(self._check_goes_on):
+        with contextlib.suppress(OSError, BeamTFRecordsError), checked_again(self._check_goes_on):
             self.give_back()
 
     def _end(self) -> None:

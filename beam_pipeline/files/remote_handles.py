@@ -14,6 +14,7 @@ from tfrecord_dataset.store.clients import client_and_key, upload_store
 from tfrecord_dataset.store.faults import passing_fault, tries_of, write_errors
 from tfrecord_dataset.store.retries import out_of_reach
 from tfrecord_dataset.store.tally import TALLY, Requests
+from tfrecord_dataset.store.waiting import check_request
 
 # What a reader fetches first, and at most, when it is read on and on: a request takes some 50 ms,
 # in which 4 MiB would come.
@@ -142,6 +143,7 @@ class Upload:
     @contextlib.contextmanager
     def _part_errors(self) -> Iterator[None]:
         with write_errors(self._client, self._url):
+            check_request()
             try:
                 yield
             except Exception as error:

@@ -7,7 +7,7 @@ alone load neither Beam (0.8 s, 100 MB) nor the library.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from beam_pipeline.files.at_once import at_once
@@ -213,15 +213,14 @@ def delete_all(paths: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def leased(path: str, name: str) -> Iterator[Callable[[], None]]:
+def leased(path: str, name: str) -> Iterator[None]:
     """Holds `name` against other processes by an object at `path`, for which it waits.
 
-    Yields what raises BeamTFRecordsError where another process holds it by now; meanwhile it is
-    called before any request is sent again, too. Only stores of objects have leases: for any other
-    path nothing is held.
+    Meanwhile every request raises BeamTFRecordsError instead where another process holds it by
+    now. Only stores of objects have leases: for any other path nothing is held.
     """
     if not is_object(path):
-        yield lambda: None
+        yield
         return
     from beam_pipeline.files.lease import Lease
     from tfrecord_dataset.store.waiting import checked
@@ -229,7 +228,7 @@ def leased(path: str, name: str) -> Iterator[Callable[[], None]]:
     lease = Lease(path, name)
     try:
         with checked(lease.check):
-            yield lease.check
+            yield
     except BaseException:
         lease.abandon()
         raise

@@ -123,14 +123,13 @@ def commit(
     def write_descriptions(folder: str) -> None:
         for name, text in texts.items():
             storage.write_bytes(storage.join(folder, name), text.encode())
-        check_lease()
         storage.write_bytes(
             storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
         )
 
-    with commit_lease(config) as check_lease:
+    with commit_lease(config):
         if not is_committed(config, files, metadata_text):
-            replace_dataset(config, files, write_descriptions, check_lease)
+            replace_dataset(config, files, write_descriptions)
         delete_working_dirs(config)
     for reason, count in statistics.rejected.items():
         counter(f"rejected: {reason}").inc(count)

@@ -22,7 +22,6 @@ def replace_dataset(
     config: BuildConfig,
     files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
-    check_lease: Callable[[], None],
 ) -> None:
     """Makes the files and what describes them the dataset; repeated, it goes on.
 
@@ -34,13 +33,12 @@ def replace_dataset(
         config: The build's.
         files: Finished files, by path in the dataset's directory.
         write_descriptions: Writes all other files into a directory, metadata.json last.
-        check_lease: Raises where another build has taken the place on a store.
 
     Raises:
         FileNotFoundError: A file is gone.
     """
     if storage.is_remote(config.dataset_dir):
-        _replace_objects(config, files, write_descriptions, check_lease)
+        _replace_objects(config, files, write_descriptions)
     else:
         _replace_folder(config, files, write_descriptions)
 
@@ -77,7 +75,6 @@ def _replace_objects(
     config: BuildConfig,
     files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
-    check_lease: Callable[[], None],
 ) -> None:
     root = config.dataset_dir
     there = {
@@ -90,11 +87,9 @@ def _replace_objects(
     replaced = [pair for pair in places if pair[1] in there]
     storage.place_all(pair for pair in places if pair[1] not in there)
     _check_all_there([path for path, _ in replaced])
-    check_lease()
     storage.delete([storage.join(root, metadata.FILE)])
     storage.place_all(replaced)
     storage.delete_all(there - {final for _, final in places})
-    check_lease()
     write_descriptions(root)
 
 

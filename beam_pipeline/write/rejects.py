@@ -8,6 +8,7 @@ import dataclasses
 import heapq
 import io
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
@@ -66,17 +67,22 @@ def sorted_rejects(config: BuildConfig, packed: Iterable[bytes]) -> SortedReject
         count += len(rejects)
         waiting += rejects
         if len(waiting) >= _RUN_REJECTS:
-            runs.append(_write_run(config, len(runs), sorted(waiting, key=_order)))
+            runs.append(_write_run(config, sorted(waiting, key=_order)))
             waiting = []
     return SortedRejects(count, [*runs, sorted(waiting, key=_order)])
 
 
-def _write_run(config: BuildConfig, number: int, rejects: Sequence[Rejected]) -> _Run:
-    run = _Run(storage.join(working_dir(config), "rejects", str(number)))
+def _write_run(config: BuildConfig, rejects: Sequence[Rejected]) -> _Run:
+    run = _Run(_own_path(config))
     with storage.writing(run.path) as handle:
         for each in rejects:
             handle.write(f"{json.dumps(vars(each))}\n".encode())
     return run
+
+
+def _own_path(config: BuildConfig) -> str:
+    """A new file's: on a store, another build of a changed input may write to the same folder."""
+    return storage.join(working_dir(config), "rejects", uuid.uuid4().hex)
 
 
 def _order(reject: Rejected) -> tuple[str, ...]:
@@ -86,7 +92,7 @@ def _order(reject: Rejected) -> tuple[str, ...]:
 
 def write_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> TemporaryFile:
     """Writes rejects.jsonl until the commit: source, reason and detail, one a line."""
-    return _write(storage.join(working_dir(config), REJECTS_FILE), rejects)
+    return _write(_own_path(config), rejects)
 
 
 def write_failed_rejects(config: BuildConfig, rejects: Iterable[Rejected]) -> None:

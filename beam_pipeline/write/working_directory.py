@@ -1,7 +1,6 @@
 """The working directory: where a build writes until it commits."""
 
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from beam_pipeline.config import BuildConfig
@@ -40,7 +39,7 @@ def job_dir(config: BuildConfig) -> str:
     return storage.join(config.output, config.name, f".job-{config.version}")
 
 
-def commit_lease(config: BuildConfig) -> AbstractContextManager[Callable[[], None]]:
+def commit_lease(config: BuildConfig) -> AbstractContextManager[None]:
     """Holds the dataset's place on a store while it changes; local ones have a lock instead."""
     url = storage.join(config.output, config.name, f".commit-{config.version}")
     return storage.leased(url, config.dataset_dir)

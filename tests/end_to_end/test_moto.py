@@ -66,8 +66,7 @@ def test_a_dataset_there_is_the_local_one(bucket_url, class_folders, command, di
 
 def test_leases_and_errors(bucket_url):
     place = f"{bucket_url}/data/.commit-1.0.0"
-    with storage.leased(place, "data") as check:
-        check()
+    with storage.leased(place, "data"):
         assert storage.exists(place)
     assert not storage.exists(place)
     with pytest.raises(ConfigError, match="there is no bucket s3://no-such-bucket-at-moto"):

@@ -14,7 +14,7 @@ from tfrecord_dataset.store import clients
 from tfrecord_dataset.store.clients import Client
 from tfrecord_dataset.store.faults import os_errors, passing_fault
 from tfrecord_dataset.store.tally import TALLY, Requests
-from tfrecord_dataset.store.waiting import pauses, wait
+from tfrecord_dataset.store.waiting import check_request, pauses, wait
 
 _T = TypeVar("_T")
 
@@ -47,11 +47,13 @@ def send(
     Raises:
         OSError: The store was out for longer than the limit, or what `os_errors` raises.
         ConfigError: As `os_errors`.
+        Exception: What forbids requests by now (`waiting.checked`).
     """
     start = time.monotonic()
     tries = 0
     with os_errors(client, url):
         for pause in pauses():
+            check_request()
             tries += 1
             begin = time.perf_counter()
             try:

@@ -1,4 +1,4 @@
-"""Waiting for a store that is out: how long, and what ends it."""
+"""What may end a request: before it is sent, or while a store that is out is waited for."""
 
 import contextlib
 import contextvars
@@ -17,7 +17,8 @@ _LONGEST_PAUSE_S = 10.0
 # Not the numbers that a training has seeded.
 _random = random.SystemRandom()
 _interrupted = threading.Event()
-_check: contextvars.ContextVar[_Check | None] = contextvars.ContextVar("check", default=None)
+_first: contextvars.ContextVar[_Check | None] = contextvars.ContextVar("first", default=None)
+_again: contextvars.ContextVar[_Check | None] = contextvars.ContextVar("again", default=None)
 
 
 def pauses() -> Iterator[float]:
@@ -33,26 +34,42 @@ def wait(seconds: float, url: str) -> None:
 
     Raises:
         InterruptedError: By Ctrl-C, where `ended_by_interrupt` is in force.
-        Exception: What the check of `checked` raises.
+        Exception: What the check of `checked_again` raises.
     """
     if _interrupted.wait(seconds):
         raise InterruptedError(errno.EINTR, "Interrupted", url)
-    if check := _check.get():
+    if check := _again.get():
+        check()
+
+
+def check_request() -> None:
+    """Stands before every request, also one that is sent again; raises what `checked`'s does."""
+    if check := _first.get():
         check()
 
 
 @contextlib.contextmanager
 def checked(check: _Check | None) -> Iterator[None]:
-    """Meanwhile `check` is called before a request is sent again, and may raise instead.
+    """Meanwhile `check` is called before every request, and may raise instead.
 
-    Of this thread's requests, and of those to which it hands its context. An outage may outlast
-    what allowed the request, such as a lease.
+    Of this thread's requests, and of those to which it hands its context. A pause of the process,
+    or an outage, may outlast what allowed the request, such as a lease.
     """
-    token = _check.set(check)
+    token = _first.set(check)
     try:
         yield
     finally:
-        _check.reset(token)
+        _first.reset(token)
+
+
+@contextlib.contextmanager
+def checked_again(check: _Check) -> Iterator[None]:
+    """As `checked`, but only before a request is sent again."""
+    token = _again.set(check)
+    try:
+        yield
+    finally:
+        _again.reset(token)
 
 
 @contextlib.contextmanager

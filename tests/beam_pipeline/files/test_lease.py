@@ -68,8 +68,8 @@ def test_a_lease_that_nobody_renews_expires(place, monkeypatch, capsys):
     url, store = place
     other(url, store, [])
     monkeypatch.setattr(lease, "EXPIRES_S", 0.3)
-    with storage.leased(url, "pets") as check:
-        check()
+    with storage.leased(url, "pets"):
+        waiting.check_request()
     assert "waiting for another build that writes pets" in capsys.readouterr().err
 
 
@@ -95,32 +95,32 @@ def test_a_renewed_lease_is_waited_for(place, monkeypatch):
 
 def test_who_lost_the_lease_is_told(place):
     url, store = place
-    with storage.leased(url, "pets") as check:
-        check()
+    with storage.leased(url, "pets"):
+        waiting.check_request()
         other(url, store, [])
         time.sleep(0.5)
         with pytest.raises(BeamTFRecordsError, match="another build writes pets since"):
-            check()
+            waiting.check_request()
     assert store.keys(url) != []  # the other's
 
 
 def test_who_lost_it_to_a_build_that_has_ended_is_told(place):
     url, store = place
-    with storage.leased(url, "pets") as check:
+    with storage.leased(url, "pets"):
         del store.objects[url.partition("://")[2]]
         time.sleep(0.5)
         with pytest.raises(BeamTFRecordsError, match="another build writes pets since"):
-            check()
+            waiting.check_request()
 
 
 def test_an_answer_that_was_lost_is_no_other_holder(place):
     """The store made the object, but the connection broke, and the request was repeated."""
     url, store = place
     store.fail_after(url, times=1)
-    with storage.leased(url, "pets") as check:
+    with storage.leased(url, "pets"):
         store.fail_after(url, times=1)
         time.sleep(0.3)
-        check()
+        waiting.check_request()
 
 
 def test_an_outage_longer_than_a_lease_does_not_end_it(place, monkeypatch):
@@ -137,13 +137,13 @@ def test_an_outage_longer_than_a_lease_does_not_end_it(place, monkeypatch):
             both.append("waiting")
             entered.set()
 
-    with storage.leased(url, "pets") as check:
+    with storage.leased(url, "pets"):
         thread = threading.Thread(target=wait)
         thread.start()
         time.sleep(0.3)
         store.outage("503", 2)
         time.sleep(2.5)
-        check()
+        waiting.check_request()
         both.append("holding")
     thread.join(timeout=60)
     assert both == ["holding", "waiting"]
@@ -192,6 +192,6 @@ def test_a_build_that_fails_in_an_outage_does_not_wait_to_give_back(place):
 
 
 def test_local_files_have_none(tmp_path):
-    with storage.leased(str(tmp_path / "x"), "pets") as check:
-        check()
+    with storage.leased(str(tmp_path / "x"), "pets"):
+        waiting.check_request()
         assert list(tmp_path.iterdir()) == []
