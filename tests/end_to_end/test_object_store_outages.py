@@ -11,6 +11,7 @@ import pytest
 
 from beam_pipeline.cli import commands
 from tfrecord_dataset.store import clients
+from trainer import __main__ as trainer_main
 
 
 @pytest.fixture
@@ -166,6 +167,44 @@ def test_after_the_limit_the_build_says_how_long_it_tried(pets, monkeypatch, cap
     assert commands.main(arguments) == 0
     written = [place for operation, place in store.requests if operation == "put"]
     assert not [place for place in written if ".tfrecord" in place]  # they were finished
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 3])
+def test_after_the_limit_verify_finds_no_damage(uploaded, monkeypatch, capsys, after):
+    """Of what could not be read nothing is said but that."""
+    url, store = uploaded
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    store.outage("503", 600, operation="get", after=after)
+
+    assert commands.main(["verify", url]) == 1
+
+    told = capsys.readouterr()
+    assert re.search(
+        r"^error: 503 Service Unavailable, also after \d+ tries", told.err, re.MULTILINE
+    )
+    assert "sha256" not in told.out + told.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 4])
+def test_after_the_limit_a_training_says_how_long_it_tried(
+    uploaded, monkeypatch, capsys, tmp_path, after
+):
+    url, store = uploaded
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    arguments = ["train", "--data", url, "--output", str(tmp_path / "run"), "--epochs", "1"]
+    arguments += ["--batch-size", "4", "--image-size", "16", "--devices", "cpu"]
+    arguments += ["--cache-dir", str(tmp_path / "cache")]
+    store.outage("503", 600, operation="get", after=after)
+
+    assert trainer_main.main(arguments) == 1
+
+    error = capsys.readouterr().err
+    assert re.search(
+        r"^error: .*503 Service Unavailable, also after \d+ tries", error, re.MULTILINE
+    )
+    assert "Traceback" not in error
 
 
 def interrupted(store, url, kind, operation, after=0):
