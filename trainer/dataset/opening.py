@@ -132,8 +132,10 @@ def _of_bare_files(argument: str, path: str) -> ConfigError:
 
 
 def _is_directory(path: str) -> bool:
-    """Whether there is a folder; of a web server, a dataset's own."""
-    return storage.is_folder(path) or (storage.lists_nothing(path) and _is_finished(path))
+    """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
+    if storage.lists_nothing(path):
+        return "?" not in path and _is_finished(path)
+    return storage.is_folder(path)
 
 
 def _open_directory(path: str, cache: Callable[[], Cache]) -> Dataset:

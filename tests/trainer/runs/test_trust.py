@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from run_files import unsealed
+from run_files import COMMANDS, unsealed
 
 from trainer.config import TrainConfig
 from trainer.errors import UntrustedRunError
@@ -108,6 +108,22 @@ def test_no_command_imports_what_only_the_run_names(
         assert code == 0, message
     assert not (tmp_path / "acted").exists()
     assert "somebodys" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["resume", *(pytest.param(each, marks=pytest.mark.slow) for each in COMMANDS[1:])],
+)
+def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket, capsys, name):
+    url, store = bucket
+    record = unsealed(run / "config.json")
+    for option in ("data", "schema", "class_weights", "tuning"):
+        record["options"][option] = f"{url}/{option}.json"
+        store.put(f"{url}/{option}.json", b"{}")
+    (run / "config.json").write_text(json.dumps(record))
+
+    assert command(name, run) == (2 if name == "resume" else 0), capsys.readouterr().err
+    assert store.requests == []
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named again", "trusted"])

@@ -1,0 +1,136 @@
+"""A dataset of somebody else leads to no file outside its directory, and asks no address."""
+
+import copy
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from sealing import edit
+
+import beam_pipeline
+import trainer
+from beam_pipeline.cli.show import examples
+from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.errors import BeamTFRecordsError
+
+OPENED: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _watched():
+    """Whatever Python opens, from now on."""
+    sys.addaudithook(lambda event, args: OPENED.append(str(args[0])) if event == "open" else None)
+
+
+def use(directory):
+    """All that reads a dataset, as far as it gets."""
+    try:
+        info = beam_pipeline.open_dataset(directory)
+        assert isinstance(info, DatasetInfo)
+        beam_pipeline.verify(info)
+        for split in info.splits:
+            list(examples(info, split, 3))
+    except BeamTFRecordsError:
+        pass
+    try:
+        dataset = trainer.open(directory)
+        for split in dataset.splits:
+            list(dataset.numpy(split))
+    except BeamTFRecordsError:
+        pass
+
+
+def places(value, place=()):
+    """(where, which kind) of all names and paths: texts, and keys of objects."""
+    if isinstance(value, str):
+        yield (*place, "value")
+    for name, each in value.items() if isinstance(value, dict) else ():
+        yield (*place, name, "key")
+        yield from places(each, (*place, name))
+    for number, each in enumerate(value if isinstance(value, list) else ()):
+        yield from places(each, (*place, number))
+
+
+def changed(value, place, new):
+    """A copy with another text, or another key, in one place."""
+    value = copy.deepcopy(value)
+    *above, last, kind = place
+    at = value
+    for name in above:
+        at = at[name]
+    if kind == "key":
+        at[new] = at.pop(last)
+    else:
+        at[last] = new
+    return value
+
+
+def of_shards(place):
+    """Whether a shard's path stands in a place."""
+    return place[-2:] == ("file", "value")
+
+
+def hostile(directory, changes):
+    """Uses the dataset with each of the changes to its metadata.json, which is sealed again."""
+    whole = (directory / "metadata.json").read_text()
+    for place, new in changes:
+        (directory / "metadata.json").write_text(whole)
+        edit(
+            directory / "metadata.json",
+            lambda facts, place=place, new=new: facts.update(changed(facts, place, new)),
+        )
+        use(str(directory))
+
+
+@pytest.mark.slow
+def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
+    """Each text and each key of metadata.json is a place where another file of the kind lies."""
+    url, store = bucket
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = tmp_path / "data"
+    directory = Path(shutil.copytree(labelled.directory, data / "pets/1.0.0"))
+    outside = tmp_path / "outside"
+    shutil.copytree(labelled.directory, outside)
+    facts = json.loads((directory / "metadata.json").read_text())
+    del facts["checksum"]
+    found = list(places(facts))
+    web = f"{store.endpoint}/{url.removeprefix('s3://')}"
+    bases = [str(outside), url, "../../../outside", web, outside.as_uri()]
+    changes = []
+    for number, place in enumerate(found):
+        name = next((each for each in reversed(place) if "." in str(each)), "x.tfrecord")
+        changes.append((place, f"{bases[number % len(bases)]}/{name}"))
+    changes += [(place, f"{base}/x") for place in filter(of_shards, found) for base in bases]
+    OPENED.clear()
+
+    hostile(directory, changes)
+
+    assert any(str(directory) in path for path in OPENED)
+    assert [path for path in OPENED if "outside" in path] == []
+    assert store.requests == []
+
+
+def test_no_name_leads_out_of_its_place_on_a_store(labelled, bucket, tmp_path, monkeypatch):
+    url, store = bucket
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    directory = Path(shutil.copytree(labelled.directory, tmp_path / "1.0.0"))
+    shard = "pets-train.tfrecord-00000-of-00003"
+    other = f"s3://{store.new_bucket()}"
+    for name in (f"{other}/{shard}", f"../other/{shard}", f"/{shard}"):
+        edit(
+            directory / "metadata.json",
+            lambda facts, name=name: facts["splits"]["train"]["shards"][0].update(file=name),
+        )
+        for file in directory.rglob("*"):
+            if file.is_file():
+                store.put(f"{url}/data/pets/1.0.0/{file.relative_to(directory)}", file.read_bytes())
+        use(f"{url}/data/pets/1.0.0")
+    own = f"{url.removeprefix('s3://')}/data/pets/1.0.0"
+    strange = {place for kind, place in store.requests if kind != "list"} - {own}
+    assert strange
+    assert [place for place in strange if not place.startswith(f"{own}/")] == []
+    assert {place for kind, place in store.requests if kind == "list"} <= {
+        url.removeprefix("s3://")
+    }
