@@ -14,7 +14,7 @@ from beam_pipeline.cli.parser import command_parser
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
-_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").glob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What argparse adds by itself.
 _BUILT_IN = {"--help"}
@@ -155,7 +155,7 @@ def test_pages_that_the_code_refers_to_exist() -> None:
 def test_every_page_is_in_the_index() -> None:
     readme = (_ROOT / "README.md").read_text()
 
-    assert [page.name for page in _PAGES[1:] if f"](docs/{page.name})" not in readme] == []
+    assert [page.name for page in _PAGES[2:] if f"](docs/{page.name})" not in readme] == []
 
 
 def test_every_reason_of_a_reject_is_explained() -> None:
