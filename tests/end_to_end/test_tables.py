@@ -91,10 +91,11 @@ def test_a_model_learns_from_gaps(built, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
     for split, prices in (("train", [1.5, 2, 2.5, 4]), ("test", ["", 3])):
         rows = "".join(f"{n},{price}\n" for n, price in enumerate(prices))
-        (tmp_path / f"{split}.csv").write_text(f"area,price\n{rows}")
-    arguments = ["build", str(tmp_path), "--name", "houses", "--missing-numbers", "nan"]
+        (tmp_path / f"in/{split}.csv").write_text(f"area,price\n{rows}")
+    arguments = ["build", str(tmp_path / "in"), "--name", "houses", "--missing-numbers", "nan"]
     assert commands.main([*arguments, "--output", str(tmp_path / "data")]) == 0
     directory = capsys.readouterr().out.strip()
     run = ["--data", directory, "--quiet"]
