@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow coverage mutations test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -52,6 +52,11 @@ MUTATED ?= beam_pipeline/assign beam_pipeline/write beam_pipeline/dataset beam_p
 mutations: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[mutations]'
 	$(BIN)/python tests/mutations.py $(MUTATED)
+
+# Kills real commands at random moments, runs them again, and prints what came of it.
+SEEDS ?= 20
+storm: $(READY)
+	$(BIN)/python tests/storm.py --seeds $(SEEDS)
 
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)

@@ -19,7 +19,8 @@ from tfrecord_dataset.sealed_json import check_seal
 DATASET = "pets/1.0.0"
 MINE = f"{DATASET}/mine/notes.txt"
 # Stands for a file system that cannot exchange two folders, or has no second names of files; and a
-# build that was killed after the exchange, before the same command ran again.
+# build that was killed after the exchange, or before it waited for the disk once more, and before
+# the same command ran again.
 WITHOUT = {
     "exchange": "from tfrecord_dataset import replacement; replacement.exchange = lambda *_: False",
     "links": "import os; os.link = lambda *_, **__: (_ for _ in ()).throw(PermissionError(1, ''))",
@@ -28,6 +29,15 @@ WITHOUT = {
         "if not os.fork(): replacement.exchange = lambda *names: exchange(*names) and os._exit(0)\n"
         "elif os.wait(): pass"
     ),
+    **{
+        f"sync {number}": (
+            "import itertools, os; calls = itertools.count(1); sync = os.fsync\n"
+            f"fsync = lambda file: os._exit(0) if next(calls) == {number} else sync(file)\n"
+            "if not os.fork(): os.fsync = fsync\n"
+            "elif os.wait(): pass"
+        )
+        for number in (9, 17, 30)
+    },
 }
 
 
@@ -85,6 +95,10 @@ def dataset(files):
         pytest.param(2, 2, "exchange", id="no exchange", marks=pytest.mark.slow),
         pytest.param(2, 2, "links", id="no links", marks=pytest.mark.slow),
         pytest.param(3, 2, "end", id="killed, and run again", marks=pytest.mark.slow),
+        *(
+            pytest.param(3, 2, f"sync {number}", id=f"killed at {number}", marks=pytest.mark.slow)
+            for number in (9, 17, 30)
+        ),
     ],
 )
 def test_the_old_dataset_or_the_new(pets, tmp_path, num_old, num_new, without):

@@ -1,0 +1,17 @@
+"""Each command, killed at drawn moments and run again, ends as if nothing had been."""
+
+import pytest
+import storm
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    return storm.make_inputs(tmp_path_factory.mktemp("inputs"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", storm.CASES, ids=lambda case: case.name)
+def test_killed_and_run_again(case, inputs, tmp_path):
+    score = storm.storm(case, range(2), inputs, tmp_path)
+    assert score.faults == []
+    assert score.equal == 2
