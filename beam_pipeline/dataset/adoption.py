@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -26,7 +26,7 @@ from beam_pipeline.describe import index, metadata, tfds
 from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
-from beam_pipeline.files import storage
+from beam_pipeline.files import local, storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
@@ -95,15 +95,15 @@ def adopt(
     )
     with (
         exclusive(directory, lock=directory),
-        watched(PipelineOptions([])) as local,
+        watched(PipelineOptions([])) as job,
         temporary_folder() as folder,
     ):
         shards = _shard_files(files, folder)
         paths = [shard.path for shard in shards]
         inspect = functools.partial(
-            inspect_shard, rules=config.rules, expected=expected, progress_dir=local.progress_dir
+            inspect_shard, rules=config.rules, expected=expected, progress_dir=job.progress_dir
         )
-        inspections = map_shards(inspect, shards, paths, local)
+        inspections = map_shards(inspect, shards, paths, job)
         _check(directory, inspections)
         features = _schema(directory, config, inspections, classes)
         splits = _splits(shards, inspections)
@@ -112,17 +112,18 @@ def adopt(
         compressed = shards[0].compressed
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
         _delete_description(directory)
+        _delete_unfinished(directory, shards, texts)
         write = functools.partial(write_index, schema=features, directory=directory)
-        indices = map_shards(write, shards, paths, local)
-    notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
-    entries = {file: FileEntry.of(text.encode()) for file, text in texts.items()}
-    for index_entries in indices:
-        entries |= index_entries
-    texts[metadata.FILE] = metadata.adoption_metadata(
-        config, features, notes, splits, entries, compressed=compressed
-    )
-    for file, text in texts.items():  # metadata.json is the last
-        storage.write_bytes(storage.join(directory, file), text.encode(), durable=True)
+        indices = map_shards(write, shards, paths, job)
+        notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
+        entries = {file: FileEntry.of(text.encode()) for file, text in texts.items()}
+        for index_entries in indices:
+            entries |= index_entries
+        texts[metadata.FILE] = metadata.adoption_metadata(
+            config, features, notes, splits, entries, compressed=compressed
+        )
+        for file, text in texts.items():  # metadata.json is the last
+            storage.write_bytes(storage.join(directory, file), text.encode(), durable=True)
     return open_dataset(directory)
 
 
@@ -224,6 +225,17 @@ def _texts(
         )
         texts["features.json"] = tfds.features(schema)
     return texts
+
+
+def _delete_unfinished(directory: str, shards: Sequence[ShardFile], texts: Iterable[str]) -> None:
+    """Deletes what adoptions that were killed left of the files that are written now."""
+    if not storage.is_remote(directory):
+        files = [
+            *texts,
+            metadata.FILE,
+            *(file for each in shards for file in index.files(each.file)),
+        ]
+        local.delete_unfinished({storage.join(directory, file) for file in files})
 
 
 def _delete_description(directory: str) -> None:

@@ -10,10 +10,11 @@ import functools
 import glob
 import io
 import os
+import re
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.files.at_once import at_once
@@ -26,6 +27,8 @@ _CALLS = 8
 
 # A file system or a file of which there cannot be another link.
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+_UNFINISHED = re.compile(r"(.+)\.[0-9a-f]{32}\.partial")
 
 # Without it, opening a pipe that nobody writes to would wait for ever.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -101,6 +104,16 @@ def writing(path: str, is_durable: bool) -> Iterator[Any]:
     partial = f"{path}.{uuid.uuid4().hex}.partial"  # workers may write the same file at once
     with durable.replacing(path, partial, synced=is_durable) as handle:
         yield handle
+
+
+def delete_unfinished(paths: Collection[str]) -> None:
+    """Deletes what killed writers of files left beside them."""
+    for folder in {os.path.dirname(path) for path in paths}:
+        _, names = list_folder(folder)
+        for name in names:
+            file = _UNFINISHED.fullmatch(name)
+            if file and os.path.join(folder, file[1]) in paths:
+                delete(os.path.join(folder, name))
 
 
 def create(path: str) -> Any:

@@ -320,6 +320,18 @@ def test_killed_it_leaves_no_metadata(tmp_path):
     assert json.loads((root / "metadata.json").read_text())["name"] == "many"
 
 
+def test_what_killed_ones_left_goes(directory):
+    end = f".{'0a' * 16}.partial"
+    left = [f"index/train-00000-of-00002.parquet{end}", f"metadata.json{end}"]
+    others = [f"index/mine{end}", f"train-00000-of-00002{end}", "train-00000-of-00002.partial"]
+    for file in (*left, *others):
+        (directory / file).parent.mkdir(exist_ok=True)
+        (directory / file).write_text("half")
+    adopt(str(directory))
+    assert not any((directory / file).exists() for file in left)
+    assert all((directory / file).exists() for file in others)
+
+
 @pytest.mark.parametrize("overwrite", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_power_cut_leaves_a_whole_description_or_none(directory, overwrite):
     """At any call: the old one, or none, or the new one, and nothing else."""

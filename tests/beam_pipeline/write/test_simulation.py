@@ -440,7 +440,7 @@ def test_every_moment(simulate, place, second, then):
 def test_two_moments(simulate, place, num_calls, second):
     """Both builds are stopped once, or killed: drawn among all pairs of moments."""
     draw = random.Random(second)
-    for _ in range(100):
+    for _ in range(40):
         simulation = simulate(place, second, overwrite=draw.random() < 0.7)
         moments = draw.randrange(num_calls), draw.randrange(num_calls)
         then, at_last = draw.choice(WAYS), draw.choice(["pause", "kill"])
