@@ -35,10 +35,14 @@ def test_fractions(class_folders, build, tmp_path):
     assert not names(info, "train") & names(info, "test")
 
 
-def test_the_layouts_splits_are_kept(class_folders, build, tmp_path):
+def test_the_layouts_splits_are_kept_and_share_nothing(class_folders, build, tmp_path, capsys):
     for split in ("train", "val"):
         class_folders(tmp_path / "pets" / split, each=3)
     pets = tmp_path / "pets"
+    assert commands.main(["build", str(pets), "--output", str(tmp_path / "out")]) == 3
+    assert "train/cat/000.jpg (train) and val/cat/000.jpg (val)" in capsys.readouterr().err
+    assert list((tmp_path / "out").rglob("*.*rec*")) == []
+
     info = build(pets, "--num-shards", "train=2,val=1", "--leaks", "warn")
     assert {split: info.num_records(split) for split in info.splits} == {"train": 6, "val": 6}
     assert shards(info) == {"train": 2, "val": 1}

@@ -154,6 +154,13 @@ def test_equal_contents_are_no_error(elements, options):
     assert statistics.duplicate_groups == (3 if elements is LEAKS else 1)
 
 
+def test_groups_that_share_contents_leak():
+    twins = [image(f"{patient}/{n}.jpg", str(n)) for patient in range(9) for n in range(9)]
+    options = {"split": {"train": 0.5, "test": 0.5}, "group_by": "1"}
+    problem = make_plan(settled(twins, **options)[2], BuildConfig(name="t", **options)).problem
+    assert str(problem).startswith("contents that are in more than one split: 9, such as ")
+
+
 def test_equal_contents_without_a_stated_split_share_one():
     pairs = [image(f"{i}{twin}.jpg", str(i)) for i in range(50) for twin in "ab"]
     split_of, _, statistics = settled(pairs, split={"train": 0.5, "test": 0.5})
