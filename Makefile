@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -27,7 +27,7 @@ PYTEST_ARGS ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow test-readers test-docker test-dataflow test-runners test-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(READY)
 	$(PYTEST) -m 'not slow and not flink and not gpu and not readers and not docker and not dataflow and not runners'
@@ -117,6 +117,12 @@ test-flink: $(READY)
 	docker/flink/make_jar.sh 1.19
 	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m flink tests/flink
+
+# As many builds on Flink, each of which loses a part of its cluster; `test-flink` has one of them.
+storm-flink: $(READY)
+	docker/flink/make_jar.sh 1.19
+	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
+	SEEDS=$(SEEDS) $(BIN)/python -m pytest $(PYTEST_ARGS) -s -m flink tests/flink/test_storm.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

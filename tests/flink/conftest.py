@@ -120,6 +120,8 @@ class Stages:
     def wait_for(self, output: Path, stage: str) -> None:
         """Returns once the stage has begun and not yet ended."""
         patterns = {
+            "submit": "data/.job-1.0.0/job.json",
+            "read": "data/.job-1.0.0/progress/read-*",
             "inspect": "data/.job-1.0.0/progress/inspect-*",
             "write": "data/.building-1.0.0/*/receipts/*.json",
         }

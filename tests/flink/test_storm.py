@@ -1,0 +1,56 @@
+"""A part of a cluster is killed at a moment that a seed draws: the same command ends the build.
+
+`make storm-flink SEEDS=10` goes through as many seeds, and prints a line for each.
+"""
+
+import os
+import random
+import re
+import shutil
+import time
+
+import pytest
+
+LOST = ("a TaskManager", "the JobManager", "the launcher")
+STAGES = ("submit", "read", "inspect", "write")
+LONGEST_PAUSE_S = 4.0
+MOST_COMMANDS = 4
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("SEEDS", "1"))))
+def test_what_is_lost_costs_no_byte(cluster, launch, heavy, stages, tmp_path, digests, seed):
+    drawn = random.Random(seed)
+    lost, stage = drawn.choice(LOST), drawn.choice(STAGES)
+    pause_s = drawn.uniform(0, LONGEST_PAUSE_S)
+    output = tmp_path / "out"
+    launcher = launch(heavy.source, output, *heavy.options)
+    stages.wait_for(output, stage)
+    time.sleep(pause_s)
+
+    if lost == "a TaskManager":
+        cluster.kill_task_manager()
+        cluster.start_task_manager()
+    elif lost == "the JobManager":
+        cluster.kill_job_manager()
+        cluster.start_job_manager()
+    else:
+        launcher.process.kill()
+    codes = []
+    while True:
+        code, text = launcher.finish()
+        codes.append(code)
+        assert "Traceback" not in text
+        if code == 0 or len(codes) == MOST_COMMANDS:
+            break
+        assert code == (-9 if lost == "the launcher" else 1), text
+        cluster.wait_for_task_managers(2)
+        launcher = launch(heavy.source, output, *heavy.options)
+
+    [earlier] = re.findall(r"records inspected earlier ([\d,]*\d)", text) or ["0"]
+    print(f"\nseed {seed}: {lost}, {pause_s:.1f} s after {stage}: exits {codes}, {earlier} earlier")
+    assert code == 0, text
+    assert digests(output / "data/1.0.0") == heavy.digests
+    assert [path.name for path in (output / "data").iterdir()] == ["1.0.0"]
+    cluster.wait_for_task_managers(2)
+    assert all(job["state"] != "RUNNING" for job in cluster.jobs())
+    shutil.rmtree(output)
