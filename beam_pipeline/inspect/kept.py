@@ -32,7 +32,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import deferred_values
 from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, Rejected, Value
 from beam_pipeline.running.parallel import files_of, map_threads
-from tfrecord_dataset.shown_text import without_secrets
+from tfrecord_dataset.store.urls import unsigned
 
 _LOG = logging.getLogger(__name__)
 # Files of fewer bytes are read and checked in little more time than it takes to ask for each
@@ -92,7 +92,7 @@ def keep(path: str, inspected: Iterable[Element], reader: storage.Reader) -> Non
     many_bytes = reader.num_bytes >= _LEAST_BYTES_A_FILE * max(1, len(reader.versions))
     if not many_bytes or not all(reader.versions.values()):
         return
-    if any(without_secrets(path) != path for path in reader.versions):
+    if any(unsigned(path) != path for path in reader.versions):
         return  # signatures differ in a next attempt anyway
     found = [_found(each) for each in inspected]
     data = pickle.dumps((_code(), reader.versions, found), protocol=pickle.HIGHEST_PROTOCOL)

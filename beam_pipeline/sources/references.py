@@ -4,6 +4,7 @@ Whoever wrote the annotations could else have any file of this machine read into
 address asked.
 """
 
+import functools
 import posixpath
 import shlex
 import unicodedata
@@ -39,10 +40,15 @@ def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) ->
         path = f"{folder.rstrip('/')}/{name}"
     if not name.isascii():
         path = _in_form_on_disk(path)
-    prefix = unsigned(root).rstrip("/") + "/"
+    prefix = _prefix(root)
     if (whole := unsigned(path)).startswith(prefix):
         return whole[len(prefix) :], path
     return (unsigned(name) if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+@functools.lru_cache(maxsize=16)
+def _prefix(root: str) -> str:
+    return unsigned(root).rstrip("/") + "/"
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
