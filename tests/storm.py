@@ -11,55 +11,24 @@ nothing else is left behind.
 
 import argparse
 import contextlib
-import csv
 import dataclasses
 import functools
-import hashlib
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
+from storm_cases import CASES, OF_MODELS, SLOWEST_S, Case, State, begin, make_inputs, run
 
-State = Mapping[str, bytes]
-
-_BUILD = (sys.executable, "-m", "beam_pipeline")
-_TRAINER = (sys.executable, "-m", "trainer")
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
 # TensorFlow's own, which no other process deletes.
 _AUTOGRAPH = re.compile(r"__autograph_generated_file.*\.py")
-_SLOWEST_S = 600
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Case:
-    """A command.
-
-    Attributes:
-        name: For the table.
-        command: From the folder of inputs and the folder of outputs.
-        lay: Lays what is there before into the folder of outputs.
-        state: What the command is to make, or has not yet.
-        end: More of it, once the command has ended.
-    """
-
-    name: str
-    command: Callable[[Path, Path], Sequence[str | Path]]
-    lay: Callable[[Path, Path], object] = lambda inputs, out: None
-    state: Callable[[Path], State]
-    end: Callable[[Path], State] = lambda out: {}
-
-
-_OF_MODELS = ("train", "export", "export --overwrite")
 
 
 @dataclasses.dataclass
@@ -77,140 +46,12 @@ class Score:
     faults: list[str] = dataclasses.field(default_factory=list)
 
 
-def make_inputs(folder: Path, *, models: bool = True) -> Path:
-    """What the commands read: images and an older dataset; a table, a run and an export of models.
-
-    Returns the folder.
-    """
-    for number in range(600):
-        name = f"class_{number % 2}/{number}.png"
-        path = folder / ("pets" if number < 500 else "older/pets") / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (8, 8), (number % 256, number // 256, 7)).save(path)
-    numbers = np.random.default_rng(0).integers(0, 1000, (64, 2)) / 10
-    with open(folder / "table.csv", "w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["a", "b", "label"])
-        rows.writerows([a, b, "high" if a > b else "low"] for a, b in numbers)
-    data = folder / "data"
-    lines = [(*_BUILD, "build", folder / "older/pets", "--output", data, "--num-shards", "3")]
-    if models:
-        lines += [
-            (*_BUILD, "build", folder / "table.csv", "--output", data),
-            _training(folder, folder / "run", seed=3),
-            _training(folder, folder / "older run", seed=4),
-            _exporting(folder / "older run", folder / "older export/1"),
-        ]
-    for line in lines:
-        _run(line, folder)
-    return folder
-
-
-def _training(inputs: Path, run: Path, seed: int) -> Sequence[str | Path]:
-    data = inputs / "data/table/1.0.0"
-    return (
-        *(*_TRAINER, "train", "--data", data, "--output", run, "--seed", str(seed)),
-        *("--batch-size", "8", "--epochs", "3", "--checkpoint-every-steps", "2"),
-        *("--deterministic", "--devices", "cpu", "--quiet"),
-    )
-
-
-def _exporting(run: Path, place: Path, *more: str) -> Sequence[str | Path]:
-    return (*_TRAINER, "export", "--run", run, "--output", place, *more)
-
-
-def _building(inputs: Path, out: Path, *more: str) -> Sequence[str | Path]:
-    return (*_BUILD, "build", inputs / "pets", "--output", out, "--num-shards", "6", *more)
-
-
-def _files(folder: Path) -> State:
-    """The digests of all files, but of what tells when and where they were made."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "build.json"
-    }
-
-
-def _adopted(out: Path) -> State:
-    """A description without metadata.json does not count."""
-    files = _files(out / "pets")
-    is_dataset = "metadata.json" in files
-    return (
-        files if is_dataset else {path: files[path] for path in files if path.startswith("pets-")}
-    )
-
-
-def _copy_shards(inputs: Path, out: Path) -> None:
-    (out / "pets").mkdir()
-    for path in (inputs / "data/pets/1.0.0").glob("*.tfrecord-*"):
-        shutil.copy(path, out / "pets")
-
-
-def _trained(out: Path) -> State:
-    history = (out / "run/history.csv").read_bytes()
-    [*_, last] = sorted((out / "run/checkpoints").iterdir(), key=lambda each: int(each.name[5:]))
-    return {"history": history, "weights": (last / "state.data-00000-of-00001").read_bytes()}
-
-
-def _exported(out: Path) -> State:
-    """What the model answers."""
-    if not (out / "models/1").exists():
-        return {}
-    import tensorflow as tf
-
-    model = tf.saved_model.load(str(out / "models/1"))
-    columns = {name: tf.constant([1.5, 70, 99]) for name in ("a", "b")}
-    answers = model.signatures["serving_default"](**columns)
-    return {name: repr(answer.numpy().tolist()).encode() for name, answer in answers.items()}
-
-
-CASES = (
-    Case(name="build", command=_building, state=lambda out: _files(out / "pets/1.0.0")),
-    Case(
-        name="build --overwrite",
-        command=lambda inputs, out: _building(inputs, out, "--overwrite"),
-        lay=lambda inputs, out: shutil.copytree(inputs / "data/pets", out / "pets"),
-        state=lambda out: _files(out / "pets/1.0.0"),
-    ),
-    Case(
-        name="adopt",
-        command=lambda _, out: (*_BUILD, "adopt", out / "pets"),
-        lay=_copy_shards,
-        state=_adopted,
-    ),
-    Case(
-        name="verify",
-        command=lambda _, out: (*_BUILD, "verify", out / "pets/1.0.0"),
-        lay=lambda inputs, out: shutil.copytree(inputs / "data/pets", out / "pets"),
-        state=lambda out: _files(out / "pets/1.0.0"),
-    ),
-    Case(
-        name="train",
-        command=lambda inputs, out: _training(inputs, out / "run", seed=3),
-        state=lambda out: {},
-        end=_trained,
-    ),
-    Case(
-        name="export",
-        command=lambda inputs, out: _exporting(inputs / "run", out / "models/1"),
-        state=_exported,
-    ),
-    Case(
-        name="export --overwrite",
-        command=lambda inputs, out: _exporting(inputs / "run", out / "models/1", "--overwrite"),
-        lay=lambda inputs, out: shutil.copytree(inputs / "older export", out / "models"),
-        state=_exported,
-    ),
-)
-
-
 def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
     """Runs a case undisturbed, and then once for each seed."""
     score = Score()
     with _outputs(case, inputs, root) as out:
         before, start = case.state(out), time.monotonic()
-        _run(case.command(inputs, out), out)
+        run(case.command(inputs, out), out)
         duration = time.monotonic() - start
         after, end = case.state(out), case.end(out)
     for seed in seeds:
@@ -224,8 +65,8 @@ def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
                 duration = min(duration, ended_s or duration)  # a machine is busier at times
                 if (now := case.state(out)) not in (before, after):
                     fault("in between", now, after)
-            done = _start(line, out)
-            _, err = done.communicate(timeout=_SLOWEST_S)
+            done = begin(line, out)
+            _, err = done.communicate(timeout=SLOWEST_S)
             # One that was killed once all was done finds that it is.
             if done.returncode and not (done.returncode == 2 and now == after):
                 score.faults.append(f"{case.name}, seed {seed}: exit {done.returncode}: {err}")
@@ -258,30 +99,9 @@ def _outputs(case: Case, inputs: Path, root: Path) -> Iterator[Path]:
         yield out
 
 
-def _start(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
-    """The process, as the first of a group; its temporary files lie beside its outputs."""
-    temporary = out.parent / "temporary"
-    temporary.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [str(word) for word in line],
-        env={**os.environ, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(out.parent / "cache")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-    )
-
-
-def _run(line: Sequence[str | Path], out: Path) -> None:
-    process = _start(line, out)
-    _, err = process.communicate(timeout=_SLOWEST_S)
-    if process.returncode:
-        raise RuntimeError(f"{line} ended with exit {process.returncode}: {err}")
-
-
 def _run_or_kill(line: Sequence[str | Path], out: Path, seconds: float) -> float | None:
     """Runs a command for so long; after how many seconds it ended, or None where it was killed."""
-    start, process = time.monotonic(), _start(line, out)
+    start, process = time.monotonic(), begin(line, out)
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -313,7 +133,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="storm-") as folder:
         inputs = Path(folder, "inputs")
         inputs.mkdir()
-        make_inputs(inputs, models=any(name in _OF_MODELS for name in options.cases))
+        make_inputs(inputs, models=any(name in OF_MODELS for name in options.cases))
         seeds = range(options.first, options.first + options.seeds)
         for case in CASES:
             if case.name in options.cases:
