@@ -12,6 +12,7 @@ import argparse
 import difflib
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ TESTS = {
     "trainer/training": ["tests/trainer/training", "tests/trainer/runs"],
 }
 SLOWEST_S = 900
+MOST_BYTES = 4 << 30  # of a process
 
 
 class Mutation(NamedTuple):
@@ -103,11 +105,17 @@ def is_noticed(folder: Path, places: Sequence[str]) -> bool:
             capture_output=True,
             timeout=SLOWEST_S,
             check=False,
+            preexec_fn=_bound_memory,
         )
     except subprocess.TimeoutExpired:
         return True
     assert done.returncode in (0, 1, 2, 3, 5), done.stdout.decode()[-2000:]
     return done.returncode not in (0, 5)  # 5: none of them is quick
+
+
+def _bound_memory() -> None:
+    """A change may make a loop endless that collects something."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 
 def main() -> None:
