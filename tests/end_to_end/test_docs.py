@@ -129,7 +129,8 @@ def test_every_anchor_is_a_heading(page: Path) -> None:
 
 @pages
 def test_every_source_file_named_exists(page: Path) -> None:
-    paths = re.findall(r"`((?:beam_pipeline|tfrecord_dataset|trainer|tests|examples)/[\w/.-]*)`", page.read_text())
+    packages = "beam_pipeline|tfrecord_dataset|trainer|tests|examples"
+    paths = re.findall(rf"`((?:{packages})/[\w/.-]*)`", page.read_text())
 
     assert [path for path in paths if not (_ROOT / path).exists()] == []
 
