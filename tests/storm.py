@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from storm_cases import CASES, OF_MODELS, SLOWEST_S, Case, State, begin, make_inputs, run
+from storm_cases import CASES, OF_MODELS, Case, State, begin, finished, make_inputs, run
 
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
 # TensorFlow's own, which no other process deletes.
@@ -65,11 +65,10 @@ def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
                 duration = min(duration, ended_s or duration)  # a machine is busier at times
                 if (now := case.state(out)) not in (before, after):
                     fault("in between", now, after)
-            done = begin(line, out)
-            _, err = done.communicate(timeout=SLOWEST_S)
+            code, err = finished(line, out)
             # One that was killed once all was done finds that it is.
-            if done.returncode and not (done.returncode == 2 and now == after):
-                score.faults.append(f"{case.name}, seed {seed}: exit {done.returncode}: {err}")
+            if code and not (code == 2 and now == after):
+                score.faults.append(f"{case.name}, seed {seed}: exit {code}: {err}")
                 continue
             found = {**case.state(out), **case.end(out)}
             if found != {**after, **end}:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ State = Mapping[str, bytes]
 
 _BUILD = (sys.executable, "-m", "beam_pipeline")
 _TRAINER = (sys.executable, "-m", "trainer")
-SLOWEST_S = 600
+_SLOWEST_S = 900
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +57,20 @@ def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
 
 def run(line: Sequence[str | Path], out: Path) -> None:
     """Runs a command, which is to end well."""
+    code, err = finished(line, out)
+    if code:
+        raise RuntimeError(f"{line} ended with exit {code}: {err}")
+
+
+def finished(line: Sequence[str | Path], out: Path) -> tuple[int, str]:
+    """The exit code of a command and what it said; one that does not end is killed."""
     process = begin(line, out)
-    _, err = process.communicate(timeout=SLOWEST_S)
-    if process.returncode:
-        raise RuntimeError(f"{line} ended with exit {process.returncode}: {err}")
+    try:
+        _, err = process.communicate(timeout=_SLOWEST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        _, err = process.communicate()
+    return process.returncode, err
 
 
 def make_inputs(folder: Path, *, models: bool = True) -> Path:
