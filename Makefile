@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow fuzz coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -57,6 +57,12 @@ mutations: $(READY)
 SEEDS ?= 20
 storm: $(READY)
 	$(BIN)/python tests/storm.py --seeds $(SEEDS)
+
+# Changed files of every format by seeds, and a table of what became of them; faults lie in fuzz-found/.
+COUNT ?= 10000
+SEED ?= 0
+fuzz: $(READY)
+	PYTHONPATH=.:tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
 
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)

@@ -71,13 +71,7 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     if isinstance(data, Mapping) and isinstance(data.get("features"), list):
         data = data["features"]
     if isinstance(data, Mapping):
-        entries: Sequence[Any] = [
-            {
-                "name": str(name) if type(name) is int else name,  # a column name of pandas
-                **({"kind": entry} if isinstance(entry, str) else entry or {}),
-            }
-            for name, entry in data.items()
-        ]
+        entries: Sequence[Any] = [_named(name, entry) for name, entry in data.items()]
     elif isinstance(data, list):
         entries = data
     else:
@@ -93,6 +87,18 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")
     return features
+
+
+def _named(name: Any, entry: Any) -> Any:
+    """A member of a mapping from names as a list has it; what is no declaration stays so."""
+    if isinstance(entry, str):
+        entry = {"kind": entry}
+    if not isinstance(entry or {}, Mapping):
+        return entry
+    return {
+        "name": str(name) if type(name) is int else name,  # a column name of pandas
+        **(entry or {}),
+    }
 
 
 def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:

@@ -9,11 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_spec
 from trainer.schema.features import Feature, features_from_json, with_keys_of
 from trainer.schema.inference import bytes_feature, number_feature, one_kind
 from trainer.schema.observation import KeyStatistics, Sample
+from trainer.store import storage
 
 # By name: as in metadata.json, a spec of `tf.io.parse_example`, or a Feature of another dataset;
 # or a list as in metadata.json.
@@ -40,12 +41,13 @@ def read_schema(path: str) -> Mapping[str, Feature]:
         ConfigError: It cannot be read, is not JSON, or declares no features.
     """
     try:
-        with tf.io.gfile.GFile(path) as handle:
-            declared = json.loads(handle.read())
-    except (tf.errors.OpError, ValueError) as error:
-        reason = error.message if isinstance(error, tf.errors.OpError) else error
+        data = storage.read(path)
+        if data is None:
+            raise ValueError("there is no such file")
+        declared = json.loads(data)
+    except (DatasetDamagedError, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"--schema {path} cannot be read as JSON: {reason}; give a file with {_SCHEMA_FORM}"
+            f"--schema {path} cannot be read as JSON: {error}; give a file with {_SCHEMA_FORM}"
         ) from error
     inner = declared.get("features") if isinstance(declared, Mapping) else None
     # A feature may also be named "features".

@@ -106,7 +106,9 @@ class RecordMaker:
             self.form.check(values, self.columns)
             features |= self._converted(rows, self._other_columns)
         names = list(features)
-        for of_row in zip(*features.values(), strict=True) if names else itertools.repeat(()):
+        for of_row in (
+            zip(*features.values(), strict=True) if names else itertools.repeat((), len(rows))
+        ):
             yield {
                 name: value for name, value in zip(names, of_row, strict=True) if value is not None
             }

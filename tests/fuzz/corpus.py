@@ -1,0 +1,206 @@
+"""Small right files of every format, which cases are changes of."""
+
+import gzip
+import io
+import json
+import tarfile
+import wave
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from PIL import Image
+
+from beam_pipeline.tfrecord.example import encode
+from fuzz import sealing
+
+FOUND = Path(__file__).parent / "corpus"
+GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"
+SHARD = "golden-train.tfrecord-00000-of-00002"
+
+_VOC = """<?xml version="1.0"?>
+<annotation><filename>a.jpg</filename><size><width>40</width><height>30</height><depth>3</depth>
+</size><object><name>cat</name><difficult>0</difficult><truncated>1</truncated><pose>Left</pose>
+<bndbox><xmin>5</xmin><ymin>6.5</ymin><xmax>15</xmax><ymax>20</ymax></bndbox></object></annotation>
+"""
+_COCO = {
+    "info": {},
+    "images": [
+        {"id": 1, "file_name": "a.jpg", "width": 40, "height": 30},
+        {"id": 2, "file_name": "b.jpg"},
+    ],
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2.5, 3, 4], "area": 9, "iscrowd": 0},
+        {"id": 2, "image_id": 1, "category_id": 3, "segmentation": [[1, 2, 3, 4, 5, 6]]},
+        {"id": 3, "image_id": 2, "category_id": 1, "bbox": [1, 1, 2, 2], "keypoints": [1, 2, 2]},
+    ],
+    "categories": [{"id": 1, "name": "cat", "keypoints": ["nose"]}, {"id": 3, "name": "dog"}],
+}
+_YAML = "path: .\ntrain: images\nnc: 2\nnames:\n  0: cat\n  1: dog\nkpt_shape: [2, 3]\n"
+_YAML_LIST = "train: [images, more]\nval: images\nnames: [cat, 'dog']\n"
+_SCHEMA = "- {name: a, kind: scalar, dtype: float32}\n- {name: b, kind: class_label}\n"
+_CSV = 'image,label,x,list\na.jpg,cat,1.5,"[1, 2]"\nb.jpg,dog,2,"[3, 4]"\n"c ""d"".jpg",cat,,"[]"\n'
+_TABLE = "xmin;ymin;xmax;ymax;image;class\n1;2;3;4;a.jpg;cat\n5;6;7;8;a.jpg;dog\n;;;;b.jpg;\n"
+_ROWS = (
+    {"image": "a.jpg", "label": "cat", "x": 1, "v": [1.5, 2], "boxes": [[1, 2, 3, 4]]},
+    {"image": "b.jpg", "label": None, "x": 2.5, "v": [], "boxes": [], "t": "é"},
+)
+_HF = {"image": "a.jpg", "objects": {"bbox": [[1, 2, 3, 4]], "categories": [0], "area": [4]}}
+
+
+def images(file_format: str, *modes: str, **options: object) -> list[bytes]:
+    """Images of blocks in these modes."""
+    blocks = np.random.default_rng(0).integers(0, 256, (6, 8, 4), np.uint8)
+    return [
+        _saved(Image.fromarray(blocks, "RGBA").resize((16, 12)).convert(mode), file_format, options)
+        for mode in modes
+    ]
+
+
+def _saved(image: Image.Image, file_format: str, options: dict[str, object]) -> bytes:
+    out = io.BytesIO()
+    image.save(out, file_format, **options)
+    return out.getvalue()
+
+
+def jpegs() -> list[bytes]:
+    """Baseline, progressive, grey, four colours, and one that lies on its side."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return [
+        *images("JPEG", "RGB", "L", "CMYK"),
+        *images("JPEG", "RGB", progressive=True),
+        *images("JPEG", "RGB", exif=exif, restart_marker_blocks=1),
+    ]
+
+
+def sounds(file_format: str, *subtypes: str) -> list[bytes]:
+    """Two channels of a ramp, in these encodings."""
+    made = []
+    for subtype in subtypes:
+        out = io.BytesIO()
+        ramp = np.linspace(-0.5, 0.5, 600).reshape(300, 2)
+        soundfile.write(out, ramp, 8000, format=file_format, subtype=subtype)
+        made.append(out.getvalue())
+    return made
+
+
+def waves() -> list[bytes]:
+    """Of whole numbers and floats, and as Python's own module writes it."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as handle:
+        handle.setparams((1, 1, 100, 0, "NONE", ""))
+        handle.writeframes(bytes(range(128)))
+    return [*sounds("WAV", "PCM_16", "PCM_24", "FLOAT", "ULAW"), out.getvalue()]
+
+
+def npys() -> list[bytes]:
+    """Arrays of several types and orders."""
+    arrays = (
+        np.arange(6, dtype=np.float32).reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=">i8").reshape(3, 2)),
+        np.array(["a", "bc"]),
+        np.array(3, np.uint8),
+        np.zeros((0, 4)),
+    )
+    return [_npy(array) for array in arrays]
+
+
+def _npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def npzs() -> list[bytes]:
+    """One array each, stored and packed."""
+    made = []
+    for save in (np.savez, np.savez_compressed):
+        out = io.BytesIO()
+        save(out, x=np.arange(40, dtype=np.int16).reshape(4, 10))
+        made.append(out.getvalue())
+    return made
+
+
+def tars() -> list[bytes]:
+    """Members of two records in the three formats of tar."""
+    made = []
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+            for name, data in (
+                ("a.jpg", jpegs()[0]),
+                ("a.cls", b"3"),
+                ("a.json", b'{"x": 1, "y": [1, 2]}'),
+                (f"{'long/' * 19}b.txt", "é".encode()),
+                ("b.npy", npys()[0]),
+            ):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        made.append(out.getvalue())
+    return made
+
+
+def examples() -> list[bytes]:
+    """Serialized Examples."""
+    return [
+        encode({"image": jpegs()[:1], "label": [3], "x": [0.5, 1.5], "caption": [b"a cat"]}),
+        encode({"a": [1], "empty": []}, {"empty": "int64"}),
+        encode({"wav": [waves()[0]], "png": images("PNG", "L"), "n": [1 << 40, -1]}),
+    ]
+
+
+def records() -> list[bytes]:
+    """TFRecord files, plain and gzip."""
+    plain = b"".join(map(sealing.frame, examples()))
+    return [plain, plain * 2, gzip.compress(plain), (GOLDEN / SHARD).read_bytes()]
+
+
+def texts(*several: object) -> list[bytes]:
+    """Texts as UTF-8; what is none, as JSON."""
+    return [(each if isinstance(each, str) else json.dumps(each)).encode() for each in several]
+
+
+def annotations() -> list[bytes]:
+    """Pascal VOC's XML."""
+    return texts(
+        _VOC, _VOC.replace("<object>", "<!-- x --><object>").replace(">cat<", ">a &amp; b<")
+    )
+
+
+def cocos() -> list[bytes]:
+    """COCO's JSON, with the categories first or last."""
+    return texts(_COCO, dict(reversed(_COCO.items())))
+
+
+def yamls() -> list[bytes]:
+    """YOLO's data.yaml, and declarations of features."""
+    return texts(_YAML, _YAML_LIST, _SCHEMA)
+
+
+def schemas() -> list[bytes]:
+    """Declarations of features, as a list and by name."""
+    stated = json.loads((GOLDEN / "metadata.json").read_bytes())["features"]
+    return texts(stated, {"a": {"kind": "scalar", "dtype": "int64"}, "b": {"kind": "class_label"}})
+
+
+def labels() -> list[bytes]:
+    """YOLO's label files."""
+    box = "0 0.5 0.5 0.25 0.25\n"
+    return texts(box * 3 + "\n1 0.1 0.1 0.2 0.1 0.2 0.2\n", box.strip() + " 0.5 0.5 2 0.1 0.1 1\n")
+
+
+def csvs() -> list[bytes]:
+    """Tables of images, of boxes, of numbers."""
+    return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3)
+
+
+def jsonls() -> list[bytes]:
+    """JSON Lines as people and as Hugging Face write them."""
+    return ["".join(f"{json.dumps(row)}\n" for row in rows).encode() for rows in (_ROWS, [_HF])]
+
+
+def golden(*names: str) -> list[bytes]:
+    """Files of a dataset that was built."""
+    return [(GOLDEN / name).read_bytes() for name in names]

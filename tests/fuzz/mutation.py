@@ -1,0 +1,129 @@
+"""Changes of files as disks, kills and strangers make them, drawn from a generator."""
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+INTEGERS = (0, 1, 2, 7, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF)
+INTEGERS += (0x80000000, 0xFFFFFFFF, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+NUMBERS = (
+    *(b"0", b"-1", b"1e999", b"-0.0", b"nan", b"inf", b"1e-400", b"99999999999999999999"),
+    *(b"0x10", b"1_000", b"9" * 5000, b"2147483648", b"\xd9\xa3"),
+)
+TOKENS = (
+    *(b"\0", b"\xff", b"\xed\xa0\x80", b"\r", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\xff\xfe"),
+    *(b'"', b"'", b"\\", b"\\u0000", b"\\ud800", b"[" * 5000, b'{"a":' * 300, b"null", b"true"),
+    *(b"{}", b"[]", b",", b"\t", b";", b"../../x", b"/etc/passwd", b"s3://a/b", b"\x1b[2J"),
+    *(b"<!DOCTYPE a>", b"&amp;", b"<a>" * 2000, b"<!-- ", b"*a", b"&a [*a,*a]"),
+)
+VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0, 7, 0.5, 1e300, 1 << 70, -(1 << 63), float("nan")),
+    *("", "x", "\0", "../x", "9" * 400, [], [1], {}, {"a": 1}, [[]], ["x"]),
+)
+
+_DIGITS = b"0123456789"
+
+
+def mutated(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """`data` after one to five changes; parts of `others` may come into it."""
+    for _ in range(draw.choice((1, 1, 1, 2, 3, 5))):
+        change = draw.choice(_CHANGES)
+        data = change(draw, data, others)
+    return data
+
+
+def json_mutated(draw: random.Random, text: str) -> str:
+    """The JSON with some values replaced, left out, or under another name."""
+    value = json.loads(text)
+    for _ in range(draw.choice((1, 1, 2, 4))):
+        above, name = draw.choice([*_places(value)] or [(None, None)])
+        if above is None:
+            return json.dumps(draw.choice(VALUES))
+        what = draw.randrange(4)
+        if what == 0:
+            del above[name]
+        elif what == 1 and isinstance(above, dict):
+            above[draw.choice([*above, "x", ""])] = above.pop(name)
+        elif what == 2:
+            other, place = draw.choice([*_places(value)])
+            above[name] = json.loads(json.dumps(other[place]))
+        else:
+            above[name] = draw.choice(VALUES)
+    return json.dumps(value, indent=draw.choice((None, 2)))
+
+
+def _places(value: Any) -> Any:
+    """(what holds a value, its name or number there) of all values in one another."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    pairs = enumerate(value) if isinstance(value, list) else pairs
+    for name, inner in pairs:
+        yield value, name
+        yield from _places(inner)
+
+
+def _place(draw: random.Random, data: bytes) -> int:
+    """Often near the start or the end, where formats state what they are."""
+    near = draw.randrange(min(len(data), 64) + 1)
+    return draw.choice((near, len(data) - near, draw.randrange(len(data) + 1)))
+
+
+def _flip(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    changed = bytearray(data)
+    for _ in range(draw.choice((1, 1, 2, 8)) if data else 0):
+        changed[min(_place(draw, data), len(data) - 1)] ^= 1 << draw.randrange(8)
+    return bytes(changed)
+
+
+def _set(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    at = _place(draw, data)
+    return data[:at] + bytes([draw.randrange(256)]) + data[at + 1 :]
+
+
+def _truncate(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    return data[: _place(draw, data)]
+
+
+def _delete(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    at = _place(draw, data)
+    return data[:at] + data[at + draw.choice((1, 2, 4, 17, 400)) :]
+
+
+def _repeat(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    at = _place(draw, data)
+    part = data[at : at + draw.choice((1, 4, 30, 400))]
+    return data[:at] + part * draw.choice((1, 1, 2, 50)) + data[at:]
+
+
+def _integer(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    width = draw.choice((1, 2, 4, 8))
+    number = draw.choice(INTEGERS) % (1 << 8 * width)
+    packed = number.to_bytes(width, draw.choice(("little", "big")))
+    at = _place(draw, data)
+    return data[:at] + packed + data[at + draw.choice((0, width, width)) :]
+
+
+def _token(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    at = _place(draw, data)
+    return data[:at] + draw.choice(TOKENS) + data[at + draw.choice((0, 0, 1, 4)) :]
+
+
+def _number(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """A number that is written in digits becomes another."""
+    at = draw.randrange(len(data) + 1)
+    while at < len(data) and data[at] not in _DIGITS:
+        at += 1
+    end = at
+    while end < len(data) and data[end] in _DIGITS:
+        end += 1
+    return data[:at] + draw.choice(NUMBERS) + data[end:]
+
+
+def _splice(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    other = draw.choice(others)
+    at, there = _place(draw, data), _place(draw, other)
+    part = other[there:] if draw.random() < 0.5 else other[there : there + draw.randrange(200)]
+    return data[:at] + part + data[at + draw.choice((0, len(part))) :]
+
+
+_CHANGES = (_flip, _set, _truncate, _delete, _repeat, _integer, _token, _number, _splice)

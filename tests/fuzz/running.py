@@ -1,0 +1,201 @@
+"""Runs cases in a process of their own, which may hang, crash or grow; says which did."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import resource
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+MAX_SECONDS = 10
+MAX_GROWTH_BYTES = 1 << 30
+_MAX_WAIT_SECONDS = 120  # so long a case does nothing only where it waits for good
+
+
+@dataclasses.dataclass(kw_only=True)
+class Report:
+    """What became of the cases of a format.
+
+    Attributes:
+        cases: How many ran.
+        taken, rejected, errors: Those that raised nothing; with refusals by name; that raised one
+            of this project's errors.
+        slowest_ms: Of one case, in CPU time.
+        peak_mb: The most that a case took beside what was there.
+        faults: (seed, what happened) of the others.
+    """
+
+    cases: int = 0
+    taken: int = 0
+    rejected: int = 0
+    errors: int = 0
+    slowest_ms: float = 0.0
+    peak_mb: float = 0.0
+    faults: list[tuple[int, str]] = dataclasses.field(default_factory=list)
+
+
+def case_of(name: str, seed: int, right: list[bytes]) -> bytes:
+    """The case of a format and a seed, a change of one of the `right` files."""
+    from fuzz.mutation import mutated
+    from fuzz.targets import FORMATS
+
+    form = FORMATS[name]
+    draw = random.Random(f"{name}-{seed}")
+    data = draw.choice(right)
+    if form.change and draw.random() < 0.5:
+        return form.change(draw, data)
+    data = mutated(draw, data, right)
+    return form.seal(data) if form.seal and draw.random() < 0.5 else data
+
+
+def try_case(name: str, data: bytes) -> str:
+    """ "taken", "rejected" or "errors"; raises what else happens."""
+    from beam_pipeline.errors import BeamTFRecordsError, RecordError
+    from fuzz.targets import FORMATS
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return "rejected" if FORMATS[name].read(data, Path(folder)) else "taken"
+        except RecordError:
+            return "rejected"
+        except BeamTFRecordsError:
+            return "errors"
+
+
+def run(name: str, seeds: range, found: Path | None = None) -> Report:
+    """Runs the cases of these seeds; those that are faults are written into `found`."""
+    report = Report()
+    left = seeds
+    while left:
+        last = left.start - 1
+        for last, outcome in _child(name, left):
+            report.cases += 1
+            report.slowest_ms = max(report.slowest_ms, outcome["ms"])
+            report.peak_mb = max(report.peak_mb, outcome["mb"])
+            what = outcome["what"]
+            if what in ("taken", "rejected", "errors"):
+                setattr(report, what, getattr(report, what) + 1)
+            else:
+                report.faults.append((last, what))
+                if found:
+                    _keep(found, name, last)
+        left = seeds[last + 1 - seeds.start :]
+    return report
+
+
+def _keep(folder: Path, name: str, seed: int) -> None:
+    from fuzz.targets import FORMATS
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}-{seed}").write_bytes(case_of(name, seed, FORMATS[name].corpus()))
+
+
+def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
+    """(seed, outcome) of cases, up to one that ends their process."""
+    command = [sys.executable, "-m", "fuzz", "--child", name, str(seeds.start), str(seeds.stop)]
+    root = Path(__file__).parents[2]
+    environment = os.environ | {
+        "PYTHONPATH": f"{root}:{root / 'tests'}",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment, bufsize=0
+        ) as child,
+    ):
+        assert child.stdout
+        seed, rest, watch = seeds.start - 1, b"", _Watch(child.pid)
+        while True:
+            if not select.select([child.stdout], [], [], 1)[0]:
+                if seed >= seeds.start and (what := watch.fault()):
+                    child.kill()
+                    yield seed, {"what": what, "ms": MAX_SECONDS * 1000.0, "mb": 0.0}
+                    return
+                continue
+            data = os.read(child.stdout.fileno(), 1 << 16)
+            if not data:
+                break
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                told = json.loads(line)
+                if "what" in told:
+                    yield seed, told
+                else:
+                    seed, watch = told["seed"], _Watch(child.pid)
+        if child.wait():
+            errors.seek(0)
+            what = f"the process ended: {child.returncode}: {errors.read()[-2000:]}"
+            yield max(seed, seeds.start), {"what": what, "ms": 0.0, "mb": 0.0}
+
+
+class _Watch:
+    """What a process uses from now on."""
+
+    def __init__(self, pid: int):
+        self._process = psutil.Process(pid)
+        self._cpu = self._used()
+        self._start = time.monotonic()
+
+    def _used(self) -> float:
+        return sum(self._process.cpu_times()[:2])
+
+    def fault(self) -> str:
+        """Why it has to be ended; "" for now."""
+        if self._used() - self._cpu > MAX_SECONDS:
+            return f"over {MAX_SECONDS} s of CPU time"
+        waits = time.monotonic() - self._start > _MAX_WAIT_SECONDS
+        return f"it waits for over {_MAX_WAIT_SECONDS} s" if waits else ""
+
+
+def child(name: str, seeds: range) -> None:
+    """Runs cases, and tells of each on stdout before and after it."""
+    from fuzz.targets import FORMATS
+
+    tell = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever libraries print
+    right = FORMATS[name].corpus()
+    for data in right:  # what is loaded once
+        with contextlib.suppress(Exception):
+            try_case(name, data)
+    pages = Path("/proc/self/statm")
+    for seed in seeds:
+        data = case_of(name, seed, right)
+        tell.write(json.dumps({"seed": seed}) + "\n")
+        had = int(pages.read_text().split()[5]) * resource.getpagesize()
+        limit = (had + len(data) + MAX_GROWTH_BYTES, resource.RLIM_INFINITY)
+        resource.setrlimit(resource.RLIMIT_DATA, limit)
+        before = _reset_peak()
+        start = time.process_time()
+        try:
+            what = try_case(name, data)
+        except Exception:
+            what = "".join(traceback.format_exc()[-1500:])
+        milliseconds = (time.process_time() - start) * 1000
+        grown = (_peak() - before) / (1 << 20)
+        outcome = {"what": what, "ms": milliseconds, "mb": max(0.0, grown)}
+        tell.write(json.dumps(outcome) + "\n")
+
+
+def _reset_peak() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    """The most bytes that this process had in memory since the last reset."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10

@@ -1,0 +1,34 @@
+"""Changed files of every format: taken, refused by name, or a named error; never anything else."""
+
+import pytest
+from fuzz import corpus, running
+from fuzz.targets import FORMATS
+
+# The readers of these load TensorFlow, or verify a whole dataset.
+_QUICK = ("jpeg", "png", "npy", "tar", "xml", "json", "yaml", "txt", "csv", "jsonl")
+_FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
+
+
+@pytest.mark.parametrize("name", _QUICK)
+def test_a_few_cases(name):
+    right = FORMATS[name].corpus()
+    for seed in range(5):
+        assert running.try_case(name, running.case_of(name, seed, right))
+
+
+@pytest.mark.parametrize("file", _FOUND)
+def test_what_was_a_fault(file):
+    """Files that are called `<format>-<what was wrong>`."""
+    name = file.partition("-")[0]
+    assert running.try_case(name, (corpus.FOUND / file).read_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_many_cases(name):
+    cases = 300 // FORMATS[name].cases_for_one
+    report = running.run(name, range(cases))
+    assert report.faults == []
+    assert report.cases == cases
+    assert report.taken + report.rejected + report.errors == cases
+    assert report.peak_mb < 1024
