@@ -19,6 +19,8 @@ from PIL import Image
 import beam_pipeline
 from beam_pipeline import BuildConfig
 
+END_S = 10
+
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -72,7 +74,9 @@ def launch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
     for launcher in started:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(launcher.process.pid, signal.SIGKILL)
-        launcher.process.wait()
+        # The deadline may have left its lock taken, for which a wait without an end would wait.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            launcher.process.wait(END_S)
         launcher.process.stdout.close()  # type: ignore[union-attr]
 
 
