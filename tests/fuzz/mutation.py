@@ -1,5 +1,6 @@
 """Changes of files as disks, kills and strangers make them, drawn from a generator."""
 
+import copy
 import json
 import random
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ def json_mutated(draw: random.Random, text: str) -> str:
             other, place = draw.choice([*_places(value)])
             above[name] = json.loads(json.dumps(other[place]))
         else:
-            above[name] = draw.choice(VALUES)
+            above[name] = copy.deepcopy(draw.choice(VALUES))
     return json.dumps(value, indent=draw.choice((None, 2)))
 
 
