@@ -165,18 +165,27 @@ def are_beside(boxes: Any, values: Any) -> bool:
 
 
 def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Boxes under "" and classes under "labels", whatever their names were."""
+    """Boxes under "" and classes under "labels", whatever their names were.
+
+    Raises:
+        RecordError: "malformed annotation": the boxes are no list.
+    """
     renamed = dict(members)
     boxes = next((name for name in _COORDINATES if name in members), "")
     box_format = "xywh"
     if boxes:
         renamed[""] = renamed.pop(boxes)
+        if not isinstance(renamed[""], list):
+            raise RecordError(MALFORMED, f"{boxes!r} is {renamed['']!r:.80}, not a list of boxes")
         if renamed[""] and all(isinstance(box, dict) for box in renamed[""]):
             corners, box_format = _corner_names(renamed[""][0])
             renamed[""] = [[box.get(corner) for corner in corners] for box in renamed[""]]
     elif members:
         corners, box_format = _corner_names(members)
         columns = [renamed.pop(corner) for corner in corners]
+        lengths = {len(each) if isinstance(each, list) else -1 for each in columns}
+        if len(lengths) > 1 or -1 in lengths:
+            raise RecordError(MALFORMED, f"{', '.join(corners)} are not lists of one length")
         renamed[""] = [list(box) for box in zip(*columns, strict=True)]
     else:
         renamed[""] = []
