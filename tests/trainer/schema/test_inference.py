@@ -108,5 +108,5 @@ def test_records_that_are_not_examples(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
         writer.write(b"\xff\xff\xff")
 
-    with pytest.raises(trainer.NotADatasetError, match=r"not tf\.train\.Examples"):
+    with pytest.raises(trainer.NotADatasetError, match=r"cannot be read as tf\.train\.Examples"):
         trainer.open(tmp_path / "a.tfrecord")
