@@ -35,8 +35,10 @@ def tree(tmp_path, write_image):
 @pytest.fixture(
     params=[
         "absolute",
-        "http URL",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("upwards", "file URL", "s3 URL")),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("http URL", "upwards", "file URL", "s3 URL")
+        ),
     ]
 )
 def name(request, secret, bucket):

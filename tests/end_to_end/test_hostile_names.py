@@ -122,7 +122,10 @@ ALL = ("--max-bad-fraction", "1")
 LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, examples)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout",
+    [*LAYOUTS[:2], *(pytest.param(each, marks=pytest.mark.slow) for each in LAYOUTS[2:])],
+)
 def test_plan_and_build(layout, run, tmp_path, write_image):
     root = tmp_path / EVIL
     root.mkdir()

@@ -103,7 +103,7 @@ def contents(config):
     }
 
 
-@pytest.mark.parametrize("finished", [0, 4])
+@pytest.mark.parametrize("finished", [pytest.param(0, marks=pytest.mark.slow), 4])
 def test_no_file_is_read_again_to_inspect_it(config, base, reads, monkeypatch, finished):
     whole = configuration(base, "whole")
     beam_pipeline.build(whole)
@@ -118,6 +118,7 @@ def test_no_file_is_read_again_to_inspect_it(config, base, reads, monkeypatch, f
     assert not storage.exists(working_dir(config))
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_meanwhile_is_inspected_again(
     config, base, photographs, reads, monkeypatch
 ):
@@ -147,6 +148,7 @@ def test_what_was_found_is_damaged(config, base, reads, monkeypatch):
     assert contents(config) == contents(whole)
 
 
+@pytest.mark.slow
 def test_bad_data_that_is_mended_is_all_that_is_inspected_again(
     config, base, photographs, reads, monkeypatch
 ):

@@ -92,7 +92,10 @@ def builds(found):
     [PLACES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in PLACES[1:])],
     indirect=True,
 )
-@pytest.mark.parametrize("read_before", [0, 1, 50])
+@pytest.mark.parametrize(
+    "read_before",
+    [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 50))],
+)
 def test_a_reader_never_mixes_two_builds(build, place, read_before):
     output, built, opened = place
     build(1, output, **built)
@@ -124,7 +127,9 @@ def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_pa
     assert {int(record["which"]) for record in trainer.open(output).numpy("test")} == {2}
 
 
-@pytest.mark.parametrize("place", ["s3", "s3 by ranges"], indirect=True)
+@pytest.mark.parametrize(
+    "place", [pytest.param("s3", marks=pytest.mark.slow), "s3 by ranges"], indirect=True
+)
 def test_another_build_on_a_store_is_said(build, place):
     output, _, opened = place
     build(1, output)

@@ -89,7 +89,7 @@ def dataset(files):
 @pytest.mark.parametrize(
     ("num_old", "num_new", "without"),
     [
-        pytest.param(0, 2, "", id="the first dataset"),
+        pytest.param(0, 2, "", id="the first dataset", marks=pytest.mark.slow),
         pytest.param(3, 2, "", id="fewer shards"),
         pytest.param(1, 1, "", id="the same files", marks=pytest.mark.slow),
         pytest.param(2, 2, "exchange", id="no exchange", marks=pytest.mark.slow),

@@ -20,8 +20,10 @@ from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import Fault, passing_fault
 from tfrecord_dataset.store.tally import TALLY
 
+SLOW = pytest.mark.slow
 
-@pytest.fixture(params=["s3", "gs", "az"])
+
+@pytest.fixture(params=["s3", pytest.param("gs", marks=SLOW), pytest.param("az", marks=SLOW)])
 def place(request, bucket):
     """A bucket's URL of each scheme, and the store."""
     url, store = bucket

@@ -126,6 +126,7 @@ def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket
     assert store.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False], ids=["named again", "trusted"])
 @pytest.mark.parametrize(
     ("name", "option"),

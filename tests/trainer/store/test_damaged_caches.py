@@ -166,7 +166,7 @@ NAMED = {
 }
 
 
-QUICK = {"emptied", "a bit in the midst", "a bit by the disk", "a pipe", "a folder"}
+QUICK = {"emptied", "a bit by the disk"}
 
 
 @pytest.mark.parametrize(

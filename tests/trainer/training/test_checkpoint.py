@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from damages import DAMAGES, empty, flip, remove, zero
+from damages import MOST_SLOW, empty, flip, remove, zero
 
 from trainer.errors import CheckpointError, RunDamagedError
 from trainer.training import checkpoint_files
@@ -111,7 +111,7 @@ def test_nothing_to_restore(tmp_path, one_replica):
 
 
 @pytest.mark.parametrize("name", ["state.index", DATA, "checksums.json"])
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", MOST_SLOW)
 def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     saved, one_replica, name, damage
 ):
@@ -130,7 +130,7 @@ def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     assert restored(saved, one_replica)[0] == 20
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", MOST_SLOW)
 @pytest.mark.parametrize("name", ["step-24.index", f"step-24{DATA.removeprefix('state')}"])
 def test_checkpoints_of_older_versions(saved_before, one_replica, name, damage):
     remove(saved_before / "checkpoint")
