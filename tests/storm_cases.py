@@ -47,7 +47,12 @@ def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
     temporary.mkdir(exist_ok=True)
     return subprocess.Popen(
         [str(word) for word in line],
-        env={**os.environ, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(out.parent / "cache")},
+        env={
+            **os.environ,
+            "TMPDIR": str(temporary),
+            "XDG_CACHE_HOME": str(out.parent / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",  # of what TensorFlow generates below TMPDIR
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

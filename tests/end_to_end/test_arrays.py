@@ -68,9 +68,11 @@ def test_how_an_npz_was_saved_does_not_show(mnist, tmp_path, digests, job_servic
 
 @pytest.mark.slow
 def test_several_npz_and_several_npy_are_one_data_set(tmp_path, build_verified):
+    archives = tmp_path / "archives"
+    archives.mkdir()
     for name, rows in (("train-0", slice(20)), ("train-1", slice(20, 50)), ("test", slice(50, 70))):
-        np.savez(tmp_path / f"{name}.npz", x=X[rows], y=Y[rows])
-    check_digits(build_verified(tmp_path, tmp_path / "out/npz", layout="arrays"))
+        np.savez(archives / f"{name}.npz", x=X[rows], y=Y[rows])
+    check_digits(build_verified(archives, tmp_path / "out/npz", layout="arrays"))
 
     columns = tmp_path / "columns"
     columns.mkdir()
