@@ -1,11 +1,14 @@
-"""Files that are hashed while they are written, so that nobody has to read them for it."""
+"""Files that are hashed while they are written or read, so that nobody has to read them for it."""
 
 import hashlib
+import io
 from typing import Any
 
+_BLOCK_BYTES = 1 << 20
 
-class HashedFile:
-    """A handle of a new file that hashes and counts the bytes that are written to it.
+
+class _Hashed:
+    """A handle that hashes and counts the bytes that pass through it.
 
     Attributes:
         num_bytes: Bytes so far.
@@ -21,6 +24,10 @@ class HashedFile:
         """Hex digest of the bytes so far."""
         return self._digest.hexdigest()
 
+
+class HashedFile(_Hashed):
+    """A handle of a new file, as `_Hashed`."""
+
     def write(self, data: Any) -> None:
         self._digest.update(data)
         self.num_bytes += memoryview(data).nbytes
@@ -28,3 +35,25 @@ class HashedFile:
 
     def __getattr__(self, name: str) -> Any:  # what else a writer asks of a file
         return getattr(self._handle, name)
+
+
+class HashedReader(_Hashed, io.RawIOBase):
+    """An open file that is read from its start on, as `_Hashed`."""
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.num_bytes
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._handle.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self.num_bytes += len(data)
+        return len(data)
+
+    def read_rest(self) -> None:
+        """Reads to the end."""
+        while self.read(_BLOCK_BYTES):
+            pass

@@ -17,7 +17,6 @@ from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, s
 from beam_pipeline.dataset.verification.stated_files import (
     RESTORE,
     FileProblemError,
-    HashedReader,
     cause_of,
     hash_cause,
     problem,
@@ -28,6 +27,7 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.records import Record
 from beam_pipeline.running.progress import Meter

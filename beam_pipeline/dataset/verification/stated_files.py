@@ -5,14 +5,12 @@ worker processes import this module.
 """
 
 import contextlib
-import hashlib
-import io
 from collections.abc import Iterator
-from typing import Any
 
 from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.json_file import MAX_BYTES
 
@@ -88,39 +86,3 @@ def _check(actual: FileEntry, stated: FileEntry) -> None:
         )
     if cause := hash_cause(actual.sha256, stated.sha256):
         raise FileProblemError(cause)
-
-
-class HashedReader(io.RawIOBase):
-    """An open file that is hashed while it is read from its start on.
-
-    Attributes:
-        num_bytes: Bytes so far.
-    """
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-        self._digest = hashlib.sha256()
-        self.num_bytes = 0
-
-    @property
-    def sha256(self) -> str:
-        """Hex digest of the bytes so far."""
-        return self._digest.hexdigest()
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self.num_bytes
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._handle.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self.num_bytes += len(data)
-        return len(data)
-
-    def read_rest(self) -> None:
-        """Reads to the end."""
-        while self.read(_BLOCK_BYTES):
-            pass
