@@ -20,7 +20,7 @@ from beam_pipeline.assign.placement import (
 from beam_pipeline.assign.quality import check_quality
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError
+from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError, DataError
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.names import check_names
@@ -124,6 +124,11 @@ def make_plan(
             if config.schema
             else infer(statistics.features, num_records=statistics.num_records, declared=declared)
         )
+        if not schema:
+            raise DataError(
+                f"no record of {statistics.num_records} found has a value, so there is nothing to "
+                "write; check the input and --layout"
+            )
         if config.tokenizer:
             schema = with_sequences_of_tokens(schema)
         check_names(schema)

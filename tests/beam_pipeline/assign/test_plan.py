@@ -114,11 +114,20 @@ def test_what_was_never_data_does_not_count_as_bad():
         (counted(fine_rejects=2), "of 2 found .2 × duplicate"),
     ],
 )
-def test_nothing_to_write_is_a_problem(statistics, message):
+def test_no_record_to_write_is_a_problem(statistics, message):
     problem = make_plan(statistics, BuildConfig(name="t", max_bad_fraction=1)).problem
     assert isinstance(problem, DataError)
     with pytest.raises(DataError, match=message):
         raise problem
+
+
+def test_records_without_a_value_are_a_problem():
+    statistics, record = Statistics(), Record(key="a", features={}, content_digest="0" * 64)
+    statistics.observe(record, "train")
+    statistics.add_rows(columns.table_of([(record, "train", 0)]))
+    problem = make_plan(statistics, BuildConfig(name="t")).problem
+    assert isinstance(problem, DataError)
+    assert str(problem).startswith("no record of 1 found has a value")
 
 
 def test_shards_of_an_unknown_split_are_a_problem():
