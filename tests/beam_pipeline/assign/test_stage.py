@@ -280,7 +280,8 @@ def test_rows_are_divided_by_their_key_in_order():
 def test_every_row_falls_into_its_shard():
     rows = table(100, splits=("test", "train"))
     statistics = Statistics()
-    statistics.observe(image("a.jpg", "1"), "train")
+    for number in range(100):
+        statistics.observe(image(f"{number}.jpg", "1"), "train")
     statistics.add_rows(rows)
     plan = make_plan(statistics, BuildConfig(name="t", num_shards={"train": 3, "test": 2}))
 
