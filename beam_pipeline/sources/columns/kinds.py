@@ -19,7 +19,6 @@ from beam_pipeline.sources.nesting import is_deep
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
-_SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")  # white space to strip(), but not to float()
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
@@ -58,12 +57,11 @@ def kind_of_text(text: str) -> Kind | None:
     "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
     "false" are integers.
     """
-    stripped = text.strip()
-    if not stripped:
+    whole, text = text, text.strip()
+    if not text:
         return None
-    if len(stripped) < len(text) and not _SEPARATORS.isdisjoint(text):
+    if len(text) < len(whole) and not {*"\x1c\x1d\x1e\x1f"}.isdisjoint(whole):  # not to float()
         return str
-    text = stripped
     if text.lower() in _TRUTHS:
         return int
     if _INTEGER.fullmatch(text):

@@ -277,13 +277,18 @@ def test_rows_are_divided_by_their_key_in_order():
     assert not list(columns.divide(rows.slice(0, 0), np.zeros(0, np.int64)))
 
 
+def counted(rows):
+    """Statistics of a table's records, each of which has a text."""
+    statistics = Statistics()
+    for key in rows.column("key").to_pylist():
+        statistics.observe(Record(key=key, features={"text": key}), "train")
+    statistics.add_rows(rows)
+    return statistics
+
+
 def test_every_row_falls_into_its_shard():
     rows = table(100, splits=("test", "train"))
-    statistics = Statistics()
-    for number in range(100):
-        statistics.observe(image(f"{number}.jpg", "1"), "train")
-    statistics.add_rows(rows)
-    plan = make_plan(statistics, BuildConfig(name="t", num_shards={"train": 3, "test": 2}))
+    plan = make_plan(counted(rows), BuildConfig(name="t", num_shards={"train": 3, "test": 2}))
 
     names = [plan.shard_names()[number] for number in plan.shard_numbers(rows)]
     assert Counter(names).keys() == {
@@ -374,9 +379,7 @@ def gathered(placed):
 def test_many_shards_get_every_record_once(run_transform):
     """Two steps place what one step places."""
     rows = table(900)
-    statistics = Statistics()
-    statistics.add_rows(rows)
-    plan = make_plan(statistics, BuildConfig(name="t", num_shards=300))
+    plan = make_plan(counted(rows), BuildConfig(name="t", num_shards=300))
     assert stage.shards_per_group(plan.num_shards) > 1
 
     tables = [columns.to_bytes(rows.slice(i, 300)) for i in range(0, 900, 300)]
