@@ -32,7 +32,7 @@ _MODULES = {
     "RawFile": "records",
     "ClassLabel": "records",
     "ClassLabels": "records",
-    "Boxes": "records",
+    "Objects": "records",
     "Rejected": "records",
     "DeclaredClasses": "records",
     "Layout": "sources.layout",

@@ -177,25 +177,25 @@ class ClassLabels:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Boxes:
-    """The bounding boxes of one image, n ≥ 0 of them.
+class Objects:
+    """The n ≥ 0 objects of one image: columns of n values each, in one order.
 
     A source states what the annotation says; Inspect turns it into format "rel_xyxy",
-    clipped, in the frame of the stored image.
+    clipped, in the frame of the stored image (`kinds.objects`).
 
     Attributes:
-        coordinates: n rows of four numbers, in `format`.
-        format: One of `boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
+        boxes: Bounding boxes: n rows of four numbers, in `format`.
+        format: One of `kinds.objects.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
             pixels, or the same with the prefix "rel_" in fractions of the image.
-        labels: n class names; empty when the boxes have no classes.
-        attributes: More facts of each box, n values a name: "difficult", "is_crowd"
+        labels: n class names; empty when the objects have no classes.
+        attributes: More facts of each object, n values a name: "difficult", "is_crowd"
             (ints), "area" (float, pixels²), ….
         keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
             the unit of `format`; empty when there are none.
         image_size: (width, height) in pixels that the annotation states, if it does.
     """
 
-    coordinates: tuple[tuple[float, float, float, float], ...]
+    boxes: tuple[tuple[float, float, float, float], ...]
     format: str = "xyxy"
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, tuple[int | float | str, ...]] = dataclasses.field(
@@ -223,7 +223,7 @@ class Deferred:
 
 
 Scalar = int | float | str | bytes
-Labels = ClassLabel | ClassLabels | Boxes
+Labels = ClassLabel | ClassLabels | Objects
 # A tuple of strings is a sequence of them; one of numbers is an Array.
 Value = Image | Audio | Array | RawFile | ListSummary | Labels | Scalar | tuple[str, ...] | Deferred
 

@@ -25,6 +25,7 @@ LAYERS = {
         files
         tfrecord
         media schema
+        kinds
         running
         inspect
         config

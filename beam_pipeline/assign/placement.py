@@ -21,11 +21,11 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Image,
     ListSummary,
+    Objects,
     RawFile,
     Record,
     composed,
@@ -33,7 +33,7 @@ from beam_pipeline.records import (
 
 Int64s = npt.NDArray[np.int64]
 
-_NOT_GROUPING = (Image, Audio, Array, RawFile, ClassLabels, Boxes, ListSummary)
+_NOT_GROUPING = (Image, Audio, Array, RawFile, ClassLabels, Objects, ListSummary)
 _POSITION_BITS = 64
 # Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.

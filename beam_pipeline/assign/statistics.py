@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
-from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected, composed, reading_order
+from beam_pipeline.records import (
+    DeclaredClasses,
+    Objects,
+    Record,
+    Rejected,
+    composed,
+    reading_order,
+)
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.schema.split_values import SplitValues
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
@@ -94,7 +101,7 @@ class Statistics:
             if name not in values:
                 values[name] = SplitValues()
             values[name].add(value)
-            if isinstance(value, Boxes) and not value.coordinates:
+            if isinstance(value, Objects) and not value.boxes:
                 self.without_boxes[split] += 1
         if record.notes:
             self.notes.update(record.notes)

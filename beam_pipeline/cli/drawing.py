@@ -10,7 +10,7 @@ from typing import Literal
 from PIL import Image, ImageDraw, ImageFont
 
 from beam_pipeline.media.images import decode_rgb
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -41,7 +41,7 @@ class _Canvas:
 
 def draw(
     data: bytes,
-    boxes: Boxes | None = None,
+    boxes: Objects | None = None,
     label: str | None = None,
     *,
     classes: Sequence[str] = (),
@@ -103,8 +103,8 @@ def _font(size: int) -> Font:
     return ImageFont.load_default(size=size)
 
 
-def _draw_boxes(canvas: _Canvas, boxes: Boxes, classes: Sequence[str]) -> None:
-    names = boxes.labels or ("",) * len(boxes.coordinates)
+def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None:
+    names = boxes.labels or ("",) * len(boxes.boxes)
     in_pixels = [
         (
             box[0] * (canvas.width - 1),
@@ -112,7 +112,7 @@ def _draw_boxes(canvas: _Canvas, boxes: Boxes, classes: Sequence[str]) -> None:
             box[2] * (canvas.width - 1),
             box[3] * (canvas.height - 1),
         )
-        for box in boxes.coordinates
+        for box in boxes.boxes
     ]
     # Large boxes first, so that small ones and all names stay on top.
     order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))

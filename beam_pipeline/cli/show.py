@@ -9,7 +9,7 @@ from typing import Any
 from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import form_of
 from tfrecord_dataset.inner_paths import name_part
@@ -113,15 +113,15 @@ def _label(feature: Feature, example: Mapping[str, Any]) -> str:
     )
 
 
-def _boxes(feature: Feature, example: Mapping[str, Any]) -> Boxes:
+def _boxes(feature: Feature, example: Mapping[str, Any]) -> Objects:
     if feature.encoding == "flat":
         flat = example.get(feature.key, [])
         rows = zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
-        return Boxes(coordinates=tuple(rows), format="rel_xyxy")
+        return Objects(boxes=tuple(rows), format="rel_xyxy")
     sides = (example[f"{feature.key}/bbox/{side}"] for side in ("xmin", "ymin", "xmax", "ymax"))
     names = example.get(f"{feature.key}/class/text", [])
-    return Boxes(
-        coordinates=tuple(zip(*sides, strict=True)),
+    return Objects(
+        boxes=tuple(zip(*sides, strict=True)),
         format="rel_xyxy",
         labels=tuple(name.decode(errors="replace") for name in names),
     )

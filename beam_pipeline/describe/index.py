@@ -16,11 +16,11 @@ import pyarrow.parquet
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Image,
     ListSummary,
+    Objects,
     RawFile,
     Record,
     Value,
@@ -235,7 +235,7 @@ def _labels(feature: Feature, value: Value | None) -> Sequence[str]:
             return (value.name,)
         case ClassLabels():
             return value.names
-        case Boxes():
+        case Objects():
             return value.labels
         case int(number) if feature.kind == "class_label":
             class_number = number - feature.label_offset

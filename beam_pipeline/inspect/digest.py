@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from beam_pipeline.records import (
     Array,
-    Boxes,
     ClassLabel,
     ClassLabels,
     ExampleRecord,
+    Objects,
     Record,
     Value,
     file_of,
@@ -45,7 +45,7 @@ def label_text(record: Record) -> str:
                 names.append(str(value))
             case ClassLabel(label):
                 names.append(label)
-            case ClassLabels(labels) | Boxes(labels=labels):
+            case ClassLabels(labels) | Objects(labels=labels):
                 names.extend(labels)
     return ", ".join(names)
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect import boxes, tokens
+from beam_pipeline.inspect import tokens
 from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digest
 from beam_pipeline.inspect.media_values import (
@@ -21,11 +21,12 @@ from beam_pipeline.inspect.media_values import (
 )
 from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import inspect_existing
+from beam_pipeline.kinds import objects
+from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.media.images import ImageFacts, inspect_image
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Deferred,
@@ -33,6 +34,7 @@ from beam_pipeline.records import (
     ExampleRecord,
     FileRef,
     Image,
+    Objects,
     RawFile,
     Record,
     Rejected,
@@ -97,10 +99,10 @@ def inspect_record(
             features[name] = with_composed_classes(value)
             num_bytes += _scalar_bytes(value)
     for name, value in features.items():
-        if isinstance(value, Boxes):
-            features[name], changed = _placed_boxes(value, facts, rules)
+        if isinstance(value, Objects):
+            features[name], changed = _placed(value, facts, rules)
             notes.update(changed)
-            num_bytes += _BOX_BYTES * len(value.coordinates)
+            num_bytes += _BOX_BYTES * len(value.boxes)
     if rules.tokenizer:
         num_bytes += _add_tokens(features, deferred, rules.tokenizer)
     if rules.schema:
@@ -181,7 +183,7 @@ def with_composed_classes(value: Value) -> Value:
             return ClassLabel(composed(name))
         case ClassLabels(names) if not all(map(str.isascii, names)):
             return ClassLabels(tuple(map(composed, names)))
-        case Boxes(labels=labels) if not all(map(str.isascii, labels)):
+        case Objects(labels=labels) if not all(map(str.isascii, labels)):
             return dataclasses.replace(value, labels=tuple(map(composed, labels)))
     return value
 
@@ -192,10 +194,10 @@ def _check_scalar(name: str, value: Value) -> None:
     match value:
         case str() | ClassLabel():
             _check_text(name, value if isinstance(value, str) else value.name)
-        case Boxes(labels=texts) | ClassLabels(names=texts) | (tuple() as texts):
+        case Objects(labels=texts) | ClassLabels(names=texts) | (tuple() as texts):
             for text in texts:
                 _check_text(name, text)
-            if isinstance(value, Boxes):
+            if isinstance(value, Objects):
                 for attribute, values in value.attributes.items():
                     for each in values:
                         _check_scalar(f"{name}.{attribute}", each)
@@ -213,30 +215,24 @@ def _check_text(name: str, text: str) -> None:
         raise RecordError("not UTF-8", f"{name}: {text!a}") from error
 
 
-def _placed_boxes(
-    value: Boxes, facts: dict[str, ImageFacts], rules: Rules
-) -> tuple[Boxes, Counter[str]]:
+def _placed(
+    value: Objects, facts: dict[str, ImageFacts], rules: Rules
+) -> tuple[Objects, Counter[str]]:
     """`value` as fractions of the record's image; without an image, of the stated size."""
     if fact := facts.get("image") or next(iter(facts.values()), None):
-        width, height = fact.source_size
-        if fact.orientation >= 5:  # lies on its side
-            width, height = height, width
-        return boxes.normalise(
-            value,
-            source_size=fact.source_size,
-            orientation=fact.orientation,
-            policy=rules.box_policy,
-            scale=(fact.width / width, fact.height / height),
-            stated=bool(rules.box_format),
-        )
-    if value.image_size is None:
+        frame = frame_of(fact)
+    elif value.image_size is not None:
+        frame = Frame(size=value.image_size)
+    else:
         raise RecordError("malformed annotation", "boxes without an image or a stated image size")
-    return boxes.normalise(
-        value,
-        source_size=value.image_size,
-        policy=rules.box_policy,
-        stated=bool(rules.box_format),
-    )
+    return objects.place(value, frame, policy=rules.box_policy, stated=bool(rules.box_format))
+
+
+def frame_of(image: ImageFacts) -> Frame:
+    """The frame of an image: how geometry in it is turned and scaled as the image is."""
+    frame = Frame(size=image.source_size, orientation=image.orientation)
+    width, height = frame.upright_size
+    return dataclasses.replace(frame, scale=(image.width / width, image.height / height))
 
 
 def inspect_element(

@@ -9,10 +9,10 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Image,
+    Objects,
     RawFile,
     Value,
 )
@@ -62,7 +62,7 @@ def _fits(feature: Feature, value: Value) -> bool:
             rates = (0, value.sample_rate)
             sizes = (value.num_samples, value.channels)
             return feature.sample_rate in rates and _agrees(feature.shape, sizes)
-        case "boxes", Boxes():
+        case "boxes", Objects():
             return not feature.classes or set(value.labels) <= set(feature.classes)
         case "class_label", ClassLabel():
             return not feature.classes or value.name in feature.classes
@@ -158,8 +158,8 @@ def _shown(value: Value | None) -> str:
             return f"{value.dtype} {list(value.shape)}{numbers}"
         case RawFile():
             return f"a file of {value.num_bytes:,} bytes"
-        case Boxes():
-            return f"{len(value.coordinates)} boxes of {first_names(sorted(set(value.labels)))}"
+        case Objects():
+            return f"{len(value.boxes)} boxes of {first_names(sorted(set(value.labels)))}"
         case ClassLabel():
             return f"the class {value.name!r}"
         case ClassLabels():

@@ -12,11 +12,11 @@ import numpy as np
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Image,
     ListSummary,
+    Objects,
     Value,
 )
 
@@ -159,8 +159,8 @@ class SplitValues:
             case ClassLabels(names):
                 self._measure(length=len(names))
                 self.classes.update(names)
-            case Boxes():
-                self._measure(length=len(value.coordinates))
+            case Objects():
+                self._measure(length=len(value.boxes))
                 self.classes.update(value.labels)
             case Image():
                 self._measure(height=value.height, width=value.width)

@@ -10,12 +10,12 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     ExampleRecord,
     Image,
     ListSummary,
+    Objects,
     RawFile,
     Record,
     Value,
@@ -84,9 +84,9 @@ class FeatureStatistics:
                 self._add_shape((value.height, value.width))
             case ClassLabel():
                 self.classes[value.name] += 1
-            case Boxes():
+            case Objects():
                 self._add_boxes(value)
-                if value.coordinates:
+                if value.boxes:
                     self._add_naming(*((source, "") if value.labels else ("", source)))
             case int() | float():
                 self._add_number(value)
@@ -191,7 +191,7 @@ class FeatureStatistics:
         if smallest is None or (abs(number), number) < (abs(smallest), smallest):
             self.rounded = float(number) if is_rounded(number) else smallest
 
-    def _add_boxes(self, boxes: Boxes) -> None:
+    def _add_boxes(self, boxes: Objects) -> None:
         self.classes.update(boxes.labels)
         self._add_attributes(
             {
@@ -235,7 +235,7 @@ def dtype_of(value: object) -> str:
             return "image"
         case ClassLabel():
             return "class_label"
-        case Boxes():
+        case Objects():
             return "boxes"
         case int():
             return "int64"
@@ -256,7 +256,7 @@ def dtype_of(value: object) -> str:
     raise RecordError(
         "unsupported value",
         f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, RawFile, ClassLabel, "
-        "ClassLabels, Boxes, int, float, str, bytes or a tuple of str",
+        "ClassLabels, Objects, int, float, str, bytes or a tuple of str",
     )
 
 

@@ -13,10 +13,10 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     Image,
+    Objects,
     RawFile,
     Record,
     Value,
@@ -75,8 +75,8 @@ def example_values(
                 assert value is None or isinstance(value, ClassLabel | ClassLabels)
                 values |= _label_values(feature, value, numbers.get(feature.name, {}))
             case "boxes":
-                assert value is None or isinstance(value, Boxes)
-                boxes = value or Boxes(coordinates=(), format="rel_xyxy")
+                assert value is None or isinstance(value, Objects)
+                boxes = value or Objects(boxes=(), format="rel_xyxy")
                 values |= _box_values(feature, boxes, numbers.get(feature.name, {}))
             case "tensor" | "sequence":
                 values[feature.key] = _numbers(feature, value, payloads.get(feature.name))
@@ -191,21 +191,21 @@ def _label_values(
 
 
 def _box_values(
-    feature: Feature, boxes: Boxes, number: Mapping[str, int]
+    feature: Feature, boxes: Objects, number: Mapping[str, int]
 ) -> dict[str, FeatureValue]:
     key = feature.key
     if feature.encoding == "flat":
-        return {key: [float(side) for box in boxes.coordinates for side in box]}
-    columns = [*zip(*boxes.coordinates, strict=True)] or [(), (), (), ()]
+        return {key: [float(side) for box in boxes.boxes for side in box]}
+    columns = [*zip(*boxes.boxes, strict=True)] or [(), (), (), ()]
     values: dict[str, FeatureValue] = {
         f"{key}/bbox/{side}": column
         for side, column in zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
     }
     if feature.classes:
-        if len(boxes.labels) != len(boxes.coordinates):
+        if len(boxes.labels) != len(boxes.boxes):
             raise RecordError(
                 "malformed annotation",
-                f"{len(boxes.coordinates)} boxes but {len(boxes.labels)} class names, where other "
+                f"{len(boxes.boxes)} boxes but {len(boxes.labels)} class names, where other "
                 "records name the class of every box",
             )
         values[f"{key}/class/label"] = [number[name] for name in boxes.labels]
@@ -218,18 +218,18 @@ def _box_values(
     return values
 
 
-def _attribute(name: str, dtype: str, boxes: Boxes) -> FeatureValue:
+def _attribute(name: str, dtype: str, boxes: Objects) -> FeatureValue:
     """One value a box; where the record's boxes have no such attribute, -1 or ""."""
     absent = "" if dtype == "string" else -1
-    given = boxes.attributes.get(name, (absent,) * len(boxes.coordinates))
+    given = boxes.attributes.get(name, (absent,) * len(boxes.boxes))
     if dtype == "string":
         return [str(value).encode() for value in given]
     return [float(value) if dtype == "float32" else int(value) for value in given]
 
 
-def _keypoint_values(key: str, boxes: Boxes) -> dict[str, FeatureValue]:
+def _keypoint_values(key: str, boxes: Objects) -> dict[str, FeatureValue]:
     """As the TF Object Detection API has them: flat, with the number of points of each box."""
-    points = boxes.keypoints or ((),) * len(boxes.coordinates)
+    points = boxes.keypoints or ((),) * len(boxes.boxes)
     flat = [coordinate for row in points for coordinate in row]
     return {
         f"{key}/keypoint/x": [float(x) for x in flat[0::3]],

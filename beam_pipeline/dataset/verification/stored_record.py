@@ -18,12 +18,12 @@ from beam_pipeline.media import images
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.records import (
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
     ListSummary,
+    Objects,
     Record,
     Value,
 )
@@ -122,7 +122,7 @@ def _of(feature: Feature) -> ReadValue:
             )
         case "boxes":
             text = f"{key}/class/text"
-            return lambda example: Boxes(coordinates=(), labels=_texts(example, text))
+            return lambda example: Objects(boxes=(), labels=_texts(example, text))
         case "sequence":
             row = math.prod(size or 1 for size in feature.shape[1:])
             return lambda example: ListSummary(kind="", length=len(example[key][1]) // row)

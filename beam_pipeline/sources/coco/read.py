@@ -14,8 +14,8 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.boxes import check_number
-from beam_pipeline.records import Boxes, FileRef, Image, Record, Rejected
+from beam_pipeline.kinds.objects import check_number
+from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.stream import (
     MALFORMED,
@@ -133,8 +133,8 @@ def record_of(
         raise RecordError(MALFORMED, f"{image.key}: some of its annotations have no category_id")
     coordinates = tuple(_box(a.bbox) for a in stated)
     unit = image.size if box_format.startswith("rel_") else (1, 1)
-    boxes = Boxes(
-        coordinates=coordinates,
+    boxes = Objects(
+        boxes=coordinates,
         format=box_format,
         labels=labels,
         attributes={

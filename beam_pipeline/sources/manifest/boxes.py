@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.boxes import check_number
-from beam_pipeline.records import Boxes
+from beam_pipeline.kinds.objects import check_number
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text
 from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
@@ -39,7 +39,7 @@ def label_name(value: Any, column: str) -> str:
 
 def boxes_from_rows(
     rows: Sequence[Mapping[str, Any]], columns: Columns, kinds: Mapping[str, Kind | None]
-) -> Boxes:
+) -> Objects:
     """The boxes of one image from its rows, a box each; a row without coordinates adds none.
 
     Other columns become attributes of the boxes.
@@ -52,8 +52,8 @@ def boxes_from_rows(
     boxes = [_stated_box(row, columns.corners) for row in rows]
     with_box = [row for row, box in zip(rows, boxes, strict=True) if any(map(is_stated, box))]
     names = sorted(kinds.keys() - columns.taken)
-    return Boxes(
-        coordinates=tuple(_four(box) for box in boxes if any(map(is_stated, box))),
+    return Objects(
+        boxes=tuple(_four(box) for box in boxes if any(map(is_stated, box))),
         format=columns.box_format,
         labels=tuple(
             label_name(row.get(columns.box_labels), columns.box_labels) for row in with_box
@@ -73,7 +73,7 @@ def boxes_from_rows(
 
 def boxes_from_lists(
     row: Mapping[str, Any], columns: Columns, kinds: Mapping[str, Kind | None] | None
-) -> Boxes:
+) -> Objects:
     """The boxes of one row that has them all.
 
     The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
@@ -110,8 +110,8 @@ def boxes_from_lists(
                 for value in values
             )
         )
-    return Boxes(
-        coordinates=coordinates,
+    return Objects(
+        boxes=coordinates,
         format=columns.box_format or box_format,
         labels=tuple(
             label_name(label, columns.box_labels or columns.boxes) for label in labels or ()

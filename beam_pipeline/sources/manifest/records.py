@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Boxes, Record, Rejected, Value
+from beam_pipeline.records import Objects, Record, Rejected, Value
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
@@ -176,7 +176,7 @@ def numbered(key: str, elements: Sequence[Record | Rejected]) -> Iterator[Record
         yield element
 
 
-def named_boxes(boxes: Boxes, columns: Columns) -> Boxes:
+def named_boxes(boxes: Objects, columns: Columns) -> Objects:
     """Boxes whose labels are numbers of the user's classes by those, where boxes have them."""
     if columns.labels or not columns.classes:
         return boxes

@@ -13,7 +13,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
 
 # In memory XML takes up to thirty times its text.
@@ -41,7 +41,7 @@ def parse_xml(data: bytes) -> Element:
     return element
 
 
-def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Boxes, Counter[str]]:
+def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Objects, Counter[str]]:
     """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
 
     Args:
@@ -64,8 +64,8 @@ def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Boxes, Coun
         for attribute, values in attributes.items():
             values.append(_whole_number(item.findtext(attribute), attribute, where))
         left += _left_behind(item)
-    boxes = Boxes(
-        coordinates=tuple(coordinates),
+    boxes = Objects(
+        boxes=tuple(coordinates),
         format=box_format,
         labels=tuple(labels),
         attributes={name: tuple(values) for name, values in attributes.items()},

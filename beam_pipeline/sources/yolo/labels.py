@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.boxes import MAX_FRACTION, check_number
-from beam_pipeline.records import Boxes
+from beam_pipeline.kinds.objects import MAX_FRACTION, check_number
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
 
 # More than enough for the polygons of an image.
@@ -27,7 +27,7 @@ def parse_labels(
     *,
     names: dict[int, str] | None = None,
     keypoint_shape: tuple[int, int] | None = None,
-) -> tuple[Boxes, Counter[str]]:
+) -> tuple[Objects, Counter[str]]:
     """The boxes of one label file, and what of its lines is not kept.
 
     A line is `class center_x center_y width height`, then, where there is a `keypoint_shape`,
@@ -75,8 +75,8 @@ def parse_labels(
         except ValueError as error:
             raise RecordError("malformed annotation", f"line {number}: {error}") from None
         centers.append((values[0], values[1], values[2], values[3]))
-    boxes = Boxes(
-        coordinates=_corners(centers, polygons) if polygons else tuple(centers),
+    boxes = Objects(
+        boxes=_corners(centers, polygons) if polygons else tuple(centers),
         format="rel_xyxy" if polygons else "rel_center_xywh",
         labels=tuple(labels),
         keypoints=tuple(keypoints),

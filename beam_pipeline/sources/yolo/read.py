@@ -8,7 +8,7 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Boxes, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.records import DeclaredClasses, FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
@@ -93,7 +93,7 @@ def read_pairs(
 
 def read_pair(pair: YoloPair, origin: str, config: YoloConfig) -> Record | Rejected:
     """The record of one image with its label file."""
-    boxes, notes = Boxes(coordinates=(), format="rel_center_xywh"), Counter[str]()
+    boxes, notes = Objects(boxes=(), format="rel_center_xywh"), Counter[str]()
     try:
         if pair.label:
             boxes, notes = parse_labels(

@@ -12,11 +12,11 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     Record,
 )
 
@@ -43,7 +43,7 @@ def test_group_of(group_by, expected):
 @pytest.mark.parametrize("group_by", ["4", "0", "nobody", "boxes"])
 def test_group_of_nothing_is_rejected(group_by):
     with pytest.raises(RecordError, match="no group"):
-        placement.group_of(record(boxes=Boxes(coordinates=())), group_by)
+        placement.group_of(record(boxes=Objects(boxes=())), group_by)
 
 
 def test_the_records_own_group_beats_its_content():

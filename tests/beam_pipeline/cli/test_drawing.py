@@ -8,8 +8,9 @@ from PIL import Image
 
 from beam_pipeline.cli.drawing import COLORS, color_of, draw
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.boxes import normalise
-from beam_pipeline.records import Boxes
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.objects import place
+from beam_pipeline.records import Objects
 
 GREY = 128
 
@@ -20,8 +21,8 @@ def encoded(size: tuple[int, int], mode: str = "RGB") -> bytes:
     return buffer.getvalue()
 
 
-def relative(*rows: tuple[float, float, float, float], labels: tuple[str, ...] = ()) -> Boxes:
-    return Boxes(coordinates=rows, format="rel_xyxy", labels=labels)
+def relative(*rows: tuple[float, float, float, float], labels: tuple[str, ...] = ()) -> Objects:
+    return Objects(boxes=rows, format="rel_xyxy", labels=labels)
 
 
 def drawn(*arguments, **keywords) -> np.ndarray:
@@ -76,8 +77,8 @@ def test_a_label_stands_below_the_image():
 
 
 def test_keypoints_that_are_visible_are_drawn():
-    boxes = Boxes(
-        coordinates=((0.0, 0.0, 1.0, 1.0),),
+    boxes = Objects(
+        boxes=((0.0, 0.0, 1.0, 1.0),),
         format="rel_xyxy",
         keypoints=((0.5, 0.5, 2.0, 0.25, 0.25, 0.0),),
     )
@@ -108,9 +109,9 @@ def test_what_cannot_be_drawn():
     with pytest.raises(RecordError, match="not an image"):
         draw(b"nothing like an image")
     with pytest.raises(ValueError, match="normalise them"):
-        draw(encoded((9, 9)), Boxes(coordinates=((1, 1, 2, 2),)))
+        draw(encoded((9, 9)), Objects(boxes=((1, 1, 2, 2),)))
 
 
 def test_normalised_boxes_fit():
-    boxes, _ = normalise(Boxes(coordinates=((-5, 0, 700, 480),)), source_size=(640, 480))
+    boxes, _ = place(Objects(boxes=((-5, 0, 700, 480),)), Frame(size=(640, 480)))
     assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)

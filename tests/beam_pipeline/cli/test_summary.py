@@ -14,12 +14,12 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     ExampleRecord,
     FileRef,
     Image,
+    Objects,
     Record,
     Rejected,
 )
@@ -210,7 +210,7 @@ def test_dropped_duplicates_give_no_warning():
 
 def test_images_without_boxes_are_counted_by_split():
     def photo(key, split, number):
-        boxes = Boxes(coordinates=((0.0, 0.0, 1.0, 1.0),) * number, format="rel_xyxy")
+        boxes = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * number, format="rel_xyxy")
         features = {"image": Image(file=FileRef(path=key), format="jpeg"), "boxes": boxes}
         return Record(key=key, features=features, split=split, content_digest=digest(key))
 

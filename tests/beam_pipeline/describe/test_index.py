@@ -12,13 +12,13 @@ from beam_pipeline.describe.index import IndexWriter, Rows, from_bytes, to_bytes
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     ExampleRecord,
     FileRef,
     Image,
     ListSummary,
+    Objects,
     RawFile,
     Record,
 )
@@ -47,7 +47,7 @@ def image(sha256, width=3):
 
 
 def test_a_row_a_record():
-    boxes = Boxes(coordinates=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("b", "c"))
+    boxes = Objects(boxes=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("b", "c"))
     table, idx = index_of(
         Record(
             key="x/1.jpg",

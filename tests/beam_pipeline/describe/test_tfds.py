@@ -9,7 +9,7 @@ import pytest
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.describe.shard_info import ShardEntry
-from beam_pipeline.records import Audio, Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Objects, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.statistics import observe
@@ -21,8 +21,8 @@ def schema_of(**features):
 
 
 IMAGE = Image(file=FileRef(path="/a.jpg", sha256="00"), format="jpeg", width=1, height=1)
-BOXES = Boxes(
-    coordinates=((0, 0, 1, 1),),
+BOXES = Objects(
+    boxes=((0, 0, 1, 1),),
     format="rel_xyxy",
     labels=("cat",),
     attributes={"area": (1.5,), "difficult": (0,), "pose": ("left",)},
@@ -89,8 +89,8 @@ def test_bare_features_have_their_key_alone(from_json, declared, keys):
 
 
 def test_a_class_may_be_called_like_the_placeholder(from_json):
-    boxes = Boxes(
-        coordinates=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("background", "_background")
+    boxes = Objects(
+        boxes=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("background", "_background")
     )
     names = from_json(schema_of(image=IMAGE, boxes=boxes))["image/object/class/label"].feature.names
 
@@ -99,7 +99,7 @@ def test_a_class_may_be_called_like_the_placeholder(from_json):
 
 
 def test_boxes_without_classes_have_no_names_file():
-    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")
+    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     assert tfds.class_names(schema_of(image=IMAGE, boxes=boxes)) == {}
 
 
@@ -145,7 +145,7 @@ SIDES = {side: f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", 
             id="image and boxes",
         ),
         pytest.param(
-            {"image": IMAGE, "boxes": Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")},
+            {"image": IMAGE, "boxes": Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")},
             ("image/encoded", SIDES),
             id="boxes without classes",
         ),

@@ -20,13 +20,13 @@ from beam_pipeline.inspect import kept
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.records import (
     Array,
-    Boxes,
     ClassLabel,
     DeclaredClasses,
     Deferred,
     ExampleRecord,
     FileRef,
     Image,
+    Objects,
     RawFile,
     Record,
     Rejected,
@@ -125,7 +125,7 @@ def test_all_is_found_again_without_its_files(inspect, images, reads):
 
 def of_images(folder, write_image):
     file = FileRef(path=str(write_image(folder / "a.jpg")))
-    boxes = Boxes(coordinates=((1, 1, 5, 50),), labels=("cat",), attributes={"difficult": (1,)})
+    boxes = Objects(boxes=((1, 1, 5, 50),), labels=("cat",), attributes={"difficult": (1,)})
     features = {"image": Image(file=file), "boxes": boxes, "words": ("one", "two"), "n": 0.5}
     return [Record(key="a", features=features, split="test", source="a.csv:1", source_id="7")]
 

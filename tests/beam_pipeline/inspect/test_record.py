@@ -18,11 +18,11 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     RawFile,
     Record,
 )
@@ -324,18 +324,18 @@ def test_a_declared_schema_is_held_against_the_values(write):
 
 def test_images_and_boxes_stay_as_they_were(write_image, tmp_path):
     path = write_image(tmp_path / "a.png", size=(10, 8))
-    boxes = Boxes(coordinates=((0, 0, 5, 4),), labels=("cat",))
+    boxes = Objects(boxes=((0, 0, 5, 4),), labels=("cat",))
     found = inspected(image=Image(file=FileRef(path=str(path))), boxes=boxes, note="x").features
     assert (found["image"].width, found["image"].height, found["image"].format) == (10, 8, "png")
-    assert found["boxes"].coordinates == ((0, 0, 0.5, 0.5),)
+    assert found["boxes"].boxes == ((0, 0, 0.5, 0.5),)
 
 
 def test_one_pixel_is_what_a_user_says():
-    pixel = Boxes(coordinates=((0, 0, 1, 1),), image_size=(10, 5))
+    pixel = Objects(boxes=((0, 0, 1, 1),), image_size=(10, 5))
 
     assert refusal(boxes=pixel).reason == "boxes in fractions"
     boxes = feature(Rules(box_format="xyxy"), boxes=pixel)
-    assert boxes.coordinates[0] == pytest.approx((0, 0, 0.1, 0.2))
+    assert boxes.boxes[0] == pytest.approx((0, 0, 0.1, 0.2))
 
 
 def test_what_a_source_has_noted_stays():
@@ -344,7 +344,5 @@ def test_what_a_source_has_noted_stays():
 
 
 def test_attributes_of_boxes_fit_into_an_example():
-    boxes = Boxes(
-        coordinates=((0, 0, 5, 5),), attributes={"difficult": (10**400,)}, image_size=(9, 9)
-    )
+    boxes = Objects(boxes=((0, 0, 5, 5),), attributes={"difficult": (10**400,)}, image_size=(9, 9))
     assert refusal(boxes=boxes).reason == "value out of range"

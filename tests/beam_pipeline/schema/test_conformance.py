@@ -8,11 +8,11 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     RawFile,
 )
 from beam_pipeline.schema.conformance import conforming
@@ -21,7 +21,7 @@ from beam_pipeline.schema.declaration import parse_schema
 FILE = FileRef(path="/a")
 PICTURE = Image(file=FILE, format="png", width=20, height=10, channels=3)
 SOUND = Audio(file=FILE, format="wav", sample_rate=8000, num_samples=400, channels=1)
-BOXES = Boxes(coordinates=((0, 0, 1, 1),), labels=("cat",))
+BOXES = Objects(boxes=((0, 0, 1, 1),), labels=("cat",))
 
 
 def array(dtype="int64", shape=(3,), low=0, high=9):

@@ -7,11 +7,11 @@ from beam_pipeline.errors import DataError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     Record,
 )
 from beam_pipeline.schema.declaration import parse_schema
@@ -39,7 +39,7 @@ def audio(num_samples, channels=1, sample_rate=8000, encoding="wav"):
 
 def one_box(label, **attributes):
     values = {name: (value,) for name, value in attributes.items()}
-    return Boxes(coordinates=((0, 0, 1, 1),), labels=(label,), attributes=values)
+    return Objects(boxes=((0, 0, 1, 1),), labels=(label,), attributes=values)
 
 
 def schema_of(*features, declared=None):
@@ -177,7 +177,7 @@ def test_tokens_are_a_sequence_also_where_all_are_equally_many(length):
 
 
 def test_declared_classes_keep_their_order():
-    boxes = {"boxes": Boxes(coordinates=((0, 0, 1, 1),), labels=("cat",))}
+    boxes = {"boxes": Objects(boxes=((0, 0, 1, 1),), labels=("cat",))}
     declared = {"boxes": ("dog", "cat", "emu")}
     assert schema_of(boxes, declared=declared)["boxes"].classes == ("dog", "cat", "emu")
     with pytest.raises(DataError, match="undeclared classes: cat"):
@@ -222,8 +222,8 @@ def test_a_declared_schema_is_completed_from_the_records():
 
 
 def test_boxes_have_names_everywhere_or_nowhere():
-    nameless = Boxes(coordinates=((0, 0, 1, 1),))
-    none = Boxes(coordinates=())
+    nameless = Objects(boxes=((0, 0, 1, 1),))
+    none = Objects(boxes=())
     named = [{"boxes": one_box("a")}, {"boxes": none}]
 
     assert schema_of(*named)["boxes"].classes == ("a",)

@@ -10,7 +10,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_pipeline.records import Array, Boxes, ClassLabel, ClassLabels, FileRef, Image, ListSummary
+from beam_pipeline.records import (
+    Array,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    ListSummary,
+    Objects,
+)
 from beam_pipeline.schema.split_values import MAX_DISTINCT, Moments, SplitValues
 
 
@@ -109,8 +117,8 @@ def test_arrays_without_columns(values):
 
 
 def test_classes_lengths_and_sizes():
-    boxes = Boxes(coordinates=((0, 0, 1, 1),) * 3, format="rel_xyxy", labels=("a", "b", "a"))
-    assert over([boxes, Boxes(coordinates=(), format="rel_xyxy")]).lengths == {"length": (0, 3, 3)}
+    boxes = Objects(boxes=((0, 0, 1, 1),) * 3, format="rel_xyxy", labels=("a", "b", "a"))
+    assert over([boxes, Objects(boxes=(), format="rel_xyxy")]).lengths == {"length": (0, 3, 3)}
     assert over([boxes]).classes == {"a": 2, "b": 1}
     assert over([ClassLabel("x"), ClassLabels(("x", "y"))]).classes == {"x": 2, "y": 1}
     image = Image(file=FileRef(path="a"), height=4, width=6)

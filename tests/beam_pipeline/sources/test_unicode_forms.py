@@ -8,7 +8,7 @@ import apache_beam as beam
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.inspect.record import inspect_record, with_composed_classes
 from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.records import Boxes, ClassLabel, ClassLabels, DeclaredClasses, Record
+from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Objects, Record
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.voc.read import ReadVoc
@@ -88,7 +88,7 @@ def test_classes_that_differ_by_form_are_one():
     assert inspected["label"] == ClassLabel(NFC)
     assert inspected["labels"] == ClassLabels((NFC, "a"))
     assert inspected["text"] == NFD
-    boxes = Boxes(coordinates=((0, 0, 1, 1),), labels=(NFD,), format="rel_xyxy")
+    boxes = Objects(boxes=((0, 0, 1, 1),), labels=(NFD,), format="rel_xyxy")
     assert with_composed_classes(boxes) == dataclasses.replace(boxes, labels=(NFC,))
     statistics = Statistics()
     statistics.add_declared(DeclaredClasses(feature="boxes", names={0: NFD}))

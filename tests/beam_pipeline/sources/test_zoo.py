@@ -11,7 +11,7 @@ from zoo.detection import DETECTION
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Boxes, ClassLabel, DeclaredClasses, Record, file_of
+from beam_pipeline.records import ClassLabel, DeclaredClasses, Objects, Record, file_of
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders.profile import merge_profiles
 from beam_pipeline.sources.folders.read import checked, look_into, records_of
@@ -49,7 +49,7 @@ def classes_of(element):
     for value in element.features.values() if isinstance(element, Record) else ():
         if isinstance(value, ClassLabel):
             yield value.name
-        elif isinstance(value, Boxes):
+        elif isinstance(value, Objects):
             yield from value.labels
 
 

@@ -14,11 +14,11 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     RawFile,
     Record,
 )
@@ -104,8 +104,8 @@ def test_several_labels(labels, numbers, names):
     assert values == {"label/label": numbers, "label/text": names}
 
 
-BOXES = Boxes(
-    coordinates=((0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)),
+BOXES = Objects(
+    boxes=((0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)),
     format="rel_xyxy",
     labels=("b", "a"),
     attributes={"difficult": (0, 1), "area": (1, 2.5), "pose": ("left", "")},
@@ -126,7 +126,7 @@ def test_boxes_count_from_one():
     assert values["image/object/pose"] == [b"left", b""]
 
 
-@pytest.mark.parametrize("features", [{}, {"boxes": Boxes(coordinates=())}], ids=["absent", "none"])
+@pytest.mark.parametrize("features", [{}, {"boxes": Objects(boxes=())}], ids=["absent", "none"])
 def test_an_image_without_boxes_has_all_their_keys(features):
     record = Record(key="b", features={"image": image(), **features})
     with_boxes = Record(key="a", features={"image": image(), "boxes": BOXES})
@@ -136,9 +136,7 @@ def test_an_image_without_boxes_has_all_their_keys(features):
     assert all(not list(value) for key, value in values.items() if key.startswith("image/object"))
 
 
-KEYPOINTS = Boxes(
-    coordinates=((0.0, 0.0, 1.0, 1.0),), format="rel_xyxy", keypoints=((0.5, 0.5, 2.0),)
-)
+KEYPOINTS = Objects(boxes=((0.0, 0.0, 1.0, 1.0),), format="rel_xyxy", keypoints=((0.5, 0.5, 2.0),))
 
 
 def test_empty_lists_state_their_kinds():
@@ -159,7 +157,7 @@ def test_empty_lists_state_their_kinds():
 def test_attributes_that_one_record_lacks():
     bare = Record(
         key="a",
-        features={"boxes": Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))},
+        features={"boxes": Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))},
     )
     values = values_of(bare, Record(key="b", features={"boxes": BOXES}))
     assert values["image/object/difficult"] == [-1]
@@ -168,13 +166,13 @@ def test_attributes_that_one_record_lacks():
 
 
 def test_boxes_without_classes_have_no_class_keys():
-    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")
+    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     values = values_of(Record(key="a", features={"boxes": boxes}))
     assert not [key for key in values if "class" in key]
 
 
 def test_boxes_that_lack_the_class_names_of_others():
-    bare = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy")
+    bare = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     others = Record(key="b", features={"boxes": BOXES})
     schema = infer(observe([others]), num_records=1, declared={})
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
@@ -182,8 +180,8 @@ def test_boxes_that_lack_the_class_names_of_others():
 
 
 def test_keypoints_are_flat_with_their_number():
-    boxes = Boxes(
-        coordinates=((0, 0, 1, 1), (0, 0, 1, 1)),
+    boxes = Objects(
+        boxes=((0, 0, 1, 1), (0, 0, 1, 1)),
         format="rel_xyxy",
         keypoints=((0.1, 0.2, 2, 0.3, 0.4, 1), (0.5, 0.6, 0, 0.7, 0.8, 2)),
     )

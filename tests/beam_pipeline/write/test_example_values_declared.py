@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Array, Audio, Boxes, ClassLabel, FileRef, Image, Record
+from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Objects, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.write.example_values import class_numbers, example_values
 
@@ -71,7 +71,7 @@ LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
         ),
         pytest.param(
             {"kind": "boxes", "key": "bbox", "bare": True, "encoding": "flat"},
-            Boxes(coordinates=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy"),
+            Objects(boxes=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy"),
             [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0],
             id="flat boxes",
         ),
@@ -107,7 +107,7 @@ def test_bare_media_have_one_key(kind, value):
 
 def test_bare_boxes_have_no_texts():
     declared = {"kind": "boxes", "key": "x", "bare": True, "classes": ["a", "b"]}
-    boxes = Boxes(coordinates=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))
+    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))
     assert "x/class/label" in declared_value(declared, boxes)
     assert "x/class/text" not in declared_value(declared, boxes)
 

@@ -15,11 +15,11 @@ from beam_pipeline.errors import ConfigError, DatasetDamagedError
 from beam_pipeline.records import (
     Array,
     Audio,
-    Boxes,
     ClassLabel,
     ClassLabels,
     FileRef,
     Image,
+    Objects,
     RawFile,
     Record,
     Rejected,
@@ -41,9 +41,7 @@ def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[A
         box = (1.0, 1.0, 5.0 + number % 3, 6.0)
         features = {
             "image": Image(file=FileRef(path=str(image))),
-            "boxes": Boxes(
-                coordinates=(box,) * (number % 3), labels=("red", "white")[: number % 3]
-            ),
+            "boxes": Objects(boxes=(box,) * (number % 3), labels=("red", "white")[: number % 3]),
             "label": ClassLabel("ant" if number % 2 else "bee"),
             "topics": ClassLabels(("x", "y")[: number % 3]),
             "audio": Audio(file=FileRef(path=str(sound))),

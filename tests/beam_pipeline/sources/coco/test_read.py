@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Boxes, DeclaredClasses, Record, Rejected
+from beam_pipeline.records import DeclaredClasses, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files, split_of_file
 from beam_pipeline.sources.coco.read import ReadCoco, joined, record_of
 from beam_pipeline.sources.coco.stream import CocoAnnotation, CocoImage
@@ -46,9 +46,9 @@ def rejected(elements: list[Any]) -> dict[str, Rejected]:
     return {element.source: element for element in elements if isinstance(element, Rejected)}
 
 
-def boxes_of(record: Record) -> Boxes:
+def boxes_of(record: Record) -> Objects:
     boxes = record.features["boxes"]
-    assert isinstance(boxes, Boxes)
+    assert isinstance(boxes, Objects)
     return boxes
 
 
@@ -79,14 +79,14 @@ def test_two_splits_as_coco_lays_them_out(tmp_path, run_transform):
     assert path_of(seven) == str(tmp_path / "train2017/7.jpg")
     assert (seven.split, seven.source_id) == ("train", "7")
     assert seven.source == "annotations/instances_train2017.json: image 7"
-    assert boxes_of(seven) == Boxes(
-        coordinates=((1.0, 2.5, 3.0, 4.0), (10.0, 20.0, 30.0, 40.0)),
+    assert boxes_of(seven) == Objects(
+        boxes=((1.0, 2.5, 3.0, 4.0), (10.0, 20.0, 30.0, 40.0)),
         format="xywh",
         labels=("dog", "cat"),
         attributes={"is_crowd": (1, 0), "area": (9.5, 1200.0)},
         image_size=(640, 480),
     )
-    assert boxes_of(records["train2017/8.jpg"]).coordinates == ()
+    assert boxes_of(records["train2017/8.jpg"]).boxes == ()
     assert records["images/val2017/sub/7.jpg"].split == "val"
     assert [e for e in elements if isinstance(e, DeclaredClasses)] == 2 * [
         DeclaredClasses(feature="boxes", names={1: "cat", 18: "dog"})
@@ -321,7 +321,7 @@ def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
     (record,) = records_by_key(run_transform(ReadCoco(str(path), None, box_format))).values()
 
     boxes = boxes_of(record)
-    assert (boxes.coordinates, boxes.attributes["area"]) == ((box,), (800.0,))
+    assert (boxes.boxes, boxes.attributes["area"]) == ((box,), (800.0,))
     assert boxes.format == (box_format or "xywh")
     assert record.notes == {
         "box made from its polygon": 1,
@@ -433,7 +433,7 @@ def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path, run_trans
 
 
 def test_nobody_has_so_many_boxes(monkeypatch):
-    monkeypatch.setattr("beam_pipeline.inspect.boxes.MAX_BOXES", 10)
+    monkeypatch.setattr("beam_pipeline.kinds.objects.MAX_BOXES", 10)
     (reject,) = joined("a.json\0" + "1", [PICTURE, *[stated()] * 11])
     assert (reject.source, reject.detail) == (
         "x.json: image 1",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.records import Array, Boxes, ClassLabel, FileRef, Image, RawFile
+from beam_pipeline.records import Array, ClassLabel, FileRef, Image, Objects, RawFile
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
@@ -75,8 +75,8 @@ def test_boxes_that_a_schema_declares(
     elements = read_manifest(ReadCsv(path, schema=parse_schema(schema)))
     assert others(records_by_key(elements)["1.jpg"]) == {
         "age": 7.0,
-        "boxes": Boxes(
-            coordinates=((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)),
+        "boxes": Objects(
+            boxes=((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)),
             labels=("cat", "dog"),
             attributes={"hard": (1, 0)},
         ),

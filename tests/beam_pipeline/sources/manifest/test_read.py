@@ -7,7 +7,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Array, Audio, Boxes, ClassLabel, ClassLabels, FileRef, Image
+from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, Objects
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
 
@@ -61,15 +61,15 @@ def test_csv_with_a_box_a_row(tmp_path, read_manifest, write, records_by_key, re
     elements = read_manifest(ReadCsv(path))
 
     records = records_by_key(elements)
-    assert records["b.jpg"].features["boxes"] == Boxes(
-        coordinates=((5.0, 6.0, 7.0, 8.5), (1.0, 2.0, 3.0, 4.0)),
+    assert records["b.jpg"].features["boxes"] == Objects(
+        boxes=((5.0, 6.0, 7.0, 8.5), (1.0, 2.0, 3.0, 4.0)),
         format="xyxy",
         labels=("dog", "cat"),
         attributes={"difficult": (0, 1)},
         image_size=(640, 480),
     )
-    assert records["a.jpg"].features["boxes"] == Boxes(
-        coordinates=(), labels=(), attributes={"difficult": ()}
+    assert records["a.jpg"].features["boxes"] == Objects(
+        boxes=(), labels=(), attributes={"difficult": ()}
     )
     assert {name: set(record.features) for name, record in records.items()} == {
         "a.jpg": {"image", "boxes"},
@@ -106,12 +106,12 @@ def test_a_list_of_four_numbers_is_a_box(
     elements = read_manifest(source)
 
     records = records_by_key(elements)
-    assert records["b.jpg"].features["boxes"] == Boxes(
-        coordinates=((10.0, 10.0, 20.0, 20.0), (1.5, 2.5, 3.0, 4.0)),
+    assert records["b.jpg"].features["boxes"] == Objects(
+        boxes=((10.0, 10.0, 20.0, 20.0), (1.5, 2.5, 3.0, 4.0)),
         format="xyxy",
         labels=("dog", "cat"),
     )
-    assert records["a.jpg"].features["boxes"].coordinates == ()
+    assert records["a.jpg"].features["boxes"].boxes == ()
     ((reason, detail),) = rejects(elements).values()
     assert (reason, "[1, 2, 3]" in detail) == ("malformed annotation", True)
 
@@ -169,15 +169,15 @@ def test_hugging_face_objects(tmp_path, read_manifest, write, json_lines, record
 
     assert others(records["a.jpg"]) == {
         "ok": 1,
-        "boxes": Boxes(
-            coordinates=((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)),
+        "boxes": Objects(
+            boxes=((1.0, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0)),
             format="xywh",
             labels=("0", "3"),
             attributes={"area": (12.0, 56.5), "is_crowd": (0, 1)},
             image_size=(64, 48),
         ),
     }
-    assert others(records["b.jpg"])["boxes"].coordinates == ()
+    assert others(records["b.jpg"])["boxes"].boxes == ()
 
 
 def test_sounds_of_hugging_face(tmp_path, read_manifest, write, records_by_key):
@@ -218,8 +218,8 @@ def test_vertex_rows_without_a_header(tmp_path, read_manifest, write, records_by
     record = records["gs://b/a.jpg"]
     assert record.split == "train"
     assert record.features["image"].file.path == "gs://b/a.jpg"
-    assert record.features["boxes"] == Boxes(
-        coordinates=((0.1, 0.2, 0.3, 0.4),), format="rel_xyxy", labels=("cat",)
+    assert record.features["boxes"] == Objects(
+        boxes=((0.1, 0.2, 0.3, 0.4),), format="rel_xyxy", labels=("cat",)
     )
     assert records["/x/b.jpg"].split is None
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Boxes, Record, Rejected
+from beam_pipeline.records import Objects, Record, Rejected
 from beam_pipeline.sources.columns.choice import pick_columns
 from beam_pipeline.sources.columns.column import ColumnOptions
 from beam_pipeline.sources.columns.kinds import kind_of_json
@@ -43,40 +43,40 @@ LISTS = [[1, 2, 3, 4], [5, 6, 7, 8]]
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        pytest.param({"boxes": LISTS}, Boxes(coordinates=TWO), id="boxes alone"),
-        pytest.param({"boxes": []}, Boxes(coordinates=()), id="none"),
+        pytest.param({"boxes": LISTS}, Objects(boxes=TWO), id="boxes alone"),
+        pytest.param({"boxes": []}, Objects(boxes=()), id="none"),
         pytest.param(
             {"bboxes": LISTS, "labels": ["a", "b"], "iscrowd": [0, 1]},
-            Boxes(coordinates=TWO, labels=("a", "b"), attributes={"is_crowd": (0, 1)}),
+            Objects(boxes=TWO, labels=("a", "b"), attributes={"is_crowd": (0, 1)}),
             id="lists beside",
         ),
         pytest.param(
             {"objects": {"bbox": LISTS, "categories": [1, 2], "by": ["x", None]}},
-            Boxes(
-                coordinates=TWO, format="xywh", labels=("1", "2"), attributes={"by": ("x", "")}
+            Objects(
+                boxes=TWO, format="xywh", labels=("1", "2"), attributes={"by": ("x", "")}
             ),
             id="object of lists",
         ),
         pytest.param(
             {"objects": [{"box": box, "label": "a", "score": 0.5} for box in LISTS]},
-            Boxes(
-                coordinates=TWO, format="xywh", labels=("a", "a"), attributes={"score": (0.5, 0.5)}
+            Objects(
+                boxes=TWO, format="xywh", labels=("a", "a"), attributes={"score": (0.5, 0.5)}
             ),
             id="list of objects",
         ),
         pytest.param(
             {"objects": [{"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4, "name": "a"}]},
-            Boxes(coordinates=TWO[:1], labels=("a",)),
+            Objects(boxes=TWO[:1], labels=("a",)),
             id="corners by name",
         ),
         pytest.param(
             {"objects": [{"box": {"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}, "label": "a"}]},
-            Boxes(coordinates=TWO[:1], labels=("a",)),
+            Objects(boxes=TWO[:1], labels=("a",)),
             id="a box with names",
         ),
         pytest.param(
             {"objects": {}, "width": 3, "height": 2},
-            Boxes(coordinates=(), format="xywh", image_size=(3, 2)),
+            Objects(boxes=(), format="xywh", image_size=(3, 2)),
             id="empty object",
         ),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
 
 
@@ -29,8 +29,8 @@ def test_parse_annotation():
         size="<size><width>640</width><height>480</height><depth>3</depth></size>",
     )
     boxes, notes = parse_annotation(text.encode())
-    assert boxes == Boxes(
-        coordinates=((1.5, 2.0, 30.0, 40.0), (1.0, 2.0, 30.0, 40.0)),
+    assert boxes == Objects(
+        boxes=((1.5, 2.0, 30.0, 40.0), (1.0, 2.0, 30.0, 40.0)),
         format="xyxy",
         labels=("dog", "cat"),
         attributes={"difficult": (1, 0), "truncated": (0, 0), "occluded": (0, 1)},
@@ -63,7 +63,7 @@ def test_a_size_that_is_not_stated(size):
 
 def test_no_objects_are_no_boxes():
     boxes, _ = parse_annotation(xml().encode())
-    assert (boxes.coordinates, boxes.labels) == ((), ())
+    assert (boxes.boxes, boxes.labels) == ((), ())
 
 
 @pytest.mark.parametrize(

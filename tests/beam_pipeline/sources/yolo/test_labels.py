@@ -6,7 +6,7 @@ Coordinates are fractions of the image's width and height.
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.yolo.labels import parse_labels, possible_keypoints
 
 BOX = "0 0.5 0.5 0.2 0.4\n"
@@ -15,15 +15,13 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
 @pytest.mark.parametrize(
     ("text", "names", "keypoint_shape", "expected"),
     [
-        pytest.param(
-            "", {0: "a"}, None, Boxes(coordinates=(), format="rel_center_xywh"), id="none"
-        ),
+        pytest.param("", {0: "a"}, None, Objects(boxes=(), format="rel_center_xywh"), id="none"),
         pytest.param(
             "1 0.5 0.5 0.2 0.4\r\n\n0.0 1 1e-1 .25 1.0\n",
             {0: "a", 1: "b"},
             None,
-            Boxes(
-                coordinates=((0.5, 0.5, 0.2, 0.4), (1.0, 0.1, 0.25, 1.0)),
+            Objects(
+                boxes=((0.5, 0.5, 0.2, 0.4), (1.0, 0.1, 0.25, 1.0)),
                 format="rel_center_xywh",
                 labels=("b", "a"),
             ),
@@ -33,8 +31,8 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
             BOX * 2,
             None,
             None,
-            Boxes(
-                coordinates=((0.5, 0.5, 0.2, 0.4),) * 2,
+            Objects(
+                boxes=((0.5, 0.5, 0.2, 0.4),) * 2,
                 format="rel_center_xywh",
                 labels=("0", "0"),
             ),
@@ -44,8 +42,8 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
             "0 0.1 0.2 0.5 0.1 0.3 0.9\n0 0.5 0.5 0.5 0.25\n",
             {0: "a"},
             None,
-            Boxes(
-                coordinates=((0.1, 0.1, 0.5, 0.9), (0.25, 0.375, 0.75, 0.625)),
+            Objects(
+                boxes=((0.1, 0.1, 0.5, 0.9), (0.25, 0.375, 0.75, 0.625)),
                 format="rel_xyxy",
                 labels=("a", "a"),
             ),
@@ -55,8 +53,8 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
             "0 0.5 0.5 0.2 0.4 0.1 0.2 2 0.3 0.4 0\n",
             {0: "a"},
             (2, 3),
-            Boxes(
-                coordinates=((0.5, 0.5, 0.2, 0.4),),
+            Objects(
+                boxes=((0.5, 0.5, 0.2, 0.4),),
                 format="rel_center_xywh",
                 labels=("a",),
                 keypoints=((0.1, 0.2, 2.0, 0.3, 0.4, 0.0),),
@@ -67,8 +65,8 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
             "0 0.5 0.5 0.2 0.4 0.1 0.2 0 0\n",
             {0: "a"},
             (2, 2),
-            Boxes(
-                coordinates=((0.5, 0.5, 0.2, 0.4),),
+            Objects(
+                boxes=((0.5, 0.5, 0.2, 0.4),),
                 format="rel_center_xywh",
                 labels=("a",),
                 keypoints=((0.1, 0.2, 2.0, 0.0, 0.0, 0.0),),
@@ -131,7 +129,7 @@ def test_lines_that_may_have_keypoints(lines, shape):
 
 
 def test_nobody_has_so_many_boxes(monkeypatch):
-    monkeypatch.setattr("beam_pipeline.inspect.boxes.MAX_BOXES", 10)
-    assert len(parse_labels(BOX * 10)[0].coordinates) == 10
+    monkeypatch.setattr("beam_pipeline.kinds.objects.MAX_BOXES", 10)
+    assert len(parse_labels(BOX * 10)[0].boxes) == 10
     with pytest.raises(RecordError, match="more than 10 boxes of one image"):
         parse_labels(BOX * 11)

@@ -98,7 +98,7 @@ def test_folders_without_data_yaml(make_tree, folders, expected):
     )
     assert records[f"{images}/a.jpg"].features["boxes"].labels == ("cell",)
     assert records[f"{images}/a.jpg"].features["image"].file.path == f"{root}/{images}/a.jpg"
-    assert not records[f"{images}/background.png"].features["boxes"].coordinates
+    assert not records[f"{images}/background.png"].features["boxes"].boxes
     assert rejected == {
         f"{labels}/lonely.txt": ("missing image", True),
         f"{labels}/wrong.txt": ("malformed annotation", True),
@@ -288,7 +288,7 @@ def test_keypoints_of_which_nothing_says_so_stop_the_build(make_tree):
             ):
                 yolo_pairs(config)
         else:
-            assert read(root)[0]["images/a.jpg"].features["boxes"].coordinates == (boxes,)
+            assert read(root)[0]["images/a.jpg"].features["boxes"].boxes == (boxes,)
 
 
 def test_names_of_keypoints_are_counted_as_not_kept(make_tree):

@@ -12,17 +12,20 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.boxes import (
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.objects import (
     CLIPPED,
     DROPPED_NO_AREA,
     DROPPED_OUTSIDE,
     FORMATS,
-    normalise,
+    place,
 )
 from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
-from beam_pipeline.records import Boxes
+from beam_pipeline.records import Objects
 
 SIZE = (200, 100)
+FRAME = Frame(size=SIZE)
+TURNED = Frame(size=SIZE, orientation=6)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +40,11 @@ SIZE = (200, 100)
     ],
 )
 def test_formats(box_format, box):
-    boxes, counts = normalise(Boxes(coordinates=(box,), format=box_format), source_size=SIZE)
+    boxes, counts = place(Objects(boxes=(box,), format=box_format), FRAME)
 
     assert box_format in FORMATS
     assert boxes.format == "rel_xyxy"
-    assert boxes.coordinates[0] == pytest.approx((0.1, 0.1, 0.3, 0.3), rel=1e-6)
+    assert boxes.boxes[0] == pytest.approx((0.1, 0.1, 0.3, 0.3), rel=1e-6)
     assert not counts
 
 
@@ -63,12 +66,12 @@ def test_formats(box_format, box):
     ],
 )
 def test_policies(box, policy, expected, counted):
-    boxes, counts = normalise(Boxes(coordinates=(box,)), source_size=SIZE, policy=policy)
+    boxes, counts = place(Objects(boxes=(box,)), FRAME, policy=policy)
 
     if expected is None:
-        assert boxes.coordinates == ()
+        assert boxes.boxes == ()
     else:
-        assert boxes.coordinates[0] == pytest.approx(expected, rel=1e-6)
+        assert boxes.boxes[0] == pytest.approx(expected, rel=1e-6)
     assert counts == ({counted: 1} if counted else {})
 
 
@@ -87,12 +90,12 @@ def test_policies(box, policy, expected, counted):
     ],
 )
 def test_refused(box, box_format, policy, reason):
-    boxes = Boxes(coordinates=((1, 1, 2, 2), box), format=box_format, labels=("cat", "dog"))
+    boxes = Objects(boxes=((1, 1, 2, 2), box), format=box_format, labels=("cat", "dog"))
     if box_format.startswith("rel"):
-        boxes = Boxes(coordinates=((0.5, 0.5, 0.2, 0.2), box), format=box_format)
+        boxes = Objects(boxes=((0.5, 0.5, 0.2, 0.2), box), format=box_format)
 
     with pytest.raises(RecordError) as error:
-        normalise(boxes, source_size=SIZE, policy=policy)
+        place(boxes, FRAME, policy=policy)
 
     assert error.value.reason == reason
     if reason.startswith(("impossible", "box")):
@@ -111,47 +114,47 @@ def test_refused(box, box_format, policy, reason):
 )
 def test_everything_has_one_value_a_box(changes):
     with pytest.raises(RecordError, match="malformed annotation"):
-        normalise(Boxes(coordinates=((1, 1, 2, 2), (1, 1, 3, 3)), **changes), source_size=SIZE)
+        place(Objects(boxes=((1, 1, 2, 2), (1, 1, 3, 3)), **changes), FRAME)
 
 
 def test_what_belongs_to_a_dropped_box_goes_with_it():
-    boxes = Boxes(
-        coordinates=((0, 0, 20, 10), (300, 0, 310, 9), (20, 10, 40, 20)),
+    boxes = Objects(
+        boxes=((0, 0, 20, 10), (300, 0, 310, 9), (20, 10, 40, 20)),
         labels=("a", "b", "c"),
         attributes={"difficult": (0, 1, 2), "area": (10.0, 20.0, 30.0)},
         keypoints=((20.0, 50.0, 2.0, 0.0, 0.0, 0.0), (1.0,) * 6, (0.0, 0.0, 1.0, 500.0, 5.0, 1.0)),
     )
 
-    normalised, counts = normalise(boxes, source_size=SIZE, scale=(0.5, 0.5))
+    placed, counts = place(boxes, Frame(size=SIZE, scale=(0.5, 0.5)))
 
     assert counts == {DROPPED_OUTSIDE: 1}
-    assert normalised.labels == ("a", "c")
-    assert normalised.attributes == {"difficult": (0, 2), "area": (2.5, 7.5)}
-    assert normalised.keypoints[0] == pytest.approx((0.1, 0.5, 2, 0, 0, 0))
-    assert normalised.keypoints[1] == pytest.approx((0, 0, 1, 2.5, 0.05, 1))
+    assert placed.labels == ("a", "c")
+    assert placed.attributes == {"difficult": (0, 2), "area": (2.5, 7.5)}
+    assert placed.keypoints[0] == pytest.approx((0.1, 0.5, 2, 0, 0, 0))
+    assert placed.keypoints[1] == pytest.approx((0, 0, 1, 2.5, 0.05, 1))
 
 
 def test_keypoints_that_do_not_exist_stay_at_zero_when_the_image_is_turned():
-    boxes = Boxes(
-        coordinates=((0, 0, 20, 10),),
+    boxes = Objects(
+        boxes=((0, 0, 20, 10),),
         keypoints=((0.0, 0.0, 0.0, 20.0, 10.0, 2.0),),
         image_size=SIZE,
     )
-    normalised, _ = normalise(boxes, source_size=SIZE, orientation=6)
-    assert normalised.keypoints[0] == pytest.approx((0, 0, 0, 0.9, 0.1, 2))
+    placed, _ = place(boxes, TURNED)
+    assert placed.keypoints[0] == pytest.approx((0, 0, 0, 0.9, 0.1, 2))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
 def test_keypoints_must_be_finite(value):
-    boxes = Boxes(coordinates=((0, 0, 20, 10),), keypoints=((value, 0.0, 1.0),))
+    boxes = Objects(boxes=((0, 0, 20, 10),), keypoints=((value, 0.0, 1.0),))
     with pytest.raises(RecordError, match="impossible box: a keypoint"):
-        normalise(boxes, source_size=SIZE)
+        place(boxes, FRAME)
 
 
 def test_without_boxes():
-    boxes = Boxes(coordinates=(), attributes={"area": ()}, image_size=(1, 1))
-    normalised, counts = normalise(boxes, source_size=SIZE, orientation=6)
-    assert normalised == Boxes(coordinates=(), format="rel_xyxy", attributes={"area": ()})
+    boxes = Objects(boxes=(), attributes={"area": ()}, image_size=(1, 1))
+    placed, counts = place(boxes, TURNED)
+    assert placed == Objects(boxes=(), format="rel_xyxy", attributes={"area": ()})
     assert not counts
 
 
@@ -167,22 +170,22 @@ def test_without_boxes():
 )
 def test_the_frame_that_an_annotation_speaks_of(image_size, box_format, box, expected):
     """A file of 200x100 that is shown as 100x200."""
-    boxes = Boxes(coordinates=(box,), format=box_format, image_size=image_size)
-    normalised, _ = normalise(boxes, source_size=SIZE, orientation=6)
-    assert normalised.coordinates[0] == pytest.approx(expected, rel=1e-6)
+    boxes = Objects(boxes=(box,), format=box_format, image_size=image_size)
+    placed, _ = place(boxes, TURNED)
+    assert placed.boxes[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("orientation", [1, 3, 8])
 def test_a_size_that_is_neither_is_a_mismatch(orientation):
-    boxes = Boxes(coordinates=((1, 1, 2, 2),), image_size=(100, 100))
+    boxes = Objects(boxes=((1, 1, 2, 2),), image_size=(100, 100))
     with pytest.raises(RecordError, match="100x100 pixels, but the file has 200x100") as error:
-        normalise(boxes, source_size=SIZE, orientation=orientation)
+        place(boxes, Frame(size=SIZE, orientation=orientation))
     assert error.value.reason == "size mismatch"
 
 
 def test_an_image_without_pixels_holds_no_boxes():
     with pytest.raises(RecordError, match="malformed annotation: an image of 0x0"):
-        normalise(Boxes(coordinates=((1, 1, 2, 2),)), source_size=(0, 0))
+        place(Objects(boxes=((1, 1, 2, 2),)), Frame(size=(0, 0)))
 
 
 numbers = st.floats(-400, 400, allow_subnormal=False)
@@ -198,19 +201,19 @@ def test_what_is_kept_has_area_and_loses_nothing_in_float32(box, size, orientati
     x1, y1, x2, y2 = box
     stated = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
     hypothesis.assume(max(map(abs, stated)) > 1)
-    boxes = Boxes(coordinates=(stated,), image_size=size if raw else None)
+    boxes = Objects(boxes=(stated,), image_size=size if raw else None)
 
-    normalised, counts = normalise(boxes, source_size=size, orientation=orientation)
+    placed, counts = place(boxes, Frame(size=size, orientation=orientation))
 
-    for xmin, ymin, xmax, ymax in normalised.coordinates:
+    for xmin, ymin, xmax, ymax in placed.boxes:
         assert 0 <= xmin < xmax <= 1
         assert 0 <= ymin < ymax <= 1
         row = (xmin, ymin, xmax, ymax)
         assert struct.unpack("4f", struct.pack("4f", *row)) == row
     dropped = counts[DROPPED_OUTSIDE] + counts[DROPPED_NO_AREA]
-    assert len(normalised.coordinates) + dropped == 1
+    assert len(placed.boxes) + dropped == 1
     # Normalising once more changes nothing.
-    assert normalise(normalised, source_size=size) == (normalised, {})
+    assert place(placed, Frame(size=size)) == (placed, {})
 
 
 @st.composite
@@ -259,22 +262,20 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
     upright_size = (facts.width, facts.height)
     if annotated == "upright":
-        boxes = Boxes(coordinates=(tuple(map(float, seen)),), image_size=upright_size)
+        boxes = Objects(boxes=(tuple(map(float, seen)),), image_size=upright_size)
     else:
         hypothesis.assume(size != upright_size)
-        boxes = Boxes(coordinates=(tuple(map(float, box)),), image_size=size)
+        boxes = Objects(boxes=(tuple(map(float, box)),), image_size=size)
 
-    normalised, counts = normalise(
+    placed, counts = place(
         boxes,
-        source_size=facts.source_size,
-        orientation=facts.orientation,
+        Frame(size=facts.source_size, orientation=facts.orientation),
         policy="error",
         stated=True,
     )
 
     in_pixels = [
-        side * fraction
-        for side, fraction in zip(upright_size * 2, normalised.coordinates[0], strict=True)
+        side * fraction for side, fraction in zip(upright_size * 2, placed.boxes[0], strict=True)
     ]
     assert in_pixels == pytest.approx(seen, abs=1e-4)
     assert not counts
@@ -302,11 +303,11 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
 def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
     box_format, stated, boxes, reason
 ):
-    given = Boxes(coordinates=tuple(boxes), format=box_format)
+    given = Objects(boxes=tuple(boxes), format=box_format)
     if reason is None:
-        normalise(given, source_size=SIZE, stated=stated)
+        place(given, FRAME, stated=stated)
         return
 
     with pytest.raises(RecordError, match="--box-format") as error:
-        normalise(given, source_size=SIZE, stated=stated)
+        place(given, FRAME, stated=stated)
     assert error.value.reason == reason

@@ -1,0 +1,123 @@
+"""Where geometry is stated, and where it is stored: boxes, points and all that is made of them.
+
+Which frame an annotation speaks of:
+
+- It states an image size that the upright image has, or none, or it is in fractions: the
+  upright image, which is what annotation tools show.
+- It states the size that only the file has, before the EXIF orientation: its geometry is turned
+  together with the image. (An orientation that keeps the size, or a square image, cannot be
+  told from an upright one.)
+- It states another size, in pixels: "size mismatch".
+
+An image that is resized needs no other geometry, since fractions stay what they are; areas in
+pixels are scaled.
+"""
+
+import dataclasses
+import struct
+
+from beam_pipeline.errors import RecordError
+
+SIZE_MISMATCH = "size mismatch"
+
+# As a fraction of the image: less is the rounding of whoever wrote the annotation.
+_TOLERANCE = 1e-6
+_FLOAT32_BOX = struct.Struct("4f")
+_FLOAT32_POINT = struct.Struct("2f")
+
+Box = tuple[float, float, float, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What turns, scales and clips geometry: into fractions of the upright image.
+
+    Attributes:
+        size: (width, height) of what the stated numbers count in: of an image in its file, before
+            the orientation; (1, 1) of fractions.
+        orientation: EXIF's, 1 to 8, by which the image or what is stated is turned.
+        scale: Pixels as stored per pixel of the upright image, across and down.
+    """
+
+    size: tuple[int, int]
+    orientation: int = 1
+    scale: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def upright_size(self) -> tuple[int, int]:
+        """(width, height) once the orientation is applied."""
+        width, height = self.size
+        return (width, height) if self.orientation < 5 else (height, width)
+
+    def of_annotation(self, stated_size: tuple[int, int] | None, *, relative: bool) -> "Frame":
+        """The frame that an annotation of this image speaks of.
+
+        Args:
+            stated_size: (width, height) of the image, as the annotation has it.
+            relative: Whether it is in fractions of the image.
+
+        Raises:
+            RecordError: "size mismatch".
+        """
+        if relative:
+            return Frame(size=(1, 1), scale=self.scale)
+        if stated_size is None or tuple(stated_size) == self.upright_size:
+            return Frame(size=self.upright_size, scale=self.scale)
+        if tuple(stated_size) == self.size:
+            return self
+        raise RecordError(
+            SIZE_MISMATCH,
+            f"the annotation is for an image of {stated_size[0]}x{stated_size[1]} pixels, but the "
+            f"file has {self.size[0]}x{self.size[1]} (EXIF orientation {self.orientation}); "
+            "correct the annotation's size, or restore the image that was annotated",
+        )
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """A stated point, in fractions of the upright image."""
+        x, y = x / self.size[0], y / self.size[1]
+        orientation = self.orientation
+        if orientation >= 5:
+            x, y = y, x
+        if orientation in (2, 3, 6, 7):
+            x = 1 - x
+        if orientation in (3, 4, 7, 8):
+            y = 1 - y
+        return x, y
+
+    def box(self, xmin: float, ymin: float, xmax: float, ymax: float) -> Box:
+        """A stated box, in fractions of the upright image."""
+        if self.orientation == 1:
+            width, height = self.size
+            return xmin / width, ymin / height, xmax / width, ymax / height
+        x1, y1 = self.point(xmin, ymin)
+        x2, y2 = self.point(xmax, ymax)
+        return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
+
+    def area(self, pixels: float) -> float:
+        """An area of the upright image, in pixels as stored."""
+        return float(pixels) * self.scale[0] * self.scale[1]
+
+
+def is_outside(box: Box) -> bool:
+    """Whether a box in fractions reaches out of its image, by more than a millionth."""
+    return min(box[0], box[1]) < -_TOLERANCE or max(box[2], box[3]) > 1 + _TOLERANCE
+
+
+def clipped(box: Box) -> Box | None:
+    """What of a box in fractions lies in its image, in float32; None where that has no area."""
+    xmin, ymin, xmax, ymax = box
+    inside: Box = _FLOAT32_BOX.unpack(
+        _FLOAT32_BOX.pack(
+            min(max(xmin, 0.0), 1.0),
+            min(max(ymin, 0.0), 1.0),
+            min(max(xmax, 0.0), 1.0),
+            min(max(ymax, 0.0), 1.0),
+        )
+    )
+    return inside if inside[0] < inside[2] and inside[1] < inside[3] else None
+
+
+def rounded(x: float, y: float) -> tuple[float, float]:
+    """A point as float32 has it, so that storing it loses nothing."""
+    point: tuple[float, float] = _FLOAT32_POINT.unpack(_FLOAT32_POINT.pack(x, y))
+    return point
