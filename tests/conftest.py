@@ -2,7 +2,9 @@
 
 import gc
 import hashlib
+import math
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,24 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
         monkeypatch.setenv(name, value)
     yield f"s3://{store.new_bucket()}", store
     store.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--until`, for a run that has to end in time."""
+    parser.addoption(
+        "--until",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="tests that would start after this moment, in seconds of Unix time, are skipped",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before a test's fixtures are made, which may take minutes."""
+    if time.time() > item.config.getoption("--until"):
+        pytest.skip("no time was left for it")
 
 
 gc.disable()  # until all tests are collected, and all modules imported
