@@ -21,7 +21,7 @@ from beam_pipeline.kinds.objects import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import with_tokens
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.store.urls import unsigned
 
 COMPRESSIONS = ("none", "gzip")

@@ -32,7 +32,6 @@ from beam_pipeline.running.remote.launch import Launch
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
@@ -47,6 +46,7 @@ from beam_pipeline.write.working_directory import (
     scratch_dir,
     working_root,
 )
+from tfrecord_dataset.feature import Feature
 
 
 @dataclasses.dataclass

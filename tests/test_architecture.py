@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        errors durable example_keys frames regular_files streams
+        errors feature durable example_keys frames regular_files streams
+        declaration feature_keys
         json_file sealed_json
         lock replacement
         store

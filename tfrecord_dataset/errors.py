@@ -1,5 +1,8 @@
 """The errors that both packages raise; the errors.py of each draws its tree."""
 
+import difflib
+from collections.abc import Iterable
+
 from tfrecord_dataset.shown_text import one_line
 
 
@@ -22,6 +25,27 @@ class ConfigError(BeamTFRecordsError):
     exit_code = 2
 
 
+class UnknownNameError(ConfigError):
+    """A name that does not exist; the message suggests the nearest one and lists them all.
+
+    Args:
+        what: What the name stands for, such as "split" or "feature".
+        name: The name that does not exist.
+        choices: The existing names.
+    """
+
+    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+        known = list(choices)
+        super().__init__(
+            f"there is no {what} {name!r}{did_you_mean(name, known)}; "
+            f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
+        )
+
+
+class NotADatasetError(ConfigError):
+    """The path holds no finished dataset."""
+
+
 class DatasetDamagedError(BeamTFRecordsError):
     """A dataset, or one of its files, is not what its metadata says."""
 
@@ -30,3 +54,9 @@ class DatasetDamagedError(BeamTFRecordsError):
 
 class DatasetChangedError(BeamTFRecordsError):
     """A dataset, or one of its files, was replaced or changed while it was read."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
+    near = difflib.get_close_matches(str(name), list(choices), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -28,13 +28,13 @@ from trainer.errors import (
 )
 
 if TYPE_CHECKING:
+    from tfrecord_dataset.feature import Feature
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
     from trainer.records.split import Split
     from trainer.runs.api import train
-    from trainer.schema.features import Feature
     from trainer.tuning import Tuning
     from trainer.views import Views
 

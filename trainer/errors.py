@@ -16,37 +16,16 @@
 Every message names the value, where it came from, and the remedy.
 """
 
-import difflib
-from collections.abc import Iterable
-
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.errors import ConfigError as ConfigError
 from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
 from tfrecord_dataset.errors import DatasetDamagedError as DatasetDamagedError
+from tfrecord_dataset.errors import NotADatasetError as NotADatasetError
+from tfrecord_dataset.errors import UnknownNameError as UnknownNameError
+from tfrecord_dataset.errors import did_you_mean as did_you_mean
 
 # Base of every error this package raises on purpose: that of all three packages.
 TrainerError = BeamTFRecordsError
-
-
-class UnknownNameError(ConfigError):
-    """A name that does not exist; the message suggests the nearest one and lists them all.
-
-    Args:
-        what: What the name stands for, such as "split" or "feature".
-        name: The name that does not exist.
-        choices: The existing names.
-    """
-
-    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
-        known = list(choices)
-        super().__init__(
-            f"there is no {what} {name!r}{did_you_mean(name, known)}; "
-            f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
-        )
-
-
-class NotADatasetError(ConfigError):
-    """The path holds no finished dataset."""
 
 
 class RunExistsError(ConfigError):
@@ -73,9 +52,3 @@ class TrainingDivergedError(TrainerError):
 
 class InterruptedRunError(TrainerError):
     """A signal ended the training; the run is saved."""
-
-
-def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
-    near = difflib.get_close_matches(str(name), list(choices), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset import durable, lock
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError
@@ -18,7 +19,6 @@ from trainer.input_pipeline import lengths, padding
 from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import open_run
-from trainer.schema.features import Feature
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass, Target

@@ -2,7 +2,7 @@
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 def declared_classes(

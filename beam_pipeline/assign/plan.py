@@ -21,9 +21,9 @@ from beam_pipeline.assign.quality import check_quality
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError, DataError
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.names import check_names
+from tfrecord_dataset.feature import Feature
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.records import Objects
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import form_of
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.shown_text import printable
 
@@ -39,9 +40,8 @@ def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
         case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
             return f" ({feature.dtype} {_sizes(feature, example.get(feature.key, ()))})"
         case Feature(kind="audio", bare=False):
-            prefix = feature.key.removesuffix("/encoded")
             facts = ("num_samples", "sample_rate", "channels")
-            samples, rate, channels = (example[f"{prefix}/{name}"][0] for name in facts)
+            samples, rate, channels = (example[feature.key_beside(name)][0] for name in facts)
             plural = "" if channels == 1 else "s"
             seconds = f"{samples / rate:.2f} s, " if rate else ""
             return f" ({seconds}{rate:,} Hz, {channels} channel{plural})"
@@ -104,7 +104,7 @@ def draw_example(features: Sequence[Feature], example: Mapping[str, Any]) -> byt
 def _label(feature: Feature, example: Mapping[str, Any]) -> str:
     """The names of the record's classes, joined by commas."""
     if not feature.bare:
-        texts = example[f"{feature.key.removesuffix('/label')}/text"]
+        texts = example[feature.key_beside("text")]
         return ", ".join(text.decode(errors="replace") for text in texts)
     values = example.get(feature.key, [])
     numbers = (number - feature.label_offset for number in values if number >= 0)
@@ -118,8 +118,8 @@ def _boxes(feature: Feature, example: Mapping[str, Any]) -> Objects:
         flat = example.get(feature.key, [])
         rows = zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
         return Objects(boxes=tuple(rows), format="rel_xyxy")
-    sides = (example[f"{feature.key}/bbox/{side}"] for side in ("xmin", "ymin", "xmax", "ymax"))
-    names = example.get(f"{feature.key}/class/text", [])
+    sides = (example[feature.key_beside(f"bbox/{side}")] for side in SIDES)
+    names = example.get(feature.key_beside("class/text"), [])
     return Objects(
         boxes=tuple(zip(*sides, strict=True)),
         format="rel_xyxy",

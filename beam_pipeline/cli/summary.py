@@ -10,8 +10,8 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.schema import rounding
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.statistics import FeatureStatistics
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
 
 

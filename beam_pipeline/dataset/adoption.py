@@ -31,7 +31,6 @@ from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
 from beam_pipeline.sources.references import name_of, parent
@@ -39,6 +38,7 @@ from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
 from beam_pipeline.sources.tfrecord.read import first_records
 from tfrecord_dataset import durable
+from tfrecord_dataset.feature import Feature
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.

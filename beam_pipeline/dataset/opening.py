@@ -13,7 +13,7 @@ from beam_pipeline.errors import ConfigError, DatasetChangedError, DatasetDamage
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal, is_sealed

@@ -20,9 +20,9 @@ from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.feature import Feature
 
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from beam_pipeline.describe import label_map, tfds
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 def texts(schema: Sequence[Feature]) -> dict[str, str]:

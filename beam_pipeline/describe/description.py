@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import card, class_names, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardEntry
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 def texts(

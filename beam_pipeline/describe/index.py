@@ -25,8 +25,8 @@ from beam_pipeline.records import (
     Record,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS
+from tfrecord_dataset.feature import Feature
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}

@@ -10,7 +10,7 @@ from beam_pipeline.assign.plan import Plan, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.sealed_json import sealed
 
 FILE = "metadata.json"

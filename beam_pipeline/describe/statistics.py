@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.split_values import Moments, SplitValues
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.sealed_json import to_text
 
 FILE = "statistics.json"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from google.protobuf.text_encoding import CEscape
 
-from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import ListSpec, list_specs
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import ListSpec, list_specs
 
 FILE = "schema.pbtxt"
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.describe.shard_info import ShardEntry
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES, list_specs
 
 # How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
@@ -71,10 +72,9 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
     if inputs and (label := named or (labels if len(labels) == 1 else [])):
         return [{"featureKey": inputs[0].key}, {"featureKey": label[0].key}]
     if inputs and boxes:
-        key = boxes[0].key
-        keys = {side: f"{key}/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")}
+        keys = {side: boxes[0].key_beside(f"bbox/{side}") for side in SIDES}
         if boxes[0].classes:
-            keys["label"] = f"{key}/class/label"
+            keys["label"] = boxes[0].key_beside("class/label")
         target = {name: {"featureKey": key} for name, key in keys.items()}
         return [{"featureKey": inputs[0].key}, {"dict": {"dict": target}}]
     return []
@@ -93,10 +93,22 @@ def features(schema: Iterable[Feature]) -> str:
 
 def leaves(feature: Feature) -> dict[str, Any]:
     """TFDS's description of every key under which `feature` is stored."""
-    of_kind = _FEATURES[feature.kind](feature)
-    if feature.bare and feature.kind != "boxes":
-        return {feature.key: of_kind[feature.key]}
-    return of_kind
+    number = _class_number(feature)
+    is_list = feature.kind == "boxes" or (
+        # TFDS has no default
+        feature.kind == "class_label" and bool(feature.shape or feature.may_lack_key)
+    )
+    described = {}
+    for key, spec in list_specs(feature).items():
+        if feature.kind == "boxes":
+            is_class = key == feature.key_beside("class/label")
+            leaf = number if is_class else _scalar_leaf(spec.kind)
+        elif key == feature.key:
+            leaf = number if feature.kind == "class_label" else _of_key(feature)
+        else:
+            leaf = _scalar_leaf(spec.kind)
+        described[key] = _sequence(leaf) if is_list else leaf
+    return described
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:
@@ -104,7 +116,8 @@ def class_names(schema: Iterable[Feature]) -> dict[str, str]:
     files = {}
     for feature in schema:
         if feature.classes:
-            key = f"{feature.key}/class/label" if feature.kind == "boxes" else feature.key
+            is_boxes = feature.kind == "boxes"
+            key = feature.key_beside("class/label") if is_boxes else feature.key
             placeholder = PLACEHOLDER_CLASS
             while placeholder in feature.classes:  # TFDS refuses a name twice
                 placeholder = f"_{placeholder}"
@@ -147,9 +160,29 @@ def _scalar_leaf(dtype: str) -> dict[str, Any]:
     return _bytes_text() if dtype in ("string", "bytes") else _tensor(dtype)
 
 
+def _class_number(feature: Feature) -> dict[str, Any]:
+    num_classes = len(feature.classes) + feature.label_offset
+    return _class_label(num_classes) if feature.classes else _tensor("int64")
+
+
+def _of_key(feature: Feature) -> dict[str, Any]:
+    match feature.kind:
+        case "image":
+            return _image(feature)
+        case "audio":  # the file as bytes: TFDS's own Audio reads files of one format only
+            return _bytes_text()
+        case "tensor":
+            if feature.encoding != "bytes":
+                return _tensor(feature.dtype, feature.shape)
+            is_decoded = feature.dtype not in _NOT_DECODED
+            return _tensor(feature.dtype, feature.shape, "bytes") if is_decoded else _bytes_text()
+        case "sequence":
+            return _sequence(_tensor(feature.dtype, feature.shape[1:]))
+    return _scalar_leaf(feature.dtype)
+
+
 def _image(feature: Feature) -> dict[str, Any]:
-    prefix = feature.key.removesuffix("/encoded")
-    image = {
+    return {
         "pythonClassName": f"{_PACKAGE}.image_feature.Image",
         "image": {
             "shape": {"dimensions": ["-1", "-1", "3"]},
@@ -157,84 +190,3 @@ def _image(feature: Feature) -> dict[str, Any]:
             "encodingFormat": "png" if feature.format == "png" else "jpeg",
         },
     }
-    texts = ("format", "filename", "source_id", "key/sha256")
-    return {
-        feature.key: image,
-        **{f"{prefix}/{name}": _bytes_text() for name in texts},
-        **{f"{prefix}/{name}": _tensor("int64") for name in ("height", "width")},
-    }
-
-
-def _audio(feature: Feature) -> dict[str, Any]:
-    """The file as bytes: TFDS's own Audio reads files of one format only."""
-    prefix = feature.key.removesuffix("/encoded")
-    numbers = ("sample_rate", "num_samples", "channels")
-    return {
-        feature.key: _bytes_text(),
-        f"{prefix}/format": _bytes_text(),
-        **{f"{prefix}/{name}": _tensor("int64") for name in numbers},
-    }
-
-
-def _label(feature: Feature) -> dict[str, Any]:
-    text_key = f"{feature.key.removesuffix('/label')}/text"
-    num_classes = len(feature.classes) + feature.label_offset
-    number = _class_label(num_classes) if feature.classes else _tensor("int64")
-    if feature.shape or feature.may_lack_key:  # TFDS has no default
-        return {feature.key: _sequence(number), text_key: _sequence(_bytes_text())}
-    return {feature.key: number, text_key: _bytes_text()}
-
-
-def _boxes(feature: Feature) -> dict[str, Any]:
-    key = feature.key
-    if feature.encoding == "flat":
-        return {key: _sequence(_tensor("float32"))}
-    keys = {
-        f"{key}/bbox/{side}": _sequence(_tensor("float32"))
-        for side in ("xmin", "xmax", "ymin", "ymax")
-    }
-    if feature.classes:
-        num_classes = len(feature.classes) + feature.label_offset
-        keys[f"{key}/class/label"] = _sequence(_class_label(num_classes))
-        if not feature.bare:
-            keys[f"{key}/class/text"] = _sequence(_bytes_text())
-    for name, dtype in feature.attributes.items():
-        keys[f"{key}/{name}"] = _sequence(_scalar_leaf(dtype))
-    if feature.keypoints:
-        for name, dtype in (
-            ("x", "float32"),
-            ("y", "float32"),
-            ("visibility", "int64"),
-            ("num", "int64"),
-        ):
-            keys[f"{key}/keypoint/{name}"] = _sequence(_tensor(dtype))
-    return keys
-
-
-def _scalar(feature: Feature) -> dict[str, Any]:
-    return {feature.key: _scalar_leaf(feature.dtype)}
-
-
-def _array(feature: Feature) -> dict[str, Any]:
-    if feature.encoding != "bytes":
-        return {feature.key: _tensor(feature.dtype, feature.shape)}
-    if feature.dtype in _NOT_DECODED:
-        return {feature.key: _bytes_text()}
-    return {feature.key: _tensor(feature.dtype, feature.shape, "bytes")}
-
-
-def _list(feature: Feature) -> dict[str, Any]:
-    return {feature.key: _sequence(_tensor(feature.dtype, feature.shape[1:]))}
-
-
-_FEATURES = {
-    "image": _image,
-    "class_label": _label,
-    "boxes": _boxes,
-    "scalar": _scalar,
-    "tensor": _array,
-    "sequence": _list,
-    "text": _scalar,
-    "audio": _audio,
-    "bytes": _scalar,
-}

@@ -5,7 +5,7 @@ import dataclasses
 from beam_pipeline.kinds.objects import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,13 @@ from beam_pipeline.schema.stored_conformance import (
 from beam_pipeline.schema.stored_values import (
     AUDIO_FORMS,
     IMAGE_FORMS,
-    describe_list,
     form_of,
     summary,
 )
 from beam_pipeline.tfrecord.example import lists
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from tfrecord_dataset.example_keys import has_too_many
+from tfrecord_dataset.feature_keys import describe_list
 
 _MISFIT = "does not fit the schema"
 

@@ -16,8 +16,8 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.wording import first_names, of_classes, shortened
+from tfrecord_dataset.feature import Feature
 
 # A value stands for "missing" in these.
 _MAY_LACK = frozenset({"class_label", "boxes", "text"})

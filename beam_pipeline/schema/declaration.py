@@ -9,14 +9,9 @@ import numpy
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.feature import (
-    KINDS,
-    STORED_INTEGERS,
-    Feature,
-    tokens_feature,
-    usual_key,
-)
 from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
+from tfrecord_dataset.feature import KINDS, STORED_INTEGERS, Feature, tokens_feature
+from tfrecord_dataset.feature_keys import written_key
 
 _DTYPES = {
     "image": ("uint8",),
@@ -130,7 +125,7 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
     return Feature.from_json(
         {
             "label_offset": 1 if kind == "boxes" else 0,
-            "key": usual_key(name, kind, with_image=with_image),
+            "key": written_key(name, kind, with_image=with_image),
             **entry,
             "dtype": dtype,
             "shape": shape,

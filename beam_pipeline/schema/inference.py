@@ -7,13 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema import stored_inference
-from beam_pipeline.schema.feature import (
-    STORED_INTEGERS,
-    Feature,
-    tokens_feature,
-    usual_key,
-)
 from beam_pipeline.schema.statistics import FeatureStatistics
+from tfrecord_dataset.feature import STORED_INTEGERS, Feature, tokens_feature
+from tfrecord_dataset.feature_keys import written_key
 
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256
@@ -187,7 +183,7 @@ def _feature(
     shape: tuple[int | None, ...],
     **facts: object,
 ) -> Feature:
-    key = usual_key(name, kind, with_image=with_image)
+    key = written_key(name, kind, with_image=with_image)
     return Feature(name=name, kind=kind, dtype=dtype, shape=shape, key=key, **facts)  # type: ignore[arg-type]
 
 

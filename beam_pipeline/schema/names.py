@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.schema.feature import Feature
 from tfrecord_dataset.example_keys import MAX_KEYS, TOO_MANY
+from tfrecord_dataset.feature import Feature
 
 # Those that end a line, in the eyes of any program, and those that act on a terminal.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy
 
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 # From this number on, float32 cannot represent all whole numbers.
 FIRST_SKIPPED = 2**24

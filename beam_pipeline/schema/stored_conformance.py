@@ -2,42 +2,20 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from beam_pipeline.records import ListSummary
-from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, describe_list, form_of
+from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import ListSpec, describe_list, list_specs, num_values
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
 """(kind, values) by key, as `example.lists` gives them."""
 
 _ENCODED = {"image": IMAGE_FORMS, "audio": AUDIO_FORMS}
 _SHOWN_CHARACTERS = 40
-
-
-class ListSpec(NamedTuple):
-    """The list that a key must hold.
-
-    Attributes:
-        kind: "int64", "float32" or "bytes".
-        length: Number of values; None for any number, then the key may be missing.
-        row_size: A divisor of the number of values.
-        optional: Whether the key may be missing although the length is fixed.
-    """
-
-    kind: str
-    length: int | None = 1
-    row_size: int = 1
-    optional: bool = False
-
-    def __str__(self) -> str:
-        if self.length is not None:
-            return f"{describe_list(self.kind)} of {self.length}"
-        return describe_list(self.kind) + (
-            f" in rows of {self.row_size}" if self.row_size > 1 else ""
-        )
 
 
 Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
@@ -61,67 +39,6 @@ def mismatches(specs: Specs, lists: Lists) -> Iterator[str]:
         yield from filter(None, problems)
 
 
-def list_specs(feature: Feature) -> dict[str, ListSpec]:
-    """The list that each key of `feature` must hold (docs/format.md)."""
-    key, kind = feature.key, feature.kind
-    if kind == "boxes" and not feature.encoding:
-        return _of_boxes(feature)
-    specs = {key: _of_key(feature)}
-    if feature.bare:
-        return specs
-    prefix = key.removesuffix("/encoded").removesuffix("/label")
-    match kind:
-        case "image":
-            texts = ("format", "filename", "source_id", "key/sha256")
-            specs |= {f"{prefix}/{name}": ListSpec("bytes") for name in texts}
-            specs |= {f"{prefix}/{name}": ListSpec("int64") for name in ("height", "width")}
-        case "audio":
-            specs[f"{prefix}/format"] = ListSpec("bytes")
-            numbers = ("sample_rate", "num_samples", "channels")
-            specs |= {f"{prefix}/{name}": ListSpec("int64") for name in numbers}
-        case "class_label":
-            specs[f"{prefix}/text"] = ListSpec("bytes", length=None if feature.shape else 1)
-    return specs
-
-
-def _of_key(feature: Feature) -> ListSpec:
-    kind = {"int64": "int64", "float32": "float32"}.get(feature.dtype, "bytes")
-    match feature.kind:
-        case "tensor":
-            raw = feature.encoding == "bytes"
-            return ListSpec("bytes") if raw else ListSpec(kind, length=_size(feature.shape))
-        case "sequence":
-            return ListSpec(kind, length=None, row_size=_size(feature.shape[1:]))
-        case "boxes":
-            return ListSpec("float32", length=None, row_size=4)
-        case "class_label":
-            length = None if feature.shape else 1
-            return ListSpec("int64", length=length, optional=feature.may_lack_key)
-        case "scalar":
-            return ListSpec(kind)
-    return ListSpec("bytes")
-
-
-def _of_boxes(feature: Feature) -> dict[str, ListSpec]:
-    key = feature.key
-    kinds = {f"bbox/{side}": "float32" for side in ("xmin", "ymin", "xmax", "ymax")}
-    if feature.classes:
-        kinds |= {"class/label": "int64"} if feature.bare else _CLASSES
-    kinds |= {name: _ATTRIBUTES.get(dtype, dtype) for name, dtype in feature.attributes.items()}
-    if feature.keypoints:
-        kinds |= {"keypoint/x": "float32", "keypoint/y": "float32"}
-        kinds |= {"keypoint/visibility": "int64", "keypoint/num": "int64"}
-    return {f"{key}/{name}": ListSpec(kind, length=None) for name, kind in kinds.items()}
-
-
-_CLASSES = {"class/label": "int64", "class/text": "bytes"}
-_ATTRIBUTES = {"string": "bytes"}
-
-
-def _size(shape: Iterable[int | None]) -> int:
-    return math.prod(size or 0 for size in shape)
-
-
 def _list_problem(key: str, want: ListSpec, lists: Lists) -> str:
     if want.optional and key not in lists:
         return ""
@@ -141,7 +58,7 @@ def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str
     lengths = {
         key: len(lists.get(key, ("", ()))[1])
         for key in keys
-        if not key.startswith(f"{feature.key}/keypoint/")
+        if not key.startswith(feature.key_beside("keypoint/"))
     }
     (one, shortest), *_, (other, longest) = sorted(lengths.items(), key=lambda item: item[1])
     if shortest == longest:
@@ -173,7 +90,7 @@ def _value_problem(feature: Feature, lists: Lists) -> str:
         if form_of(values[0]) not in _ENCODED[kind]:
             return f"key {key!r} holds {describe_bytes(values[0])}, where {kind} was expected"
     elif feature.encoding == "bytes":
-        num_bytes = _size(feature.shape) * numpy.dtype(feature.dtype).itemsize
+        num_bytes = num_values(feature.shape) * numpy.dtype(feature.dtype).itemsize
         if len(values[0]) != num_bytes:
             return (
                 f"key {key!r} holds {len(values[0]):,} bytes, where {feature.dtype} "

@@ -5,16 +5,16 @@ import functools
 from collections.abc import Iterable
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.statistics import FeatureStatistics
 from beam_pipeline.schema.stored_values import (
     AUDIO_FORMS,
     IMAGE_FORMS,
     MAX_CLASS,
-    describe_list,
     is_label_key,
     last_part,
 )
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import describe_list
 
 
 def infer_feature(

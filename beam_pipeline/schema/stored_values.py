@@ -114,11 +114,6 @@ def kind_of(value: Value) -> str:
     return "bytes"
 
 
-def describe_list(kind: str) -> str:
-    """A list of `kind`, for messages."""
-    return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
-
-
 @dataclasses.dataclass(slots=True, kw_only=True)
 class ListStatistics:
     """Statistics of the lists of one key, over some Examples; they can be merged.

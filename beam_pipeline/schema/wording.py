@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 _CLASSES = 5
 _CHARACTERS = 80

@@ -36,11 +36,11 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
-from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import list_specs
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import payload_of
 from beam_pipeline.write.example_values import ClassNumbers, class_numbers, example_values
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import list_specs
 
 # A record was read once already, in less time: it is decoded in full now, and perhaps converted.
 _TIMES_INSPECTION = 10

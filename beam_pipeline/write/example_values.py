@@ -21,8 +21,9 @@ from beam_pipeline.records import (
     Record,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES
 
 ClassNumbers = Mapping[str, Mapping[str, int]]
 
@@ -147,30 +148,28 @@ def _image_values(
 ) -> dict[str, FeatureValue]:
     if feature.bare:
         return {feature.key: [payload]}
-    prefix = feature.key.removesuffix("/encoded")
     unchanged = not image.conversions
     sha256 = image.file.sha256 if unchanged else hashlib.sha256(payload).hexdigest()
     return {
-        f"{prefix}/encoded": [payload],
-        f"{prefix}/format": [image.format.encode()],
-        f"{prefix}/filename": [record.key.encode()],
-        f"{prefix}/source_id": [record.source_id.encode()],
-        f"{prefix}/key/sha256": [sha256.encode()],
-        f"{prefix}/height": [image.height],
-        f"{prefix}/width": [image.width],
+        feature.key: [payload],
+        feature.key_beside("format"): [image.format.encode()],
+        feature.key_beside("filename"): [record.key.encode()],
+        feature.key_beside("source_id"): [record.source_id.encode()],
+        feature.key_beside("key/sha256"): [sha256.encode()],
+        feature.key_beside("height"): [image.height],
+        feature.key_beside("width"): [image.width],
     }
 
 
 def _audio_values(feature: Feature, audio: Audio, payload: bytes) -> dict[str, FeatureValue]:
     if feature.bare:
         return {feature.key: [payload]}
-    prefix = feature.key.removesuffix("/encoded")
     return {
-        f"{prefix}/encoded": [payload],
-        f"{prefix}/format": [audio.format.encode()],
-        f"{prefix}/sample_rate": [audio.sample_rate],
-        f"{prefix}/num_samples": [audio.num_samples],
-        f"{prefix}/channels": [audio.channels],
+        feature.key: [payload],
+        feature.key_beside("format"): [audio.format.encode()],
+        feature.key_beside("sample_rate"): [audio.sample_rate],
+        feature.key_beside("num_samples"): [audio.num_samples],
+        feature.key_beside("channels"): [audio.channels],
     }
 
 
@@ -187,19 +186,18 @@ def _label_values(
         texts = [label.name.encode() if label else b""]
     if feature.bare:
         return {feature.key: numbers}
-    return {feature.key: numbers, f"{feature.key.removesuffix('/label')}/text": texts}
+    return {feature.key: numbers, feature.key_beside("text"): texts}
 
 
 def _box_values(
     feature: Feature, boxes: Objects, number: Mapping[str, int]
 ) -> dict[str, FeatureValue]:
-    key = feature.key
     if feature.encoding == "flat":
-        return {key: [float(side) for box in boxes.boxes for side in box]}
+        return {feature.key: [float(side) for box in boxes.boxes for side in box]}
     columns = [*zip(*boxes.boxes, strict=True)] or [(), (), (), ()]
     values: dict[str, FeatureValue] = {
-        f"{key}/bbox/{side}": column
-        for side, column in zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
+        feature.key_beside(f"bbox/{side}"): column
+        for side, column in zip(SIDES, columns, strict=True)
     }
     if feature.classes:
         if len(boxes.labels) != len(boxes.boxes):
@@ -208,13 +206,13 @@ def _box_values(
                 f"{len(boxes.boxes)} boxes but {len(boxes.labels)} class names, where other "
                 "records name the class of every box",
             )
-        values[f"{key}/class/label"] = [number[name] for name in boxes.labels]
+        values[feature.key_beside("class/label")] = [number[name] for name in boxes.labels]
         if not feature.bare:
-            values[f"{key}/class/text"] = [name.encode() for name in boxes.labels]
+            values[feature.key_beside("class/text")] = [name.encode() for name in boxes.labels]
     for name, dtype in feature.attributes.items():
-        values[f"{key}/{name}"] = _attribute(name, dtype, boxes)
+        values[feature.key_beside(name)] = _attribute(name, dtype, boxes)
     if feature.keypoints:
-        values |= _keypoint_values(key, boxes)
+        values |= _keypoint_values(feature, boxes)
     return values
 
 
@@ -227,13 +225,13 @@ def _attribute(name: str, dtype: str, boxes: Objects) -> FeatureValue:
     return [float(value) if dtype == "float32" else int(value) for value in given]
 
 
-def _keypoint_values(key: str, boxes: Objects) -> dict[str, FeatureValue]:
+def _keypoint_values(feature: Feature, boxes: Objects) -> dict[str, FeatureValue]:
     """As the TF Object Detection API has them: flat, with the number of points of each box."""
     points = boxes.keypoints or ((),) * len(boxes.boxes)
     flat = [coordinate for row in points for coordinate in row]
     return {
-        f"{key}/keypoint/x": [float(x) for x in flat[0::3]],
-        f"{key}/keypoint/y": [float(y) for y in flat[1::3]],
-        f"{key}/keypoint/visibility": [int(v) for v in flat[2::3]],
-        f"{key}/keypoint/num": [len(row) // 3 for row in points],
+        feature.key_beside("keypoint/x"): [float(x) for x in flat[0::3]],
+        feature.key_beside("keypoint/y"): [float(y) for y in flat[1::3]],
+        feature.key_beside("keypoint/visibility"): [int(v) for v in flat[2::3]],
+        feature.key_beside("keypoint/num"): [len(row) // 3 for row in points],
     }

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer import input_pipeline, parsing
 from trainer.dataset.contents import Contents
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
@@ -20,7 +21,6 @@ from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.selection import check_choice, check_equal_sizes, select
 from trainer.input_pipeline.tensorflow_errors import explain
-from trainer.schema.features import Feature
 from trainer.tuning import Tuning
 from trainer.views import Views
 

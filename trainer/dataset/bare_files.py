@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import Declaration, declared_features, names_of_specs
@@ -18,7 +19,6 @@ from trainer.dataset.files import (
     splits_of_files,
 )
 from trainer.errors import ConfigError, NotADatasetError
-from trainer.schema.features import Feature
 from trainer.schema.inference import DECLARE, guesses, infer
 from trainer.schema.observation import Sample, observe
 from trainer.store.cache import Cache

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfrecord_dataset.feature import Feature, class_names
 from trainer.dataset.counting import count_gzip_records
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.records.index import RecordIndex
 from trainer.records.split import Split
-from trainer.schema.features import Feature, class_names
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

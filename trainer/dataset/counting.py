@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.records.shard_files import ShardFiles
 from trainer.records.streams import windows
-from trainer.schema.features import Feature
 
 
 def count_gzip_records(shards: ShardFiles) -> int:

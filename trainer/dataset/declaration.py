@@ -9,9 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import with_key_of
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_spec
-from trainer.schema.features import Feature, features_from_json, with_keys_of
 from trainer.schema.inference import bytes_feature, number_feature, one_kind
 from trainer.schema.observation import KeyStatistics, Sample
 from trainer.store import storage
@@ -78,8 +80,8 @@ def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Fea
     else:
         features = dict(features_from_json(declared))
     features = {
-        name: _with_encoding_of(feature, sample)
-        for name, feature in with_keys_of(features, sample.keys).items()
+        name: _with_encoding_of(with_key_of(feature, sample.keys) or feature, sample)
+        for name, feature in features.items()
     }
     if sample.num_records:
         for feature in features.values():

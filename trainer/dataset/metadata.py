@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.schema.features import Feature, features_from_json
 from trainer.store.folders import Folder
 
 FILE = "metadata.json"

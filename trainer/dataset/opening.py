@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from tfrecord_dataset.feature import Feature
 from trainer.dataset import Dataset, metadata
 from trainer.dataset.bare_files import declared_schema, inferred_schema, open_files, training_schema
 from trainer.dataset.declaration import Declaration, read_schema
@@ -14,7 +15,6 @@ from trainer.dataset.metadata import StatedShard
 from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, NotADatasetError
 from trainer.records.shard_files import ShardFiles, index_beside
 from trainer.records.split import Split
-from trainer.schema.features import Feature
 from trainer.store import storage
 from trainer.store.cache import Cache
 from trainer.store.folders import Folder, open_folder

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
-from trainer.schema.features import Feature
 from trainer.store.user_cache import cache_folder
 from trainer.views import Views
 

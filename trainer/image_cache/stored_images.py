@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.image_cache import ImageCache, make_store, resolve, row_bytes
 from trainer.image_cache.store import ImageStore
 from trainer.parsing import Recall, Tensors
 from trainer.records.split import Split
-from trainer.schema.features import Feature
 from trainer.tensors import Tensor
 from trainer.views import Views
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer import parsing
 from trainer.image_cache.stored_images import StoredImages
 from trainer.input_pipeline import padding
@@ -18,7 +19,6 @@ from trainer.input_pipeline.lengths import Batching
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.records.index import RecordIndex
 from trainer.records.shard_files import ShardFiles
-from trainer.schema.features import Feature
 
 
 def batches(

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tfrecord_dataset.declaration import is_whole
 from trainer.errors import ConfigError
 from trainer.records.order import Share
-from trainer.schema.features import is_whole
 
 ImageSize = int | tuple[int, int]
 _INT64 = (-(1 << 63), (1 << 63) - 1)

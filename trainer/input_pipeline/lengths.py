@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.declaration import is_whole
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.parsing import Output
-from trainer.schema.features import is_whole
 
 Padding = int | float | str | bytes
 

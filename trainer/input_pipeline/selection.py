@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from tfrecord_dataset.feature import Feature
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.schema.features import Feature
 
 
 def select(

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes
@@ -14,7 +15,6 @@ from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors
 from trainer.parsing.record_views import decode_stored, read_record, record_seed
-from trainer.schema.features import Feature
 
 __all__ = [
     "Augment",

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
-from trainer.schema.features import Feature
 from trainer.tensors import check
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and

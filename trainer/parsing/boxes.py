@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES, list_specs
 from trainer.parsing.reader import (
     STORED_DTYPES,
     Decoding,
@@ -13,9 +15,6 @@ from trainer.parsing.reader import (
     check_lengths,
     list_of,
 )
-from trainer.schema.features import Feature
-
-_SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 class Boxes:
@@ -30,15 +29,11 @@ class Boxes:
     reads_batches: ClassVar[bool] = False
 
     def spec(self, feature: Feature) -> Mapping[str, Any]:
-        keys = {f"{feature.key}/bbox/{side}": tf.float32 for side in _SIDES}
-        if feature.classes:
-            keys[f"{feature.key}/class/label"] = tf.int64
-        for attribute, dtype in feature.attributes.items():
-            keys[f"{feature.key}/{attribute}"] = STORED_DTYPES[dtype]
-        if feature.keypoints:
-            keys |= {f"{feature.key}/keypoint/{axis}": tf.float32 for axis in ("x", "y")}
-            keys |= {f"{feature.key}/keypoint/{part}": tf.int64 for part in ("visibility", "num")}
-        return {key: list_of(dtype) for key, dtype in keys.items()}
+        return {
+            key: list_of(STORED_DTYPES[spec.kind])
+            for key, spec in list_specs(feature).items()
+            if key != feature.key_beside("class/text")
+        }
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         del decoding
@@ -74,16 +69,16 @@ class Boxes:
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         del decoding
         prefix = _prefix(feature)
-        sides = [parsed[f"{feature.key}/bbox/{side}"] for side in _SIDES]
+        sides = [parsed[feature.key_beside(f"bbox/{side}")] for side in SIDES]
         outputs = {feature.name: tf.stack(sides, axis=-1)}
         if feature.classes:
-            values = parsed[f"{feature.key}/class/label"]
+            values = parsed[feature.key_beside("class/label")]
             message = f"{feature.key}/class/label of a record does not have one class per box, but:"
             one_each = tf.size(values) == tf.size(sides[0])
             with tf.control_dependencies([check_lengths(tf.size(values), one_each, message)]):
                 outputs[f"{prefix}_labels"] = values - feature.label_offset
         for attribute in feature.attributes:
-            outputs[f"{prefix}_{attribute}"] = parsed[f"{feature.key}/{attribute}"]
+            outputs[f"{prefix}_{attribute}"] = parsed[feature.key_beside(attribute)]
         if feature.keypoints:
             outputs[f"{prefix}_keypoints"] = _keypoints(feature, parsed)
         return outputs
@@ -94,7 +89,9 @@ def _prefix(feature: Feature) -> str:
 
 
 def _keypoints(feature: Feature, parsed: Tensors) -> Any:
-    columns = [parsed[f"{feature.key}/keypoint/{name}"] for name in ("x", "y", "visibility")]
+    columns = [parsed[feature.key_beside(f"keypoint/{name}")] for name in ("x", "y", "visibility")]
     points = tf.stack([tf.cast(column, tf.float32) for column in columns], axis=-1)
-    of_each_box = tf.RaggedTensor.from_row_lengths(points, parsed[f"{feature.key}/keypoint/num"])
+    of_each_box = tf.RaggedTensor.from_row_lengths(
+        points, parsed[feature.key_beside("keypoint/num")]
+    )
     return of_each_box.to_tensor(-1.0, shape=(None, feature.keypoints, 3))

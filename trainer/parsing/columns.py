@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.parsing.reader import (
     Decoding,
@@ -16,7 +17,6 @@ from trainer.parsing.reader import (
     list_of,
     stored_dtype,
 )
-from trainer.schema.features import Feature
 
 _RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64"),

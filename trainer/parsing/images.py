@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Tensors
-from trainer.schema.features import Feature
 from trainer.tensors import Tensor
 from trainer.views import View, whole
 from trainer.views.pixels import decode_jpeg, see_image

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
-from trainer.schema.features import Feature
 from trainer.tensors import Tensor, check
 from trainer.views import Views
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.parsing.images import Image, as_dtype
 from trainer.parsing.reader import Decoding, Reader, Tensors
-from trainer.schema.features import Feature
 from trainer.tensors import Tensor
 from trainer.views import View, draw, see_boxes, see_keypoints, whole
 from trainer.views.pixels import mirror, see_image

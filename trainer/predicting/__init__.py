@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TextIO
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.dataset import Dataset
 from trainer.dataset.opening import cache_of, is_dataset, open_data
 from trainer.errors import ConfigError, DatasetDamagedError
@@ -24,7 +25,6 @@ from trainer.predicting.rows import Row, create_writer, row_of
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.trained import open_run
-from trainer.schema.features import Feature
 from trainer.tasks import Settings, Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.record import check_same_inputs
@@ -201,13 +201,13 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
     added: dict[str, Feature] = {}
     inputs = [*task.inputs.values()]
     if len(inputs) == 1 and inputs[0].group == "image":
-        key = dataset.features[inputs[0].name].key
-        file_key = f"{key.removesuffix('/encoded')}/filename"
+        image = dataset.features[inputs[0].name]
+        file_key = image.key_beside("filename")
         added[_FILENAME] = Feature(
             name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
         )
         if report or isinstance(task.goal, BoxesTarget):
-            added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=key)
+            added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
 

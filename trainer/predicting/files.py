@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.store.urls import is_remote
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
-from trainer.schema.features import Feature
 from trainer.tasks import Task
 from trainer.tasks.inputs.audio import Audio
 

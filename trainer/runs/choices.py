@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Iterable
 
+from tfrecord_dataset.feature import Feature
 from trainer.config import TrainConfig
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.progress import Progress
-from trainer.schema.features import Feature
 from trainer.tasks import Settings, Task, choose_task
 from trainer.tasks.detection.points import default_size
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import keras
 
+from tfrecord_dataset.feature import Feature
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
-from trainer.schema.features import Feature
 from trainer.tasks import Task, models
 
 

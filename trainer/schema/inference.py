@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
-from trainer.schema.features import Feature
 from trainer.schema.observation import AUDIO_FORMS, IMAGE_FORMS, KeyStatistics, Sample, square_side
 
 _LABELS = frozenset(

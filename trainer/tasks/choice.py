@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from tfrecord_dataset.feature import Feature
 from trainer.augmentation import AUTO as AUGMENT_AUTO
 from trainer.augmentation import POLICIES
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.schema.features import Feature
 from trainer.tasks import image_models
 from trainer.tasks.input_choice import inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings

@@ -5,10 +5,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.augmentation import AUTO, POLICIES
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.schema.features import Feature, feature_to_json, features_from_json
 from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, describe
 from trainer.tasks.targets import TARGETS, BoxesTarget, NumberTarget
@@ -31,7 +32,7 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
         "target": {"kind": task.goal.kind, **dataclasses.asdict(task.goal)},  # type: ignore[call-overload]
         "sample_weight": task.sample_weight,
         "augment": task.augment,
-        "features": [feature_to_json(features[name]) for name in task.training_features],
+        "features": [features[name].to_json() for name in task.training_features],
     }
 
 

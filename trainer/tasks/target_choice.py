@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.schema.features import Feature
 from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass, Target
 
 _USUAL_NAMES = ("label", "target", "y")

@@ -9,8 +9,8 @@ from typing import Any
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.records import Audio, Image, ListSummary, Record
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import Lists, Specs, mismatches, size_problem
+from tfrecord_dataset.feature import Feature
 
 
 def stored_keys(features: Iterable[Feature]) -> frozenset[str]:
@@ -50,7 +50,7 @@ def media_causes(example: Lists, features: Iterable[Feature], record: Record) ->
 
 
 def _image_causes(feature: Feature, example: Lists) -> Iterator[str]:
-    key = f"{feature.key.removesuffix('/encoded')}/key/sha256"
+    key = feature.key_beside("key/sha256")
     sha256 = hashlib.sha256(_one(example, feature.key)).hexdigest()
     stated = _one(example, key).decode(errors="replace")
     if sha256 != stated:
@@ -58,12 +58,12 @@ def _image_causes(feature: Feature, example: Lists) -> Iterator[str]:
 
 
 def _audio_causes(feature: Feature, example: Lists, audio: Audio) -> Iterator[str]:
-    prefix = feature.key.removesuffix("/encoded")
     for name in ("format", "sample_rate", "num_samples", "channels") if not feature.bare else ():
-        fact, stated = getattr(audio, name), _one(example, f"{prefix}/{name}")
+        key = feature.key_beside(name)
+        fact, stated = getattr(audio, name), _one(example, key)
         stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
         if stated != fact:
-            yield f"the audio's {name} is {fact}, {prefix}/{name} states {stated}"
+            yield f"the audio's {name} is {fact}, {key} states {stated}"
     shape = (audio.num_samples, audio.channels)
     stored = ListSummary(kind="bytes", length=1, shape=shape, sample_rate=audio.sample_rate)
     if cause := size_problem(feature, stored):

@@ -31,10 +31,10 @@ from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.records import Record
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.split_values import SplitValues
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.feature import Feature
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.

@@ -27,9 +27,9 @@ from beam_pipeline.records import (
     Record,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import Lists
 from beam_pipeline.schema.stored_values import summary
+from tfrecord_dataset.feature import Feature
 
 _MEDIA = ("image", "audio")
 _IMAGE_FACTS = ("key/sha256", "width", "height")
@@ -51,7 +51,7 @@ class RecordReader:
             (each.name, (_of_existing if existing or each.bare else _of)(each)) for each in schema
         ]
         images = [] if existing else [each for each in schema if _has_key(each)]
-        self._key = f"{_prefix(images[0])}/filename" if images else ""
+        self._key = images[0].key_beside("filename") if images else ""
 
     def record(self, example: Lists, key: str) -> Record:
         """The record that is stored as an Example.
@@ -96,16 +96,12 @@ def _has_key(feature: Feature) -> bool:
     return feature.kind == "image" and not feature.bare
 
 
-def _prefix(feature: Feature) -> str:
-    return feature.key.removesuffix("/encoded").removesuffix("/label")
-
-
 def _of(feature: Feature) -> ReadValue:
     """Reads a feature that this project has written."""
-    key, prefix = feature.key, _prefix(feature)
+    key = feature.key
     match feature.kind:
         case "image":
-            sha256, width, height = (f"{prefix}/{each}" for each in _IMAGE_FACTS)
+            sha256, width, height = map(feature.key_beside, _IMAGE_FACTS)
             return lambda example: Image(
                 file=FileRef(path="", sha256=_text(example, sha256)),
                 width=_one(example, width),
@@ -114,14 +110,15 @@ def _of(feature: Feature) -> ReadValue:
         case "audio":
             return lambda example: _audio(example, key)
         case "class_label" if feature.shape:
-            return lambda example: ClassLabels(_texts(example, f"{prefix}/text"))
+            texts = feature.key_beside("text")
+            return lambda example: ClassLabels(_texts(example, texts))
         case "class_label":
-            text = f"{prefix}/text"
+            text = feature.key_beside("text")
             return lambda example: (
                 ClassLabel(_text(example, text)) if _one(example, key) != -1 else None
             )
         case "boxes":
-            text = f"{key}/class/text"
+            text = feature.key_beside("class/text")
             return lambda example: Objects(boxes=(), labels=_texts(example, text))
         case "sequence":
             row = math.prod(size or 1 for size in feature.shape[1:])

@@ -11,7 +11,6 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Rejected
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table, find_tables
 from beam_pipeline.sources.arrays.rows import (
     Distinct,
@@ -22,6 +21,7 @@ from beam_pipeline.sources.arrays.rows import (
 )
 from beam_pipeline.sources.columns.choice import lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS
+from tfrecord_dataset.feature import Feature
 
 # Whole numbers of more values than this are something to predict, and no classes.
 _MAX_CLASSES = 1000

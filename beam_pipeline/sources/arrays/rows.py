@@ -10,7 +10,6 @@ import numpy as np
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, ClassLabel, FileRef, Record, Rejected, Value
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import Column, Table
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import lowered
@@ -18,6 +17,7 @@ from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.fitting import fit
 from beam_pipeline.sources.columns.kinds import class_name
 from beam_pipeline.sources.unpacking import check_stored, unpack_array
+from tfrecord_dataset.feature import Feature
 
 _ROWS_A_PIECE = 16_384
 # A reference takes as much; rows of less travel with their records.

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 # Names that say that there is a file, and not what it holds.
 FILE = ("file_name", "filename", "path", "file", "filepath", "file_path", "uri")

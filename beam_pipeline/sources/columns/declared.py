@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import (
     box_columns,
     first,
@@ -25,6 +24,7 @@ from beam_pipeline.sources.columns.column import (
     Columns,
     attribute_name,
 )
+from tfrecord_dataset.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
 _USUAL = {

@@ -16,12 +16,12 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.wording import of_classes, shortened
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.kinds import class_name, parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
+from tfrecord_dataset.feature import Feature
 
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, Value
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.fitting import fit
@@ -15,6 +14,7 @@ from beam_pipeline.sources.manifest.boxes import label_name
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.long_values import Convert
 from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
+from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
 

@@ -11,7 +11,6 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.objects import MAX_BOXES
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
@@ -36,6 +35,7 @@ from beam_pipeline.sources.manifest.range_records import join_boxes, read_entrie
 from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.records import numbered
 from beam_pipeline.sources.manifest.survey import overview, survey
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")

@@ -13,7 +13,6 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import suffix
@@ -26,6 +25,7 @@ from beam_pipeline.sources.tar.roles import (
     kinds_of_members,
     merge_member_kinds,
 )
+from tfrecord_dataset.feature import Feature
 
 _COMPRESSED = (
     *(".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz"),

@@ -20,7 +20,6 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.fitting import fit
@@ -28,6 +27,7 @@ from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
 from beam_pipeline.sources.tar.roles import Role
+from tfrecord_dataset.feature import Feature
 
 _OF_FILE: dict[str, Callable[[FileRef], Value]] = {
     "image": lambda file: Image(file=file),

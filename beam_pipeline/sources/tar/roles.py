@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.kinds import (
@@ -24,6 +23,7 @@ from beam_pipeline.sources.tar.parts import (
     members_of,
     stem_of,
 )
+from tfrecord_dataset.feature import Feature
 
 MemberKinds = dict[str, Kind | None]
 """Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""

@@ -7,18 +7,11 @@ from collections.abc import Collection
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.schema.feature import Feature
-from beam_pipeline.schema.stored_conformance import list_specs
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import first_records
-
-# Where this project, the TF Object Detection API and Model Garden put these kinds.
-_USUAL_KEYS = {
-    "image": ("{name}/encoded", "image/encoded"),
-    "audio": ("{name}/encoded", "audio/encoded"),
-    "class_label": ("{name}/label", "image/class/label"),
-    "boxes": ("{name}/object", "image/object"),
-}
+from tfrecord_dataset import feature_keys
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import list_specs
 
 
 def complete_with_keys(config: BuildConfig, path: str) -> BuildConfig:
@@ -63,17 +56,14 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     Raises:
         ConfigError: They have no such key.
     """
-    usual = [key.format(name=feature.name) for key in _USUAL_KEYS.get(feature.kind, ())]
-    for key in (feature.key, feature.name, *usual):
-        if feature.kind == "boxes" and key in keys:
-            return dataclasses.replace(feature, key=key, encoding="flat", bare=True)
-        if (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in keys:
-            found = dataclasses.replace(feature, key=key)
-            beside = list_specs(found).keys() - {key}
-            bare = not (beside and beside <= set(keys))
-            if feature.kind == "boxes":
-                bare = f"{key}/class/label" in keys and f"{key}/class/text" not in keys
-            return dataclasses.replace(found, bare=feature.bare or bare)
+    found = feature_keys.with_key_of(feature, keys, (feature.name,))
+    if found is not None:
+        beside = list_specs(found).keys() - {found.key}
+        bare = not (beside and beside <= set(keys))
+        if found.kind == "boxes" and not found.encoding:
+            label, text = map(found.key_beside, ("class/label", "class/text"))
+            bare = label in keys and text not in keys
+        return dataclasses.replace(found, bare=feature.bare or bare)
     if feature.kind == "sequence":  # which the first records may lack
         return dataclasses.replace(feature, bare=True)
     near = difflib.get_close_matches(feature.name, list(keys), n=1)

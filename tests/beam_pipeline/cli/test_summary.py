@@ -24,7 +24,7 @@ from beam_pipeline.records import (
     Rejected,
 )
 from beam_pipeline.schema import stored_values
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 def plan_of(*elements, leaks="warn", **options):

@@ -26,7 +26,7 @@ from beam_pipeline.records import (
     RawFile,
     Record,
 )
-from beam_pipeline.schema.feature import Feature
+from tfrecord_dataset.feature import Feature
 
 
 def inspected(rules=None, **features):

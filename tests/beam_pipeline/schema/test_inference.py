@@ -15,9 +15,9 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
 from beam_pipeline.schema.statistics import observe
+from tfrecord_dataset.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
 PNG = Image(file=FileRef(path="a.png"), format="png", height=40, width=30)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.rounding import describe, is_rounded
+from tfrecord_dataset.feature import Feature
 
 
 @pytest.mark.parametrize(

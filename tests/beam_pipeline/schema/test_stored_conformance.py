@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from beam_pipeline.records import ListSummary
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.stored_conformance import (
-    list_specs,
     mismatches,
     schema_specs,
     size_problem,
 )
 from beam_pipeline.tfrecord.example import encode, lists
+from tfrecord_dataset.feature import Feature
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -110,30 +109,6 @@ def test_a_missing_key():
     assert problems(unlabelled, {"x": [1, 1]}) == [
         "key 'x' holds an int64 list of 2, where an int64 list of 1 was expected"
     ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "dtype", "key", "expected"),
-    [
-        (
-            "image",
-            "uint8",
-            "a/encoded",
-            "a/encoded a/format a/filename a/source_id a/key/sha256 a/height a/width",
-        ),
-        ("class_label", "int64", "image/class/label", "image/class/label image/class/text"),
-        (
-            "audio",
-            "float32",
-            "a/encoded",
-            "a/encoded a/format a/sample_rate a/num_samples a/channels",
-        ),
-    ],
-)
-def test_keys_beside(kind, dtype, key, expected):
-    feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
-
-    assert [*list_specs(feature)] == expected.split()
 
 
 def test_boxes_have_one_value_each():

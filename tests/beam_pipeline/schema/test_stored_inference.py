@@ -6,10 +6,10 @@ from inference_cases import CASES, JPEG, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.records import ExampleRecord, FileRef
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.statistics import observe
 from beam_pipeline.schema.stored_values import summary
+from tfrecord_dataset.feature import Feature
 
 _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
 

@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from tfrecord_dataset.declaration import features_from_json
 from trainer import image_cache
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, resolve, stored_size
 from trainer.image_cache.store import FileStore, MemoryStore
-from trainer.schema.features import features_from_json
 from trainer.views import Views
 
 CROPS = Views(area=(0.25, 1.0), mirror=True)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.input_pipeline import lengths
 from trainer.parsing import Decoding, outputs
-from trainer.schema.features import features_from_json
 
 ALL = {
     "image": {"kind": "image"},

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.declaration import features_from_json
 from trainer import parsing
-from trainer.schema.features import features_from_json
 from trainer.views import Views
 
 FEATURES = [

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tfrecord_dataset.declaration import features_from_json
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.runs.record import Order
-from trainer.schema.features import features_from_json
 from trainer.tasks import Task
 from trainer.tasks.inputs.words import Words
 from trainer.tasks.record import task_to_json

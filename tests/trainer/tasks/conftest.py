@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.schema.features import Feature, features_from_json
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import Feature
 from trainer.tasks import Task, choose_task
 
 Features = dict[str, dict[str, Any]]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, sequence_models
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.array import Array

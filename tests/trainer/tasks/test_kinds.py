@@ -10,9 +10,9 @@ import tensorflow as tf
 from following import Follower
 
 import trainer
+from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
-from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, choose_task, models
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (

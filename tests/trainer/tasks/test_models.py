@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.schema.features import features_from_json
 from trainer.tasks import Settings, Task, choose_task, models
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import NumberTarget, OneClass

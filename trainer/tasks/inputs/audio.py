@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from trainer.schema.features import Feature
+from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from trainer.schema.features import Feature
+from tfrecord_dataset.feature import Feature
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import MAX_CLASSES, Largest, Learner
 

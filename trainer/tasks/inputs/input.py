@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
+from tfrecord_dataset.feature import Feature
 from trainer.augmentation import AUTO
-from trainer.schema.features import Feature
 from trainer.tasks.learners import Learner
 
 

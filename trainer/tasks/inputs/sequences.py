@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
-from trainer.schema.features import Feature
+from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, statistic_field

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
-from trainer.schema.features import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.learners import Learner, not_utf8

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
-from trainer.schema.features import Feature
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.losses import batch_totals, detection_loss

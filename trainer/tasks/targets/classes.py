@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from trainer.schema.features import Feature
+from tfrecord_dataset.feature import Feature
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field

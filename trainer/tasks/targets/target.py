@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import keras
 
-from trainer.schema.features import Feature
+from tfrecord_dataset.feature import Feature
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.learners import Learner

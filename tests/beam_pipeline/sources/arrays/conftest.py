@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import (
     declared_columns,
@@ -17,6 +16,7 @@ from beam_pipeline.sources.arrays.read import (
     merge_distinct,
 )
 from beam_pipeline.sources.arrays.rows import pieces_of, read_rows
+from tfrecord_dataset.feature import Feature
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 

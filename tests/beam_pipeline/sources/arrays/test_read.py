@@ -5,12 +5,12 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, ClassLabel
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.arrays import read as arrays
 from beam_pipeline.sources.arrays import rows as array_rows
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.arrays.rows import Piece, pieces_of
+from tfrecord_dataset.feature import Feature
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 LARGE = np.arange(6 * 300, dtype=np.float32).reshape(6, 300)

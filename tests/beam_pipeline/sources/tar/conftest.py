@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected, file_of
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tar.read import is_tar, read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members, merge_member_kinds
+from tfrecord_dataset.feature import Feature
 
 Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
 Found = tuple[dict[str, Record], dict[str, Rejected]]

@@ -6,8 +6,8 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import ClassLabel, RawFile
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.tar.read import ReadTar
+from tfrecord_dataset.feature import Feature
 
 SCHEMA = (
     Feature(name="image", kind="image", dtype="uint8", shape=(None, None, 3), key="image/encoded"),

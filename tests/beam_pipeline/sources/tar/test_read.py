@@ -4,9 +4,9 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, Image, RawFile
-from beam_pipeline.schema.feature import Feature
 from beam_pipeline.sources.tar.parts import form_of, name_parts
 from beam_pipeline.sources.tar.read import ReadTar
+from tfrecord_dataset.feature import Feature
 
 
 @pytest.mark.parametrize(

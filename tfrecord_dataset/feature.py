@@ -1,10 +1,7 @@
-"""The features of a dataset's records, as metadata.json lists them.
-
-The trainer reads the same JSON; this module writes it.
-"""
+"""A feature of a dataset's records, as metadata.json lists it, and the key where it usually is."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 KINDS = (
@@ -22,6 +19,8 @@ KINDS = (
 STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
+# The end of a feature's own key, which the keys beside it do not have.
+_OWN_PARTS = {"image": "/encoded", "audio": "/encoded", "class_label": "/label"}
 # Fields in which zero is a value.
 _NUMBERS = frozenset({"minimum", "maximum", "default"})
 
@@ -31,30 +30,33 @@ class Feature:
     """One feature of the records, as in metadata.json's `features`.
 
     Attributes:
-        name: In records, and in the trainer.
+        name: In records, and in the trainer's batches.
         kind: One of KINDS.
-        dtype: In the trainer: "uint8", "int64", "float32", "string"; of a tensor with
-            encoding "bytes" any of NumPy's numbers; "bytes" for a scalar that is not text.
-        shape: In the trainer; None where it varies. Images of equal size have that size.
+        dtype: "uint8", "int64", "float32", "string"; of a tensor with encoding "bytes" any of
+            NumPy's numbers; "bytes" for a scalar that is not text.
+        shape: Sizes by axis; None where they vary. Images of equal size have that size.
         key: The key in the Example, or the prefix of the keys (docs/format.md).
-        format: Of an image: "jpeg", "png", or "mixed"; of audio: "wav", "flac", "ogg", "mixed".
+        format: Of an image: "jpeg", "png", or "mixed"; of audio: "wav", "flac", "ogg", "mixed";
+            empty if it is not stated.
         encoding: Of a tensor: "bytes" if it is stored as one raw value, little-endian, in
             C order; "" for a list. Of bare boxes: "flat", one list with four numbers per box.
         bare: Stored under `key` alone, without the additional keys in docs/format.md, as in
             existing TFRecords.
-        sample_rate: Of audio: samples per second; 0 where records differ.
+        sample_rate: Of audio: samples per second; 0 where records differ, or it is unknown.
         minimum, maximum: The range of values that a declared schema allows.
-        classes: Of a class label or boxes: the names, in the order of their numbers.
-        label_offset: Added to a class number when it is stored.
+        classes: Of a class label or boxes: the names, in the order of their numbers; empty where
+            they are not declared.
+        label_offset: Added to a class number, from 0, when it is stored.
         attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
         keypoints: Of boxes: points per box, 0 for none.
-        default: -1 for a class label that records may lack; else None.
+        default: The value of a record without the key, such as -1 for a class label; None makes
+            that an error. Of a sequence: its padding value in the trainer.
     """
 
     name: str
     kind: str
     dtype: str
-    shape: tuple[int | None, ...]
+    shape: tuple[int | None, ...] = ()
     key: str
     format: str = ""
     encoding: str = ""
@@ -66,7 +68,7 @@ class Feature:
     label_offset: int = 0
     attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
-    default: int | None = None
+    default: Any = None
 
     @property
     def is_fraction(self) -> bool:
@@ -77,6 +79,14 @@ class Feature:
     def may_lack_key(self) -> bool:
         """Whether records of existing TFRecords may lack its key."""
         return self.bare and self.default is not None
+
+    def key_beside(self, part: str) -> str:
+        """The key of a part, such as "format" or "bbox/xmin"; `feature_keys` lists those of a kind.
+
+        It is `<prefix>/<part>`, where an image's or audio's own key is `<prefix>/encoded`, a class
+        label's `<prefix>/label`, and that of boxes the prefix.
+        """
+        return f"{self.key.removesuffix(_OWN_PARTS.get(self.kind, ''))}/{part}"
 
     def to_json(self) -> dict[str, Any]:
         """The feature as in metadata.json, without empty fields."""
@@ -91,7 +101,7 @@ class Feature:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The feature from the JSON of `to_json`."""
+        """The feature from the JSON of `to_json`, unchecked (`declaration` checks others')."""
         tuples = {name: tuple(data[name]) for name in ("shape", "classes") if name in data}
         return cls(**{**data, **tuples})
 
@@ -101,20 +111,11 @@ def tokens_feature(name: str) -> Feature:
     return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
 
 
-def usual_key(name: str, kind: str, *, with_image: bool) -> str:
-    """The default key of a feature in the Example (docs/format.md).
-
-    Args:
-        name: The feature's.
-        kind: One of KINDS.
-        with_image: Whether the records have a feature "image", which decides the key of "label".
-    """
-    match kind:
-        case "image" | "audio":
-            return f"{name}/encoded"
-        case "class_label":
-            return "image/class/label" if name == "label" and with_image else f"{name}/label"
-        case "boxes":
-            return "image/object" if name == "boxes" else f"{name}/object"
-        case _:
-            return name
+def class_names(features: Iterable[Feature]) -> list[str]:
+    """The classes of the class label if there is one, else those of the boxes."""
+    listed = list(features)
+    for kind in ("class_label", "boxes"):
+        for feature in listed:
+            if feature.kind == kind and feature.classes:
+                return list(feature.classes)
+    return []

@@ -1,24 +1,12 @@
-"""The features of a record: from metadata.json, or declared by the caller."""
+"""Features as somebody else declares them, in metadata.json or in a call: checked, then taken."""
 
-import dataclasses
 import numbers
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from trainer.errors import ConfigError, UnknownNameError
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
+from tfrecord_dataset.feature import KINDS, Feature
 
-KINDS = (
-    "image",
-    "class_label",
-    "boxes",
-    "scalar",
-    "tensor",
-    "sequence",
-    "text",
-    "audio",
-    "bytes",
-)
 _DEFAULT_DTYPES = {
     "image": "uint8",
     "class_label": "int64",
@@ -36,13 +24,6 @@ _DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
 _ENCODINGS = {"tensor": ("", "bytes"), "boxes": ("", "flat")}
 # The ids of a label map, which boxes refer to, start at 1.
 _DEFAULT_LABEL_OFFSETS = {"boxes": 1}
-# Keys that this project, the TF Object Detection API and Model Garden use for these kinds.
-_STANDARD_KEYS = {
-    "image": ("{name}/encoded", "image/encoded"),
-    "audio": ("{name}/encoded", "audio/encoded"),
-    "class_label": ("{name}/label", "image/class/label"),
-    "boxes": ("{name}/object", "image/object"),
-}
 
 
 def is_whole(value: Any) -> bool:
@@ -52,6 +33,10 @@ def is_whole(value: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _is_list(value: Any) -> bool:
@@ -68,6 +53,7 @@ def _fits(value: Any, dtype: str) -> bool:
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
     **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (is_whole, "a whole number")),
+    **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
     "shape": (
         lambda value: _is_list(value) and all(each is None or is_whole(each) for each in value),
         "a list of whole numbers, null where a size varies",
@@ -77,51 +63,9 @@ _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Feature:
-    """One feature of a record.
-
-    Attributes:
-        name: The name in the trainer's batches.
-        kind: One of `KINDS`.
-        dtype: "uint8", "int64", "float32", "string" or "bytes"; of a tensor with encoding
-            "bytes" any of NumPy's numbers.
-        shape: Sizes by axis, None where they vary between records.
-        key: The key in `tf.train.Example`; for boxes the prefix of the keys.
-        classes: Class names by number; empty if the feature has none, or if they are not declared.
-        format: Of an image: "jpeg", "png" or "mixed"; of audio: "wav", "flac", "ogg" or
-            "mixed"; empty if not stated.
-        encoding: Of a tensor: "bytes" if it is one raw value, little-endian, in C order;
-            empty for a list of values. Of boxes: "flat" if `key` is one list with four
-            numbers per box; empty for one list per side.
-        bare: Stored under `key` alone, as in bare files.
-        sample_rate: Of audio: samples per second; 0 if records differ or it is unknown.
-        default: The value of a record without the key; None makes that an error. Of a sequence:
-            its padding value.
-        label_offset: The first stored class number; the trainer's start at 0.
-        attributes: Of boxes: the dtypes of further values per box, by name.
-        keypoints: Of boxes: points per box, 0 for none.
-    """
-
-    name: str
-    kind: str
-    dtype: str
-    shape: tuple[int | None, ...] = ()
-    key: str
-    classes: tuple[str, ...] = ()
-    format: str = ""
-    encoding: str = ""
-    bare: bool = False
-    sample_rate: int = 0
-    default: Any = None
-    label_offset: int = 0
-    attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    keypoints: int = 0
-
-
 def features_from_json(
     declared: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
-) -> Mapping[str, Feature]:
+) -> dict[str, Feature]:
     """The features of `declared`, by name and in its order.
 
     Args:
@@ -147,7 +91,7 @@ def features_from_json(
         if feature.name in features:
             raise ConfigError(f"two features have the name {feature.name!r}; rename one of them")
         features[feature.name] = feature
-    return MappingProxyType(features)
+    return features
 
 
 def _feature(entry: Any) -> Feature:
@@ -195,8 +139,10 @@ def _feature(entry: Any) -> Feature:
         encoding=encoding,
         bare=bool(entry.get("bare")),
         sample_rate=entry.get("sample_rate") or 0,
+        minimum=entry.get("minimum"),
+        maximum=entry.get("maximum"),
         label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
-        attributes=MappingProxyType(dict(entry.get("attributes") or {})),
+        attributes=dict(entry.get("attributes") or {}),
         keypoints=entry.get("keypoints") or 0,
         default=default,
     )
@@ -221,52 +167,3 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
             return _DEFAULT_SHAPES.get(kind, ()) if shape is None else shape
     actual = "no shape" if stated is None else f"the shape {list(stated)}"
     raise ConfigError(f"{kind} feature {name!r} has {actual}; give {expected}")
-
-
-def feature_to_json(feature: Feature) -> dict[str, Any]:
-    """The declaration from which `features_from_json` makes `feature`, without empty fields."""
-    values = {each.name: getattr(feature, each.name) for each in dataclasses.fields(feature)}
-    values |= {
-        "shape": list(feature.shape),
-        "classes": list(feature.classes),
-        "attributes": dict(feature.attributes),
-    }
-    always = {"name", "shape", "label_offset"}
-    if feature.default is not None:
-        always.add("default")
-    return {name: value for name, value in values.items() if value or name in always}
-
-
-def with_keys_of(
-    features: Mapping[str, Feature], record_keys: Collection[str]
-) -> Mapping[str, Feature]:
-    """`features` of bare files, with the keys that the records actually have.
-
-    A feature whose key the records lack gets a standard key of its kind (image/encoded,
-    image/class/label, image/object/…) if they have that one. Boxes are flat if the records
-    have their key itself.
-    """
-    return MappingProxyType(
-        {name: _with_key_of(feature, record_keys) for name, feature in features.items()}
-    )
-
-
-def _with_key_of(feature: Feature, record_keys: Collection[str]) -> Feature:
-    def is_present(key: str) -> bool:
-        return (f"{key}/bbox/xmin" if feature.kind == "boxes" else key) in record_keys
-
-    if feature.kind == "boxes" and feature.key in record_keys:
-        return dataclasses.replace(feature, encoding="flat")
-    standard = [key.format(name=feature.name) for key in _STANDARD_KEYS.get(feature.kind, ())]
-    key = next(filter(is_present, [feature.key, *standard]), feature.key)
-    return dataclasses.replace(feature, key=key)
-
-
-def class_names(features: Iterable[Feature]) -> list[str]:
-    """The classes of the class label if there is one, else those of the boxes."""
-    listed = list(features)
-    for kind in ("class_label", "boxes"):
-        for feature in listed:
-            if feature.kind == kind and feature.classes:
-                return list(feature.classes)
-    return []

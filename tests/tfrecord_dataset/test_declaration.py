@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from trainer.errors import ConfigError, UnknownNameError
-from trainer.schema.features import class_names, feature_to_json, features_from_json, with_keys_of
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
 
 
 def test_a_declaration_by_name_is_filled_up():
@@ -44,7 +44,7 @@ def test_a_declaration_by_name_is_filled_up():
 def test_features_are_read_as_written(declared):
     features = features_from_json({"x": declared})
 
-    written = json.loads(json.dumps([feature_to_json(each) for each in features.values()]))
+    written = json.loads(json.dumps([each.to_json() for each in features.values()]))
 
     assert features_from_json(written) == features
 
@@ -165,61 +165,3 @@ def test_dtypes_and_shapes(declared, dtype, shape):
 def test_wrong_declarations(declared, error, message):
     with pytest.raises(error, match=message):
         features_from_json(declared)
-
-
-@pytest.mark.parametrize(
-    ("record_keys", "expected"),
-    [
-        pytest.param({"pic", "label"}, ["pic", "label", "things"], id="the names"),
-        pytest.param(
-            {"image/encoded", "image/class/label", "image/object/bbox/xmin"},
-            ["image/encoded", "image/class/label", "image/object"],
-            id="the standard keys",
-        ),
-        pytest.param(
-            {"pic", "image/encoded", "image/class/label", "things/bbox/xmin"},
-            ["pic", "image/class/label", "things"],
-            id="the names win",
-        ),
-        pytest.param(
-            {"pic/encoded", "label/label", "things/object/bbox/xmin"},
-            ["pic/encoded", "label/label", "things/object"],
-            id="the keys of this project's writer",
-        ),
-        pytest.param({"other"}, ["pic", "label", "things"], id="neither"),
-    ],
-)
-def test_keys_of_bare_records(record_keys, expected):
-    declared = features_from_json(
-        {"pic": {"kind": "image"}, "label": {"kind": "class_label"}, "things": {"kind": "boxes"}}
-    )
-
-    assert [each.key for each in with_keys_of(declared, record_keys).values()] == expected
-
-
-@pytest.mark.parametrize(
-    ("record_keys", "encoding"), [({"things"}, "flat"), ({"things/bbox/xmin"}, "")]
-)
-def test_boxes_under_one_key_are_flat(record_keys, encoding):
-    declared = features_from_json({"things": {"kind": "boxes"}})
-
-    assert with_keys_of(declared, record_keys)["things"].encoding == encoding
-
-
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        pytest.param({"b": {"kind": "boxes", "classes": ["x"]}}, ["x"], id="boxes"),
-        pytest.param(
-            {
-                "b": {"kind": "boxes", "classes": ["x"]},
-                "l": {"kind": "class_label", "classes": ["y"]},
-            },
-            ["y"],
-            id="the label wins",
-        ),
-        pytest.param({"t": {"kind": "text"}}, [], id="none"),
-    ],
-)
-def test_class_names(declared, expected):
-    assert class_names(features_from_json(declared).values()) == expected

@@ -1,0 +1,76 @@
+"""Under which keys features are."""
+
+import pytest
+
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import list_specs, with_key_of
+
+
+@pytest.mark.parametrize(
+    ("record_keys", "expected"),
+    [
+        pytest.param({"pic", "label"}, ["pic", "label", "things"], id="the names"),
+        pytest.param(
+            {"image/encoded", "image/class/label", "image/object/bbox/xmin"},
+            ["image/encoded", "image/class/label", "image/object"],
+            id="the standard keys",
+        ),
+        pytest.param(
+            {"pic", "image/encoded", "image/class/label", "things/bbox/xmin"},
+            ["pic", "image/class/label", "things"],
+            id="the names win",
+        ),
+        pytest.param(
+            {"pic/encoded", "label/label", "things/object/bbox/xmin"},
+            ["pic/encoded", "label/label", "things/object"],
+            id="the keys of this project's writer",
+        ),
+        pytest.param({"other"}, ["pic", "label", "things"], id="neither"),
+    ],
+)
+def test_keys_of_bare_records(record_keys, expected):
+    declared = features_from_json(
+        {"pic": {"kind": "image"}, "label": {"kind": "class_label"}, "things": {"kind": "boxes"}}
+    )
+
+    assert [(with_key_of(each, record_keys) or each).key for each in declared.values()] == expected
+
+
+@pytest.mark.parametrize(
+    ("record_keys", "encoding"), [({"things"}, "flat"), ({"things/bbox/xmin"}, "")]
+)
+def test_boxes_under_one_key_are_flat(record_keys, encoding):
+    declared = features_from_json({"things": {"kind": "boxes"}})
+
+    assert with_key_of(declared["things"], record_keys).encoding == encoding
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "key", "expected"),
+    [
+        (
+            "image",
+            "uint8",
+            "a/encoded",
+            "a/encoded a/format a/filename a/source_id a/key/sha256 a/height a/width",
+        ),
+        ("class_label", "int64", "image/class/label", "image/class/label image/class/text"),
+        (
+            "audio",
+            "float32",
+            "a/encoded",
+            "a/encoded a/format a/sample_rate a/num_samples a/channels",
+        ),
+        (
+            "boxes",
+            "float32",
+            "a/label",
+            "a/label/bbox/xmin a/label/bbox/ymin a/label/bbox/xmax a/label/bbox/ymax",
+        ),
+    ],
+)
+def test_keys_beside(kind, dtype, key, expected):
+    feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
+
+    assert [*list_specs(feature)] == expected.split()

@@ -1,0 +1,153 @@
+"""Under which keys of an Example a feature is, and the list that each holds: the one table of them.
+
+docs/format.md shows the same to people.
+"""
+
+import dataclasses
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from tfrecord_dataset.feature import Feature
+
+SIDES = ("xmin", "ymin", "xmax", "ymax")
+"""Of a box: four lists, in the order of a box's numbers everywhere else."""
+
+# Beside the key itself of a feature that is not bare: the kind of list by part.
+_BESIDE: Mapping[str, Mapping[str, str]] = {
+    "image": {
+        **dict.fromkeys(("format", "filename", "source_id", "key/sha256"), "bytes"),
+        **dict.fromkeys(("height", "width"), "int64"),
+    },
+    "audio": {
+        "format": "bytes",
+        **dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64"),
+    },
+    "class_label": {"text": "bytes"},
+}
+_KEYPOINTS = {"x": "float32", "y": "float32", "visibility": "int64", "num": "int64"}
+# Of dtypes in `Feature.dtype` and `Feature.attributes`; "bytes" of any other.
+_LISTS = {"int64": "int64", "float32": "float32"}
+# Where a build puts a feature of such a kind; and, for the one of an image, other projects too.
+_STANDARD = {
+    "image": ("{name}/encoded", "image/encoded"),
+    "audio": ("{name}/encoded", "audio/encoded"),
+    "class_label": ("{name}/label", "image/class/label"),
+    "boxes": ("{name}/object", "image/object"),
+}
+
+
+class ListSpec(NamedTuple):
+    """The list that a key must hold.
+
+    Attributes:
+        kind: "int64", "float32" or "bytes".
+        length: Number of values; None for any number, then the key may be missing.
+        row_size: A divisor of the number of values.
+        optional: Whether the key may be missing although the length is fixed.
+    """
+
+    kind: str
+    length: int | None = 1
+    row_size: int = 1
+    optional: bool = False
+
+    def __str__(self) -> str:
+        if self.length is not None:
+            return f"{describe_list(self.kind)} of {self.length}"
+        rows = f" in rows of {self.row_size}" if self.row_size > 1 else ""
+        return f"{describe_list(self.kind)}{rows}"
+
+
+def describe_list(kind: str) -> str:
+    """A list of `kind`, for messages."""
+    return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
+
+
+def list_specs(feature: Feature) -> dict[str, ListSpec]:
+    """The list that each key of `feature` must hold; the first key is its own, but for boxes."""
+    if feature.kind == "boxes" and not feature.encoding:
+        return {
+            feature.key_beside(part): ListSpec(kind, length=None)
+            for part, kind in _of_boxes(feature)
+        }
+    specs = {feature.key: _of_key(feature)}
+    if not feature.bare:
+        length = None if feature.kind == "class_label" and feature.shape else 1
+        for part, kind in _BESIDE.get(feature.kind, {}).items():
+            specs[feature.key_beside(part)] = ListSpec(kind, length=length)
+    return specs
+
+
+def _of_key(feature: Feature) -> ListSpec:
+    kind = _LISTS.get(feature.dtype, "bytes")
+    match feature.kind:
+        case "tensor":
+            if feature.encoding == "bytes":
+                return ListSpec("bytes")
+            return ListSpec(kind, length=num_values(feature.shape))
+        case "sequence":
+            return ListSpec(kind, length=None, row_size=num_values(feature.shape[1:]))
+        case "boxes":
+            return ListSpec("float32", length=None, row_size=len(SIDES))
+        case "class_label":
+            length = None if feature.shape else 1
+            return ListSpec("int64", length=length, optional=feature.may_lack_key)
+        case "scalar":
+            return ListSpec(kind)
+    return ListSpec("bytes")
+
+
+def _of_boxes(feature: Feature) -> Iterator[tuple[str, str]]:
+    """(part, kind of list)."""
+    yield from ((f"bbox/{side}", "float32") for side in SIDES)
+    if feature.classes:
+        yield "class/label", "int64"
+        if not feature.bare:
+            yield "class/text", "bytes"
+    yield from ((name, _LISTS.get(dtype, "bytes")) for name, dtype in feature.attributes.items())
+    if feature.keypoints:
+        yield from ((f"keypoint/{part}", kind) for part, kind in _KEYPOINTS.items())
+
+
+def num_values(shape: Iterable[int | None]) -> int:
+    """Values of such a shape; 0 where a size varies."""
+    return math.prod(size or 0 for size in shape)
+
+
+def written_key(name: str, kind: str, *, with_image: bool) -> str:
+    """The key under which a build writes a feature that does not state one.
+
+    Args:
+        name: The feature's.
+        kind: One of KINDS.
+        with_image: Whether the records have a feature "image", which decides the key of "label".
+    """
+    own, of_image = _STANDARD.get(kind, ("{name}", ""))
+    is_of_image = (name == "label" and with_image) if kind == "class_label" else name == "boxes"
+    return of_image if of_image and is_of_image else own.format(name=name)
+
+
+def with_key_of(
+    feature: Feature, record_keys: Collection[str], names: Iterable[str] = ()
+) -> Feature | None:
+    """`feature` under the key that records of others have; None if it is under none.
+
+    Boxes are flat if the records have their key itself.
+
+    Args:
+        feature: As it is declared.
+        record_keys: All keys of the records.
+        names: Keys to try beside the declared one and the standard ones of its kind, which are
+            those of this project, of the TF Object Detection API and of Model Garden.
+    """
+    standard = (key.format(name=feature.name) for key in _STANDARD.get(feature.kind, ()))
+    for key in (feature.key, *names, *standard):
+        if feature.kind != "boxes":
+            if key in record_keys:
+                return dataclasses.replace(feature, key=key)
+        elif key in record_keys:
+            return dataclasses.replace(feature, key=key, encoding="flat")
+        elif f"{key}/bbox/{SIDES[0]}" in record_keys:
+            return dataclasses.replace(feature, key=key)
+    return None
