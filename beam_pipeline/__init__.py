@@ -21,7 +21,7 @@ _MODULES = {
     "open_dataset": "dataset.opening",
     "DatasetInfo": "dataset.opening",
     "verify": "dataset.verification.whole_dataset",
-    "Feature": "schema.feature",
+    "Feature": "schema.declaration",
     "read_schema": "schema.declaration",
     "parse_schema": "schema.declaration",
     "Record": "records",

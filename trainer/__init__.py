@@ -64,7 +64,7 @@ __all__ = [
 
 _MODULE_OF = {
     "Dataset": "trainer.dataset",
-    "Feature": "trainer.schema.features",
+    "Feature": "tfrecord_dataset.feature",
     "ImageCache": "trainer.image_cache",
     "Split": "trainer.records.split",
     "Tuning": "trainer.tuning",
