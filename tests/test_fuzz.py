@@ -23,6 +23,15 @@ def test_what_was_a_fault(file):
     assert running.try_case(name, (corpus.FOUND / file).read_bytes())
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each in _QUICK else pytest.mark.slow) for each in FORMATS],
+)
+def test_a_right_file_is_taken(name):
+    """Changes of what is refused anyway would try little."""
+    assert "taken" in {running.try_case(name, right) for right in FORMATS[name].corpus()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_many_cases(name):

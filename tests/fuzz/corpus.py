@@ -129,11 +129,15 @@ def tars() -> list[bytes]:
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w", format=form) as archive:
             for name, data in (
-                ("a.jpg", jpegs()[0]),
-                ("a.cls", b"3"),
-                ("a.json", b'{"x": 1, "y": [1, 2]}'),
-                (f"{'long/' * 19}b.txt", "é".encode()),
-                ("b.npy", npys()[0]),
+                (f"{key}.{suffix}", data)
+                for key in ("a", f"{'long/' * 19}b")
+                for suffix, data in (
+                    ("jpg", jpegs()[0]),
+                    ("cls", b"3"),
+                    ("json", b'{"x": 1, "y": [1, 2]}'),
+                    ("txt", "é".encode()),
+                    ("npy", npys()[0]),
+                )
             ):
                 info = tarfile.TarInfo(name)
                 info.size = len(data)
