@@ -77,7 +77,7 @@ def write(folder: Path, num_records: int, num_shards: int) -> None:
 def measure(folder: str, first_record: int) -> tuple[float, int]:
     """Seconds to the first batch, and records that were read until then."""
     import trainer
-    from trainer.records.reader import RecordReader
+    from tfrecord_dataset.records.reader import RecordReader
 
     counts: list[int] = []
     read = RecordReader.read

@@ -18,6 +18,10 @@ LAYERS = {
         lock replacement
         store
         inner_paths
+        metadata
+        records
+        contents record_files
+        opening
         __init__
     """,
     "beam_pipeline": """
@@ -55,7 +59,6 @@ LAYERS = {
         errors tensors progress startup
         config
         tuning
-        store
         records
         schema
         views

@@ -5,8 +5,10 @@ masked.
 """
 
 import struct
+from typing import Any
 
 import google_crc32c
+import numpy as np
 
 # A length and its checksum.
 HEADER_BYTES = 12
@@ -35,3 +37,33 @@ def payload_bytes(header: bytes) -> int | None:
     length: int
     length, checksum = _HEADER.unpack(header)
     return length if masked_checksum(header[:8]) == checksum else None
+
+
+def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
+    """The payloads of frames, with their lengths and checksums checked.
+
+    Args:
+        content: With the frames.
+        starts, ends: Of each frame in it, int64 [n].
+
+    Returns:
+        The payloads, and whether each is whole: bool [n].
+    """
+    payloads = [
+        content[start:end]
+        for start, end in zip(
+            (starts + HEADER_BYTES).tolist(), (ends - FOOTER_BYTES).tolist(), strict=True
+        )
+    ]
+    array = np.frombuffer(content, np.uint8)
+    lengths = _numbers(array, starts, "<u8")
+    checksums = _numbers(array, ends - FOOTER_BYTES, "<u4")
+    found = np.fromiter(map(google_crc32c.value, payloads), np.uint32, len(payloads))
+    masked = (found >> 15 | found << 17) + np.uint32(_MASK_DELTA)
+    return payloads, (lengths == ends - starts - FRAME_BYTES) & (checksums == masked)
+
+
+def _numbers(array: Any, places: Any, dtype: str) -> Any:
+    """The numbers that begin at these places of uint8 [bytes]: [n]."""
+    width = np.dtype(dtype).itemsize
+    return np.ascontiguousarray(array[places[:, None] + np.arange(width)]).view(dtype)[:, 0]

@@ -29,11 +29,11 @@ from trainer.errors import (
 
 if TYPE_CHECKING:
     from tfrecord_dataset.feature import Feature
+    from tfrecord_dataset.records.split import Split
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
-    from trainer.records.split import Split
     from trainer.runs.api import train
     from trainer.tuning import Tuning
     from trainer.views import Views
@@ -66,7 +66,7 @@ _MODULE_OF = {
     "Dataset": "trainer.dataset",
     "Feature": "tfrecord_dataset.feature",
     "ImageCache": "trainer.image_cache",
-    "Split": "trainer.records.split",
+    "Split": "tfrecord_dataset.records.split",
     "Tuning": "trainer.tuning",
     "Views": "trainer.views",
     "export": "trainer.exporting",

@@ -10,9 +10,9 @@ import pytest
 
 import beam_pipeline
 import trainer
+from tfrecord_dataset.store import local_files
 from trainer.errors import DatasetChangedError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
-from trainer.store import local_files
 
 RECORDS = 400
 NAMED = re.compile(

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
+from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from trainer import input_pipeline, parsing
-from trainer.dataset.contents import Contents
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, any_images

@@ -8,20 +8,20 @@ from types import MappingProxyType
 from google.protobuf.message import DecodeError
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.shown_text import one_line
-from trainer.dataset import Dataset
-from trainer.dataset.declaration import Declaration, declared_features, names_of_specs
-from trainer.dataset.files import (
+from tfrecord_dataset.record_files import (
     describe_mixed_names,
     first_records,
     matching_files,
     names_below,
     splits_of_files,
 )
+from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.store.cache import Cache
+from trainer.dataset import Dataset
+from trainer.dataset.declaration import Declaration, declared_features, names_of_specs
 from trainer.errors import ConfigError, NotADatasetError
 from trainer.schema.inference import DECLARE, guesses, infer
 from trainer.schema.observation import Sample, observe
-from trainer.store.cache import Cache
 
 _LOG = logging.getLogger("trainer")
 

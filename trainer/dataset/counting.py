@@ -1,4 +1,4 @@
-"""Counts the records and classes of bare TFRecord files, which have no metadata."""
+"""Counts the classes of bare TFRecord files, which have no metadata."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,24 +8,6 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.records.shard_files import ShardFiles
-from trainer.records.streams import windows
-
-
-def count_gzip_records(shards: ShardFiles) -> int:
-    """The records of gzip TFRecord files, which are read completely.
-
-    Raises:
-        DatasetDamagedError: A file is damaged, or ends too early.
-        DatasetChangedError: One is another file by now.
-    """
-    numbers = range(len(shards))
-    shards.files.expect(numbers)
-    return sum(
-        len(window)
-        for number in numbers
-        for window in windows(shards.files, number, shards.compression)
-    )
 
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:

@@ -14,10 +14,10 @@ import psutil
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.store.user_cache import cache_folder
 from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
-from trainer.store.user_cache import cache_folder
 from trainer.views import Views
 
 # Of the memory, or of the disk's space, that is free.

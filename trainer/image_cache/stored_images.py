@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.records.split import Split
 from trainer.image_cache import ImageCache, make_store, resolve, row_bytes
 from trainer.image_cache.store import ImageStore
 from trainer.parsing import Recall, Tensors
-from trainer.records.split import Split
 from trainer.tensors import Tensor
 from trainer.views import Views
 

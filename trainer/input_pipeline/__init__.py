@@ -12,13 +12,13 @@ from typing import Any
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.records.shard_files import ShardFiles
 from trainer import parsing
 from trainer.image_cache.stored_images import StoredImages
 from trainer.input_pipeline import padding
 from trainer.input_pipeline.lengths import Batching
 from trainer.input_pipeline.record_source import Reading, Records
-from trainer.records.index import RecordIndex
-from trainer.records.shard_files import ShardFiles
 
 
 def batches(

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.records.shard_files import ShardFiles
+from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
 from trainer.image_cache.stored_images import Reads, StoredImages
 from trainer.records.balanced_order import BalancedOrder
-from trainer.records.index import RecordIndex
 from trainer.records.order import Order, Share, window_size
-from trainer.records.reader import RecordReader
-from trainer.records.shard_files import ShardFiles
-from trainer.records.streams import Streams
 from trainer.tuning import Tuning
 
 # Records whose stored images are looked for at once.

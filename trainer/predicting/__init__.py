@@ -14,8 +14,9 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.opening import cache_of, is_dataset
 from trainer.dataset import Dataset
-from trainer.dataset.opening import cache_of, is_dataset, open_data
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.predict import PredictConfig
 from trainer.predicting.drawing import draw_boxes

@@ -5,9 +5,9 @@ import os
 from typing import Any
 
 from tfrecord_dataset.frames import FOOTER_BYTES
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
-from trainer.records.index import RecordIndex
 from trainer.records.order import window_size
 from trainer.runs.record import Order
 

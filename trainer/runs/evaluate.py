@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from trainer.dataset.opening import cache_of, open_data
+from tfrecord_dataset.opening import cache_of
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
 from trainer.progress import Progress
 from trainer.runs.choices import evaluation_split, settings

@@ -9,9 +9,10 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
+from tfrecord_dataset.opening import cache_of
 from trainer.config import TrainConfig
 from trainer.dataset import Dataset
-from trainer.dataset.opening import cache_of, open_data
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
 from trainer.progress import Progress
 from trainer.runs import choices

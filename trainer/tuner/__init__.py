@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset import durable
+from tfrecord_dataset.opening import cache_of
 from tfrecord_dataset.sealed_json import to_text
-from trainer.dataset.opening import cache_of, open_data
+from trainer.dataset.opening import open_data
 from trainer.image_cache import ImageCache, any_images, folder_in
 from trainer.options.tune import TuneConfig
 from trainer.progress import Progress

@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from tfrecord_dataset.record_files import open_shards
+from tfrecord_dataset.records.index import read_index
 from trainer.dataset.counting import count_gzip_records
-from trainer.dataset.files import open_shards
 from trainer.errors import DatasetDamagedError
-from trainer.records.index import read_index
 
 
 def write(path, sizes, compression=""):

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.dataset.files import first_records, is_gzip, names_below, open_shards
+from tfrecord_dataset.record_files import first_records, is_gzip, names_below, open_shards
+from tfrecord_dataset.records.split import Split
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.records.split import Split
 
 
 @pytest.mark.parametrize(

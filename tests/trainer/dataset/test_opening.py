@@ -62,7 +62,7 @@ def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
         pytest.param(
             '{"format_version": 99, "features": [], "splits": {}}',
             trainer.ConfigError,
-            "install a newer trainer",
+            "install a newer one",
             id="from the future",
         ),
     ],

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.dataset.files import open_shards
-from trainer.records.reader import RecordReader
+from tfrecord_dataset.record_files import open_shards
+from tfrecord_dataset.records.reader import RecordReader
 
 
 def numbers(batches):

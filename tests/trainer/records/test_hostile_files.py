@@ -12,12 +12,12 @@ import pytest
 
 import trainer
 from tfrecord_dataset.frames import FRAME_BYTES, masked_checksum
-from trainer.dataset.files import open_shards
+from tfrecord_dataset.record_files import open_shards
+from tfrecord_dataset.records import streams
+from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.records.streams import windows
 from trainer.errors import DatasetChangedError, DatasetDamagedError
-from trainer.records import streams
-from trainer.records.index import read_index
-from trainer.records.reader import RecordReader
-from trainer.records.streams import windows
 
 
 def header(length):

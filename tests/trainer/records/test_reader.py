@@ -6,12 +6,12 @@ import os
 import numpy as np
 import pytest
 
-from trainer.dataset.files import open_shards
+from tfrecord_dataset.record_files import open_shards
+from tfrecord_dataset.records import index as record_index
+from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.store.user_cache import cache_folder
 from trainer.errors import DatasetChangedError, DatasetDamagedError
-from trainer.records import index as record_index
-from trainer.records.index import read_index
-from trainer.records.reader import RecordReader
-from trainer.store.user_cache import cache_folder
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import trainer
+from tfrecord_dataset.records import index
+from tfrecord_dataset.store import user_cache
 from trainer.errors import TrainerError
 from trainer.image_cache import ImageCache
 from trainer.image_cache.store import FileStore
 from trainer.input_pipeline.tensorflow_errors import readable_errors
-from trainer.records import index
-from trainer.store import user_cache
 
 
 class Kept:
@@ -312,8 +312,8 @@ def test_a_full_disk(kept):
 
 
 IN_A_PROCESS = """
-import hashlib, sys, trainer, trainer.records.index
-trainer.records.index._WORTH_CACHING = 1
+import hashlib, sys, trainer, tfrecord_dataset.records.index
+tfrecord_dataset.records.index._WORTH_CACHING = 1
 source, shards, images = sys.argv[1:]
 options = {"shuffle": True, "seed": 1, "repeat": 2, "features": "number"}
 if images:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from trainer.store.fetching import Fetcher
+from tfrecord_dataset.store.fetching import Fetcher
 
 RECORDS, SHARDS = 400, 8
 FRAME_BYTES = 16

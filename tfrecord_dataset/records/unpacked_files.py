@@ -5,10 +5,10 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 
-from trainer.errors import TrainerError
-from trainer.records.streams import unpacked
-from trainer.store import user_cache
-from trainer.store.files import Files, ReadRange
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.records.streams import unpacked
+from tfrecord_dataset.store import user_cache
+from tfrecord_dataset.store.files import Files, ReadRange
 
 _KIND = "unpacked"
 
@@ -49,7 +49,7 @@ class UnpackedFiles:
                 made.descriptor, max(0, min(num_bytes, made.num_bytes - offset)), offset
             )
         except OSError as error:
-            raise TrainerError(
+            raise BeamTFRecordsError(
                 f"what {self.names[number]} was unpacked to cannot be read: {error.strerror}; "
                 f"delete {user_cache.cache_folder() / _KIND}"
             ) from error
@@ -72,7 +72,7 @@ class UnpackedFiles:
                 self._make(number, source)
                 made = user_cache.find(_KIND, source)
             if made is None:
-                raise TrainerError(
+                raise BeamTFRecordsError(
                     f"what {self.names[number]} was unpacked to, in {user_cache.cache_folder()}, "
                     "does not stay as it was written; check that disk"
                 )

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 
 from tfrecord_dataset import regular_files
+from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
+from tfrecord_dataset.store import objects
+from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.urls import is_object as is_object
 from tfrecord_dataset.store.urls import is_remote, local_path, scheme_of
-from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.store import objects
-from trainer.store.cache import Cache
-from trainer.store.user_cache import cache_folder
+from tfrecord_dataset.store.user_cache import cache_folder
 
 
 def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache:
@@ -30,7 +30,7 @@ def readable(path: str) -> str:
     path = local_path(path)
     if is_remote(path) and not is_object(path):
         raise ConfigError(
-            f"{path} cannot be read: the trainer reads local files, gs://, s3://, az:// and "
+            f"{path} cannot be read: datasets are local files, or on gs://, s3://, az:// and "
             "https://; copy the data to one of these"
         )
     return path

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tfrecord_dataset import regular_files
+from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
-from trainer.errors import DatasetChangedError, DatasetDamagedError
-from trainer.store import objects, storage
-from trainer.store.cache import Cache
-from trainer.store.files import Files, changed
-from trainer.store.local_files import LocalFiles, unreadable
-from trainer.store.objects import RemoteFile
-from trainer.store.remote_files import RemoteFiles
+from tfrecord_dataset.store import objects, storage
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.files import Files, changed
+from tfrecord_dataset.store.local_files import LocalFiles, unreadable
+from tfrecord_dataset.store.objects import RemoteFile
+from tfrecord_dataset.store.remote_files import RemoteFiles
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Folder(Protocol):
 
         Raises:
             DatasetDamagedError: It is no regular file, or too large.
-            TrainerError: It cannot be read.
+            BeamTFRecordsError: It cannot be read.
         """
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
@@ -94,7 +94,7 @@ class Folder(Protocol):
         Raises:
             DatasetDamagedError: Some are not there, or are no regular files.
             DatasetChangedError: Another build took the folder's place.
-            TrainerError: One cannot be opened.
+            BeamTFRecordsError: One cannot be opened.
         """
 
 

@@ -7,12 +7,11 @@ import threading
 
 import pytest
 
-from tfrecord_dataset.store import clients
+from tfrecord_dataset.store import clients, fetching
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.fetching import Fetcher
+from tfrecord_dataset.store.objects import describe
 from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, TrainerError
-from trainer.store import fetching
-from trainer.store.cache import Cache
-from trainer.store.fetching import Fetcher
-from trainer.store.objects import describe
 
 
 @pytest.fixture

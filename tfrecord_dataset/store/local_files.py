@@ -10,8 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tfrecord_dataset import regular_files
-from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, TrainerError
-from trainer.store.files import ReadRange, changed
+from tfrecord_dataset.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    DatasetChangedError,
+    DatasetDamagedError,
+)
+from tfrecord_dataset.store.files import ReadRange, changed
 
 # Of the files that this process may have open, those of one split.
 _SHARE_OF_OPEN_FILES = 8
@@ -45,7 +50,7 @@ class LocalFiles:
     Raises:
         FileNotFoundError: One is not there.
         DatasetDamagedError: One is no regular file.
-        TrainerError: One cannot be opened.
+        BeamTFRecordsError: One cannot be opened.
     """
 
     is_remote = False
@@ -147,18 +152,18 @@ def _state(descriptor: int) -> _State:
     return _State(facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
 
-def unreadable(name: str, error: OSError) -> TrainerError:
+def unreadable(name: str, error: OSError) -> BeamTFRecordsError:
     """The error for a file that the system does not let this process read."""
     if error.errno in (errno.EINVAL, errno.EISDIR, errno.EFBIG):  # as `regular_files` has it
         return DatasetDamagedError(f"{name} cannot be read: {error.strerror}; restore it")
     if isinstance(error, PermissionError):
         return ConfigError(f"{name} may not be read: permission denied; change its permissions")
     if error.errno in _NO_MORE:
-        return TrainerError(
+        return BeamTFRecordsError(
             f"{name} cannot be opened: this process has too many open files; raise their number "
             "(ulimit -n), or drop datasets that are not used"
         )
-    return TrainerError(f"{name} cannot be read: {error.strerror}")
+    return BeamTFRecordsError(f"{name} cannot be read: {error.strerror}")
 
 
 def _close(held: dict[int, int]) -> None:

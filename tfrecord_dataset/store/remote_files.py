@@ -4,11 +4,11 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from trainer.errors import DatasetChangedError, TrainerError
-from trainer.store.cache import Cache
-from trainer.store.fetching import Fetcher
-from trainer.store.files import ReadRange, changed
-from trainer.store.objects import RemoteFile, read_range
+from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.fetching import Fetcher
+from tfrecord_dataset.store.files import ReadRange, changed
+from tfrecord_dataset.store.objects import RemoteFile, read_range
 
 
 class RemoteFiles:
@@ -61,7 +61,7 @@ class RemoteFiles:
         except DatasetChangedError as error:
             raise self._explain(file.url) from error
         except OSError as error:
-            raise TrainerError(
+            raise BeamTFRecordsError(
                 f"the copy of {file.url} cannot be read: {error.strerror}; delete it in the cache "
                 "folder (--cache-dir)"
             ) from error

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from trainer.errors import TrainerError
-from trainer.store.seal import SEAL_BYTES, seal, sealed_bytes
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.store.seal import SEAL_BYTES, seal, sealed_bytes
 
 _PARTIAL = ".partial"
 # Nobody writes a file any more that has not changed for so long: its writer was killed.
@@ -78,7 +78,7 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
     """A handle of what is made of a source; it counts when the block ends well.
 
     Raises:
-        TrainerError: A folder lies in its place.
+        BeamTFRecordsError: A folder lies in its place.
         OSError: The folder cannot be written; `explain` says what to do.
     """
     path = _path(kind, source)
@@ -94,15 +94,17 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
             try:
                 os.replace(handle.name, path)
             except IsADirectoryError as error:
-                raise TrainerError(f"{path} is a folder where a file is kept; delete it") from error
+                raise BeamTFRecordsError(
+                    f"{path} is a folder where a file is kept; delete it"
+                ) from error
         except BaseException:
             os.unlink(handle.name)
             raise
 
 
-def explain(error: OSError) -> TrainerError:
+def explain(error: OSError) -> BeamTFRecordsError:
     """What to do about a folder that cannot be written."""
-    return TrainerError(
+    return BeamTFRecordsError(
         f"{cache_folder()} cannot be written: {error.strerror}; free space there, or name another "
         "folder for it in XDG_CACHE_HOME"
     )

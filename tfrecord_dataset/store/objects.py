@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from obstore.store import HTTPStore
 
+from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
-from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
-from trainer.store.files import changed
+from tfrecord_dataset.store.files import changed
 
 _REQUESTS_AT_ONCE = 64
 
@@ -66,7 +66,7 @@ def explained(url: str) -> Iterator[None]:
     Raises:
         FileNotFoundError: It is not there.
         ConfigError: There are no credentials for it, or no such bucket.
-        TrainerError: It could not be read, though that was tried for minutes.
+        BeamTFRecordsError: It could not be read, though that was tried for minutes.
     """
     if set("*?[") & set(url.partition("://")[2].partition("/")[0]):
         raise ConfigError(f"{url}: a bucket's name cannot have a wildcard; write it out")
@@ -81,7 +81,7 @@ def explained(url: str) -> Iterator[None]:
     except OSError as error:
         if error.errno == BEYOND_THE_END:
             raise changed(url) from error
-        raise TrainerError(f"{url} cannot be read: {error.strerror}") from error
+        raise BeamTFRecordsError(f"{url} cannot be read: {error.strerror}") from error
 
 
 def exists(url: str) -> bool:
@@ -131,7 +131,7 @@ def read(url: str) -> bytes:
     Raises:
         FileNotFoundError: It is not there.
         DatasetDamagedError: It is large.
-        TrainerError: As `explained`.
+        BeamTFRecordsError: As `explained`.
     """
 
     def check(meta: Any) -> None:
@@ -149,7 +149,7 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
 
     Raises:
         DatasetChangedError: It is another object by now.
-        TrainerError: As `explained`.
+        BeamTFRecordsError: As `explained`.
     """
     length = min(length, file.num_bytes - offset)
     if length <= 0:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
-from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.store.folders import Folder
+from tfrecord_dataset.store.folders import Folder
 
 FILE = "metadata.json"
 _STATISTICS = "statistics.json"
@@ -50,7 +50,7 @@ class StatedShard:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """What the trainer takes of metadata.json.
+    """What is read of metadata.json.
 
     Attributes:
         features: By name.
@@ -81,8 +81,8 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
         version = typed(value.get("format_version"), int, "format_version")
         if version > _FORMAT_VERSION:
             raise ConfigError(
-                f"{path} has format version {version}, but this trainer reads up to "
-                f"{_FORMAT_VERSION}; install a newer trainer"
+                f"{path} has format version {version}, but this program reads up to "
+                f"{_FORMAT_VERSION}; install a newer one"
             )
         if version >= _FIRST_SEALED:
             check_seal(data)

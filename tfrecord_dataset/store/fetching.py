@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from trainer.errors import TrainerError
-from trainer.store.cache import Cache, Partial
-from trainer.store.objects import RemoteFile, read_range
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.store.cache import Cache, Partial
+from tfrecord_dataset.store.objects import RemoteFile, read_range
 
 # A request takes some 50 ms, in which 4 MiB would come.
 RANGE_BYTES = 8 << 20
@@ -88,7 +88,7 @@ class Fetcher:
         It stays there until 64 others have been asked for.
 
         Raises:
-            TrainerError: The file cannot be read, or the cache not be written.
+            BeamTFRecordsError: The file cannot be read, or the cache not be written.
             DatasetChangedError: It is another file by now.
             DatasetDamagedError: It is not what metadata.json states.
         """
@@ -98,7 +98,7 @@ class Fetcher:
                 if error := self._failed.pop(number, None):
                     raise error
                 if self._is_ending:
-                    raise TrainerError("interrupted")
+                    raise BeamTFRecordsError("interrupted")
                 if number not in self._downloads:
                     self._start(number, is_urgent=True)
                 self._go_on()
@@ -205,7 +205,7 @@ class Fetcher:
                     is_known = True
                 if not is_known and not self._start(number, is_urgent=False):
                     return False
-            except TrainerError:  # whoever needs the file is told
+            except BeamTFRecordsError:  # whoever needs the file is told
                 return False
             self._expected.popleft()
             if not is_known:

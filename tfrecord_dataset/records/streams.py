@@ -11,10 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
-from trainer.errors import DatasetDamagedError
-from trainer.records.frames import unframed
-from trainer.store.files import Files, ReadRange
+from tfrecord_dataset.errors import DatasetDamagedError
+from tfrecord_dataset.frames import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    payload_bytes,
+    unframed,
+)
+from tfrecord_dataset.store.files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")
@@ -38,7 +43,7 @@ def windows(
 
     Raises:
         DatasetDamagedError: The file is damaged, or no TFRecord file; behind its whole records.
-        DatasetChangedError, TrainerError: As `Files.open`.
+        DatasetChangedError, BeamTFRecordsError: As `Files.open`.
     """
     name, count = files.names[number], 0
     parts, have, need = list[bytes](), 0, HEADER_BYTES
@@ -115,7 +120,7 @@ class Streams:
         """The number of a window's first record, and its serialized records; none behind the last.
 
         Raises:
-            DatasetDamagedError, DatasetChangedError, TrainerError: As `windows`.
+            DatasetDamagedError, DatasetChangedError, BeamTFRecordsError: As `windows`.
         """
         with self._lock:
             begun = self._begun.pop(number, None)
@@ -143,7 +148,7 @@ def unpacked(files: Files, number: int) -> Iterator[bytes]:
 
     Raises:
         DatasetDamagedError: It cannot be unpacked, or is far larger then.
-        DatasetChangedError, TrainerError: As `Files.open`.
+        DatasetChangedError, BeamTFRecordsError: As `Files.open`.
     """
     try:
         yield from _blocks(files, number, "GZIP")

@@ -20,9 +20,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainer.errors import ConfigError, DatasetDamagedError, TrainerError
-from trainer.store.objects import RemoteFile
-from trainer.store.seal import SEAL_BYTES, seal, sealed_bytes
+from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
+from tfrecord_dataset.store.objects import RemoteFile
+from tfrecord_dataset.store.seal import SEAL_BYTES, seal, sealed_bytes
 
 _LOCK = "lock"
 _PARTIAL = ".partial"
@@ -94,7 +94,7 @@ class Cache:
             A descriptor, until whose closing the copy is kept; None if there is no copy.
 
         Raises:
-            TrainerError: Something lies in its place that cannot be removed.
+            BeamTFRecordsError: Something lies in its place that cannot be removed.
         """
         path = self.path(file)
         try:
@@ -129,7 +129,7 @@ class Cache:
         """Deletes a copy that is not what it should be.
 
         Raises:
-            TrainerError: It cannot be removed.
+            BeamTFRecordsError: It cannot be removed.
         """
         try:
             if _is_at(descriptor, self.path(file)):
@@ -143,7 +143,7 @@ class Cache:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise TrainerError(
+            raise BeamTFRecordsError(
                 f"{path} in the cache folder is no copy of a file, and cannot be removed "
                 f"({error.strerror}); delete it, or name another folder by --cache-dir"
             ) from error
@@ -159,7 +159,7 @@ class Cache:
             None if another process downloads the file, or has done so, or if there is no room.
 
         Raises:
-            TrainerError: The disk is full.
+            BeamTFRecordsError: The disk is full.
         """
         try:
             return self._start(file, is_urgent=is_urgent)
@@ -255,14 +255,16 @@ class Cache:
             os.unlink(partial.path)
         os.close(partial.descriptor)
 
-    def explain(self, error: OSError) -> TrainerError:
+    def explain(self, error: OSError) -> BeamTFRecordsError:
         """What to do about a fault of the disk."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return TrainerError(
+            return BeamTFRecordsError(
                 f"the disk of the cache folder {self.folder} is full; lower --cache-bytes "
                 f"(now {self.max_bytes:,}), or name another disk by --cache-dir"
             )
-        return TrainerError(f"the cache folder {self.folder} cannot be written: {error.strerror}")
+        return BeamTFRecordsError(
+            f"the cache folder {self.folder} cannot be written: {error.strerror}"
+        )
 
 
 def _try_lock(descriptor: int) -> bool:

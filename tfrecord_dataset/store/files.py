@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from trainer.errors import DatasetChangedError
+from tfrecord_dataset.errors import DatasetChangedError
 
 # (bytes, offset) -> the bytes there; fewer at the end of the file.
 ReadRange = Callable[[int, int], bytes]
@@ -43,7 +43,7 @@ class Files(Protocol):
 
         Raises:
             DatasetChangedError: It is another file now, or was changed until the block ended.
-            TrainerError: It cannot be read.
+            BeamTFRecordsError: It cannot be read.
         """
 
     def renew(self, number: int) -> bool:

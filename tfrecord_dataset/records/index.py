@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
-from trainer.errors import DatasetDamagedError
-from trainer.records.shard_files import ShardFiles, index_beside
-from trainer.records.streams import cut_off, no_frame, too_large
-from trainer.store import user_cache
+from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.streams import cut_off, no_frame, too_large
+from tfrecord_dataset.store import user_cache
 
 _KIND = "index"
 # Walking fewer records takes no longer than opening a cached index.

@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.feature import Feature, class_names
-from trainer.dataset.counting import count_gzip_records
-from trainer.errors import ConfigError, UnknownNameError
-from trainer.records.index import RecordIndex
-from trainer.records.split import Split
+from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.records.shard_files import ShardFiles
+from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.streams import windows
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,3 +90,19 @@ class Contents:
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
         """What statistics.json states of a split, by feature (docs/format.md); else nothing."""
         return self.read_statistics().get(self.split(split).name, {})
+
+
+def count_gzip_records(shards: ShardFiles) -> int:
+    """The records of gzip TFRecord files, which are read completely.
+
+    Raises:
+        DatasetDamagedError: A file is damaged, or ends too early.
+        DatasetChangedError: One is another file by now.
+    """
+    numbers = range(len(shards))
+    shards.files.expect(numbers)
+    return sum(
+        len(window)
+        for number in numbers
+        for window in windows(shards.files, number, shards.compression)
+    )

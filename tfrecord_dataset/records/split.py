@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Callable
 
-from trainer.errors import DatasetDamagedError
-from trainer.records.index import RecordIndex, read_index
-from trainer.records.shard_files import ShardFiles
+from tfrecord_dataset.errors import DatasetDamagedError
+from tfrecord_dataset.records.index import RecordIndex, read_index
+from tfrecord_dataset.records.shard_files import ShardFiles
 
 
 def _not_replaced() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.objects import RemoteFile
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.store.cache import Cache
-from trainer.store.objects import RemoteFile
 
 
 def remote(name, data):
@@ -78,8 +78,8 @@ def test_a_file_is_downloaded_by_one_process(full):
 def test_a_killed_download_is_never_whole_and_goes(full, asked_for):
     cache, files = full
     program = (
-        "import os, signal, sys; from trainer.store.cache import Cache;"
-        "from trainer.store.objects import RemoteFile;"
+        "import os, signal, sys; from tfrecord_dataset.store.cache import Cache;"
+        "from tfrecord_dataset.store.objects import RemoteFile;"
         "file = RemoteFile(url='s3://bucket/d', num_bytes=10, sha256=sys.argv[2]);"
         "partial = Cache(sys.argv[1], 40).start(file, is_urgent=False);"
         "os.pwrite(partial.descriptor, b'd' * 9, 0);"

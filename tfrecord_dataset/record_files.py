@@ -7,16 +7,16 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from trainer.records.shard_files import ShardFiles, index_beside
-from trainer.records.split import Split
-from trainer.records.streams import windows
-from trainer.store import objects, storage
-from trainer.store.cache import Cache
-from trainer.store.files import Files, changed
-from trainer.store.folders import open_folder
-from trainer.store.local_files import LocalFiles
-from trainer.store.remote_files import RemoteFiles
+from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.streams import windows
+from tfrecord_dataset.store import objects, storage
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.files import Files, changed
+from tfrecord_dataset.store.folders import open_folder
+from tfrecord_dataset.store.local_files import LocalFiles
+from tfrecord_dataset.store.remote_files import RemoteFiles
 
 # Names that state a split, as in `beam_pipeline` (docs/tfrecords.md).
 _TFDS_NAME = re.compile(r"[a-zA-Z]\w*-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
@@ -118,7 +118,7 @@ def open_shards(
     Raises:
         ConfigError: Some are remote and others not, or some gzip and others not.
         DatasetChangedError: One was deleted just now.
-        TrainerError: One cannot be opened.
+        BeamTFRecordsError: One cannot be opened.
     """
     files = _opened(names, cache)
     folder_of = functools.cache(lambda path: open_folder(path, cache))

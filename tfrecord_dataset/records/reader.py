@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from trainer.errors import DatasetDamagedError
-from trainer.records.frames import unframed
-from trainer.records.index import RecordIndex, walk, wrong_index
+from tfrecord_dataset.errors import DatasetDamagedError
+from tfrecord_dataset.frames import unframed
+from tfrecord_dataset.records.index import RecordIndex, walk, wrong_index
 
 # Reading through a gap costs less than another read, or another request.
 _GAP_BYTES = 1 << 14

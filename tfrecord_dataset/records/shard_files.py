@@ -5,8 +5,8 @@ import functools
 import os
 from collections.abc import Callable
 
-from trainer.records.unpacked_files import UnpackedFiles
-from trainer.store.files import Files
+from tfrecord_dataset.records.unpacked_files import UnpackedFiles
+from tfrecord_dataset.store.files import Files
 
 
 def index_beside(name: str) -> str:

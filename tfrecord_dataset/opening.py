@@ -1,0 +1,156 @@
+"""Finds a dataset's directory, and opens what its metadata.json states."""
+
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from tfrecord_dataset import metadata
+from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.errors import (
+    ConfigError,
+    DatasetChangedError,
+    DatasetDamagedError,
+    NotADatasetError,
+)
+from tfrecord_dataset.metadata import StatedShard
+from tfrecord_dataset.record_files import compression_of
+from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.store import storage
+from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.folders import Folder, open_folder
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
+_Opened = TypeVar("_Opened", bound=Contents)
+
+
+def is_dataset(path: str) -> bool:
+    """Whether a path names a directory with a dataset, or TFRecord files by their names."""
+    if not is_directory(path):
+        return ".tfrecord" in path or ".record" in path
+    try:
+        find_dataset(path)
+    except NotADatasetError:
+        return False
+    return True
+
+
+def cache_of(folder: str | None, max_bytes: int | None) -> Callable[[], Cache]:
+    """Opens the cache for copies of remote files, once there are some."""
+    return functools.partial(storage.open_cache, folder, max_bytes)
+
+
+def is_directory(path: str) -> bool:
+    """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
+    if storage.lists_nothing(path):
+        return "?" not in path and _is_finished(path)
+    return storage.is_folder(path)
+
+
+def open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -> _Opened:
+    """The dataset at or below a folder, as an object of `kind`.
+
+    Args:
+        kind: Contents, or a class that adds to it what may be left out.
+        path: Of the folder, as `find_dataset` has it.
+        cache: Opens the cache for copies of remote files.
+
+    Raises:
+        NotADatasetError, ConfigError: As `find_dataset`.
+        DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
+    """
+    directory = find_dataset(path)
+    folder = open_folder(directory, cache, metadata.FILE)
+    if folder.commit.data is None:
+        raise DatasetChangedError(
+            f"{directory} was deleted, or is being built again; start again once it is there"
+        )
+    stated = metadata.parse_metadata(folder.commit.data, folder.commit.path)
+    return kind(
+        path=directory,
+        features=stated.features,
+        splits={
+            name: _split(folder, name, shards, stated.digests)
+            for name, shards in stated.splits.items()
+        },
+        fingerprint=stated.fingerprint,
+        read_statistics=functools.partial(metadata.read_statistics, folder, stated.digests),
+    )
+
+
+def _split(
+    folder: Folder, name: str, shards: Sequence[StatedShard], digests: Mapping[str, str]
+) -> Split:
+    sha256 = tuple(shard.sha256 for shard in shards)
+    names = [shard.file for shard in shards]
+    files = folder.files(names, sha256, f"shards of split {name!r}")
+    compression = compression_of(files)
+    for number, shard in enumerate(shards):
+        if not compression and files.num_bytes(number) != shard.num_bytes:
+            raise DatasetDamagedError(
+                f"{files.names[number]} has {files.num_bytes(number):,} bytes, but metadata.json "
+                f"states {shard.num_bytes:,}: it was cut or changed; copy that file again, or "
+                "build the dataset again"
+            )
+
+    def read_index(number: int) -> bytes | None:
+        name = index_beside(names[number])
+        if name not in digests and storage.lists_nothing(folder.path):
+            return None  # a web server may answer anything
+        return metadata.read_stated(folder, name, digests)
+
+    return Split(
+        name=name,
+        shards=ShardFiles(files, compression, read_index),
+        num_records=sum(shard.num_records for shard in shards),
+        num_bytes=sum(shard.num_bytes for shard in shards),
+        sha256=sha256,
+        check=folder.commit.check,
+    )
+
+
+def find_dataset(path: str) -> str:
+    """The dataset directory at or below `path`.
+
+    Raises:
+        NotADatasetError: There is no finished dataset.
+        ConfigError: There are several datasets.
+    """
+    if _is_finished(path):
+        return path
+    newest = _newest_version(path)
+    if newest is not None:
+        return newest
+    names = {}
+    for child in storage.folders(path):
+        version = _newest_version(os.path.join(path, child))
+        if version is not None:
+            names[child] = version
+    if len(names) > 1:
+        raise ConfigError(
+            f"{path} holds several datasets: {', '.join(names)}; open one, such as "
+            f"{os.path.join(path, min(names))}"
+        )
+    if names:
+        return next(iter(names.values()))
+    raise NotADatasetError(
+        f"{path} is not a finished dataset: there is no {metadata.FILE} in it, nor in a version "
+        "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
+        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
+        f"{os.path.join(path, '*.tfrecord*')}"
+    )
+
+
+def _newest_version(path: str) -> str | None:
+    versions = []
+    for child in storage.folders(path):
+        match = _VERSION.match(child)
+        if match and _is_finished(os.path.join(path, child)):
+            versions.append((tuple(int(part) for part in match.groups()), child))
+    return os.path.join(path, max(versions)[1]) if versions else None
+
+
+def _is_finished(path: str) -> bool:
+    return storage.exists(os.path.join(path, metadata.FILE))

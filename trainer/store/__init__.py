@@ -1,1 +1,0 @@
-"""Datasets on object stores: found and read there, and their shards copied to this machine."""
