@@ -12,9 +12,10 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        errors feature durable example_keys frames regular_files streams
+        errors feature durable example_keys frames image_size regular_files streams
         declaration feature_keys
-        json_file sealed_json
+        json_file option_values sealed_json
+        options
         lock replacement
         store
         inner_paths
@@ -57,7 +58,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors progress startup
-        config
+        options
         tuning
         records
         schema
@@ -69,7 +70,6 @@ LAYERS = {
         dataset
         tasks
         training
-        options
         runs
         predicting exporting tuner
         __init__ __main__

@@ -109,6 +109,10 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
         return _one_of(value, inner, place)
     if dataclasses.is_dataclass(expected) and isinstance(value, dict):
         return _dataclass(value, expected, place)
+    if _is_named_tuple(expected) and isinstance(value, list):
+        fields = [*typing.get_type_hints(expected).values()]
+        if len(fields) == len(value):
+            return expected(*_items(value, fields, place))
     if origin is tuple and isinstance(value, list):
         kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         if len(kinds) == len(value):
@@ -135,10 +139,14 @@ def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:
 
 def _fits_outside(value: Any, kind: Any) -> bool:
     if isinstance(value, list):
-        return typing.get_origin(kind) in (list, tuple, Sequence)
+        return typing.get_origin(kind) in (list, tuple, Sequence) or _is_named_tuple(kind)
     if isinstance(value, dict):
         return typing.get_origin(kind) in (dict, Mapping) or dataclasses.is_dataclass(kind)
     return _is_plain(value, kind)
+
+
+def _is_named_tuple(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def _is_plain(value: Any, kind: Any) -> bool:
@@ -180,6 +188,8 @@ def _in_words(kind: Any) -> str:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple and inner[-1] is not Ellipsis:
         return f"a list of {len(inner)}"
+    if _is_named_tuple(kind):
+        return f"a list of {len(kind._fields)}"
     return "a list" if origin in (list, tuple, Sequence) else "an object"
 
 

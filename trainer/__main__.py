@@ -1,6 +1,7 @@
 """`python -m trainer`: the commands and their options. TensorFlow loads when a command runs."""
 
 import argparse
+import dataclasses
 import functools
 import json
 import math
@@ -10,14 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tfrecord_dataset import streams
+from tfrecord_dataset.options import Options, add_options
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
 from trainer.errors import ConfigError, TrainerError, did_you_mean
-from trainer.options.data import add_data, add_debug, add_model_fn, add_trust, add_which
-from trainer.options.predict import PredictConfig, add_predict
-from trainer.options.train import add_number, add_runtime, add_train
-from trainer.options.tune import TuneConfig, add_tune
+from trainer.options.commands import EvaluateConfig, ExportConfig, PredictConfig, TuneConfig
+from trainer.options.train import TrainConfig
 from trainer.runs.continuing import new_config
 
 _Command = Callable[[], dict[str, float]]
@@ -66,14 +66,7 @@ def _run(arguments: dict[str, Any]) -> dict[str, float]:
     command = arguments.pop("command")
     arguments.pop("debug", None)  # main reads it
     is_quiet = arguments.get("quiet", False)
-    prepare = {
-        "train": _train,
-        "evaluate": _evaluate,
-        "predict": _predict,
-        "export": _export,
-        "tune": _tune,
-    }[command]
-    run = prepare(arguments)
+    run = COMMANDS[command].prepare(arguments)
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -107,7 +100,7 @@ def as_json(metrics: Mapping[str, float]) -> str:
     )
 
 
-# Each checks its options, then imports its command.
+# Each checks the options of its command, then imports it.
 
 
 def _train(arguments: dict[str, Any]) -> _Command:
@@ -120,14 +113,14 @@ def _train(arguments: dict[str, Any]) -> _Command:
 
 
 def _evaluate(arguments: dict[str, Any]) -> _Command:
+    config = EvaluateConfig(**arguments)
     with startup.importing():
         from trainer.runs.evaluate import evaluate
 
-    return functools.partial(evaluate, **arguments)
+    return functools.partial(evaluate, config)
 
 
 def _predict(arguments: dict[str, Any]) -> _Command:
-    arguments["inputs"] = tuple(arguments["inputs"])
     config = PredictConfig(**arguments)
     with startup.importing():
         from trainer.predicting import predict
@@ -140,11 +133,12 @@ def _predict(arguments: dict[str, Any]) -> _Command:
 
 
 def _export(arguments: dict[str, Any]) -> _Command:
+    config = ExportConfig(**arguments)
     with startup.importing():
         from trainer import exporting
 
     def run() -> dict[str, float]:
-        print(exporting.export(**arguments))
+        print(exporting.export(**vars(config)))
         return {}
 
     return run
@@ -162,104 +156,83 @@ def _tune(arguments: dict[str, Any]) -> _Command:
     return run
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Described:
+    """What is known of a command.
+
+    Attributes:
+        prepare: Checks its options, and imports what it runs.
+        options: The class of its options.
+        summary: In the list of commands.
+        description: In its own help; None for the summary.
+    """
+
+    prepare: Callable[[dict[str, Any]], _Command]
+    options: type[Options]
+    summary: str
+    description: str | None = None
+
+
+COMMANDS = {
+    "train": Described(
+        prepare=_train,
+        options=TrainConfig,
+        summary="train a model on a dataset",
+        description="Trains a model. The last line on stdout is a JSON object with the metrics of "
+        "the last epoch. RUN holds model.keras, best.keras, history.csv, config.json, checkpoints "
+        "and logs for TensorBoard.",
+    ),
+    "evaluate": Described(
+        prepare=_evaluate,
+        options=EvaluateConfig,
+        summary="evaluate a trained model on a split",
+        description="Evaluates a trained model; every record counts once. The last line on stdout "
+        "is a JSON object with the metrics.",
+    ),
+    "predict": Described(
+        prepare=_predict,
+        options=PredictConfig,
+        summary="predict for files, folders and datasets",
+    ),
+    "export": Described(
+        prepare=_export,
+        options=ExportConfig,
+        summary="write a trained model for other programs",
+        description="Writes a trained model as a SavedModel that prepares its inputs itself and "
+        "names the classes, or as a Keras model. The last line on stdout is its path.",
+    ),
+    "tune": Described(
+        prepare=_tune,
+        options=TuneConfig,
+        summary="measure the input of a training on this machine",
+        description="Measures reading, parsing, decoding, augmenting and batching, says which of "
+        "them bounds the input, and writes what may be tuned. The last line on stdout is a JSON "
+        "object with the rates.",
+    ),
+}
+
+
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m trainer",
         description="Trains Keras models from TFRecord datasets.",
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    subparsers = {
-        "train": _add_train(commands),
-        "evaluate": _add_evaluate(commands),
-        "predict": _add_predict(commands),
-        "export": _add_export(commands),
-        "tune": _add_tune(commands),
-    }
-    if argv and argv[0] in subparsers:
-        subparsers[argv[0]].check_names(argv[1:])
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        own = subparsers.add_parser(
+            name,
+            allow_abbrev=False,
+            help=command.summary,
+            description=command.description or command.summary,
+        )
+        add_options(own, command.options, may_be_missing=["data"] if name == "train" else [])
+        told = "print the full traceback of an error"
+        told = "print the full traceback of an error"
+        own.add_argument("--debug", action="store_true", help=told)
+        if list(argv[:1]) == [name]:
+            own.check_names(argv[1:])
     return parser.parse_args(argv)
-
-
-def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
-    parser = commands.add_parser(
-        "train",
-        allow_abbrev=False,
-        help="train a model on a dataset",
-        description="Trains a model. The last line on stdout is a JSON object with the metrics of "
-        "the last epoch. RUN holds model.keras, best.keras, history.csv, config.json, checkpoints "
-        "and logs for TensorBoard.",
-    )
-    add_train(parser)
-    return parser
-
-
-def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
-    parser = commands.add_parser(
-        "evaluate",
-        allow_abbrev=False,
-        help="evaluate a trained model on a split",
-        description="Evaluates a trained model; every record counts once. The last line on stdout "
-        "is a JSON object with the metrics.",
-    )
-    add_data(parser)
-    parser.add_argument(
-        "--run", required=True, dest="run_path", metavar="RUN", help="directory that train wrote"
-    )
-    parser.add_argument("--split", help="split to evaluate on (default: test, or the only split)")
-    add_which(parser)
-    add_model_fn(parser)
-    parser.add_argument(
-        "--loss-fn", metavar="MODULE:FUNCTION", help="the function of the loss, as in training"
-    )
-    add_trust(parser)
-    add_number(parser, "--batch-size", int, None, "records per step", "that of the training")
-    add_runtime(parser)
-    return parser
-
-
-def _add_predict(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
-    what = "predict for files, folders and datasets"
-    parser = commands.add_parser("predict", allow_abbrev=False, help=what, description=what)
-    add_predict(parser)
-    return parser
-
-
-def _add_export(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
-    parser = commands.add_parser(
-        "export",
-        allow_abbrev=False,
-        help="write a trained model for other programs",
-        description="Writes a trained model as a SavedModel that prepares its inputs itself and "
-        "names the classes, or as a Keras model. The last line on stdout is its path.",
-    )
-    parser.add_argument("--run", required=True, metavar="RUN", help="directory that train wrote")
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="PATH",
-        help="directory for the SavedModel (for TF Serving a number: served/cells/1), or a file "
-        "*.keras for the Keras model alone",
-    )
-    add_which(parser)
-    add_model_fn(parser)
-    add_trust(parser)
-    parser.add_argument("--overwrite", action="store_true", help="replace what is at PATH")
-    add_debug(parser)
-    return parser
-
-
-def _add_tune(commands: "argparse._SubParsersAction[_Parser]") -> _Parser:
-    parser = commands.add_parser(
-        "tune",
-        allow_abbrev=False,
-        help="measure the input of a training on this machine",
-        description="Measures reading, parsing, decoding, augmenting and batching, says which of "
-        "them bounds the input, and writes what may be tuned. The last line on stdout is a JSON "
-        "object with the rates.",
-    )
-    add_tune(parser)
-    return parser
 
 
 if __name__ == "__main__":

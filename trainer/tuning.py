@@ -5,8 +5,8 @@ import os
 from typing import Any, Self
 
 from tfrecord_dataset.json_file import JsonError, read_object
-from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.train import CACHES
 
 # More would fill the memory, and make nothing faster.
 _MOST = 1 << 16

@@ -6,11 +6,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import options_page
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.cli.beam_arguments import Parser, beam_options
 from beam_pipeline.cli.parser import command_parser
+from tfrecord_dataset.options import fields_of
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
@@ -60,16 +62,17 @@ def _known_options() -> set[str]:
         (_ROOT / path).read_text()
         for path in (
             "beam_pipeline/cli/options.py",
-            "trainer/__main__.py",
-            "trainer/options/data.py",
-            "trainer/options/predict.py",
-            "trainer/options/train.py",
-            "trainer/options/tune.py",
             "benchmarks/scaling.py",
         )
     )
     text += (_ROOT / "beam_pipeline/cli/commands.py").read_text()
-    return set(re.findall(r'"(--[a-z][a-z-]+)"', text)) | beam._option_string_actions.keys()
+    trainer = {
+        field.flag
+        for command in trainer_main.COMMANDS.values()
+        for field in fields_of(command.options).values()
+    }
+    found = set(re.findall(r'"(--[a-z][a-z-]+)"', text))
+    return found | trainer | beam._option_string_actions.keys()
 
 
 @pages
@@ -85,6 +88,10 @@ def _after(start: list[str], words: list[str]) -> list[str]:
         if words[at : at + len(start)] == start and words[:2] != ["docker", "build"]:
             return words[at + len(start) :]
     return []
+
+
+def test_the_page_of_options_is_made_from_them() -> None:
+    assert options_page.PAGE.read_text() == options_page.page()
 
 
 @pages

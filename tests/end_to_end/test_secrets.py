@@ -15,7 +15,7 @@ from PIL import Image
 from beam_pipeline import BuildConfig
 from beam_pipeline.cli import commands
 from beam_pipeline.describe.provenance import provenance
-from trainer.config import TrainConfig
+from trainer.options.train import TrainConfig
 
 PASSWORD = "pass-Hunter2-word"
 SIGNATURE = "9f86d081884c7d65"

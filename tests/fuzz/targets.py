@@ -261,7 +261,7 @@ def _of_run(name: str) -> Reads:
 
 
 def _configs() -> list[bytes]:
-    from trainer.config import TrainConfig
+    from trainer.options.train import TrainConfig
     from trainer.runs.record import Order, RunConfig, sealed
 
     made = RunConfig(

@@ -1,14 +1,14 @@
-"""Options: what is refused."""
+"""The options of `train`: what is refused, by the command and by `trainer.train`."""
 
+import inspect
+
+import numpy as np
 import pytest
 
-from trainer.config import (
-    TrainConfig,
-    parse_image_size,
-    parse_lengths,
-    parse_names,
-)
+import trainer
+from tfrecord_dataset.options import fields_of
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.train import TrainConfig
 
 
 def config(**options):
@@ -24,10 +24,13 @@ def config(**options):
         pytest.param({"learning_rate": float("nan")}, ConfigError, "--learning-rate nan", id="nan"),
         pytest.param({"clip_norm": -1.0}, ConfigError, "--clip-norm -1.0", id="clip norm"),
         pytest.param({"seed": -1}, ConfigError, "--seed -1", id="seed"),
+        pytest.param({"seed": 2**32}, ConfigError, "from 0, below 4294967296", id="large seed"),
+        pytest.param({"ema": 1}, ConfigError, "--ema 1.0 is out of bounds", id="ema"),
+        pytest.param({"target_as": "clas"}, UnknownNameError, "--as 'clas'", id="as"),
         pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
         pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
-        pytest.param({"pad": {"a": 0}}, ConfigError, "--pad a=0", id="no length"),
+        pytest.param({"pad": {"a": 0}}, ConfigError, "--pad {'a': 0} is out", id="no length"),
         pytest.param(
             {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
         ),
@@ -40,46 +43,39 @@ def test_wrong_options(options, error, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("64", (64, 64)), ("64x48", (48, 64)), ("64X48", (48, 64)), ("64x", None), ("0", None)],
-)
-def test_image_size(text, expected):
-    if expected is None:
-        with pytest.raises(ConfigError, match="WIDTHxHEIGHT"):
-            parse_image_size(text)
-    else:
-        assert parse_image_size(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a", ("a",)), ("a, b/c", ("a", "b/c")), ("a,", None), ("", None)],
-)
-def test_names(text, expected):
-    if expected is None:
-        with pytest.raises(ConfigError, match="empty name"):
-            parse_names(text)
-    else:
-        assert parse_names(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
+    ("options", "message"),
     [
-        ("a=3", {"a": 3}),
-        ("a=3, b/c =40", {"a": 3, "b/c": 40}),
-        ("a=b=3", {"a=b": 3}),
-        ("a", None),
-        ("a=", None),
-        ("=3", None),
-        ("a=-3", None),
-        ("a=3,a=4", None),
-        ("a=3,", None),
+        ({"epochs": 1.5}, "--epochs 1.5 is not a whole number; give one, such as 10"),
+        ({"epochs": True}, "--epochs True is not a whole number"),
+        ({"batch_size": "8"}, "--batch-size '8' is not a whole number"),
+        ({"learning_rate": "fast"}, "--learning-rate 'fast' is not a number"),
+        ({"image_size": "64"}, "--image-size '64' is no size: give a side in pixels, 64, or"),
+        ({"image_size": (64, 0)}, r"--image-size \(64, 0\) is no size: give a side"),
+        ({"inputs": "image"}, "--inputs 'image' is not a list of names"),
+        ({"deterministic": "yes"}, "--deterministic 'yes' is neither True nor False"),
+        ({"target": 3}, "--target 3 is not a text"),
+        ({"pad": {"a": 1.5}}, "--pad {'a': 1.5} is not a whole number"),
+        ({"pad": 3}, "--pad 3 does not give whole numbers by name"),
+        ({"bacth_size": 8}, r"no option bacth_size \(did you mean 'batch_size'\?\)"),
+        ({"loop": "costum"}, r"no --loop 'costum' \(did you mean 'custom'\?\)"),
     ],
 )
-def test_lengths(text, expected):
-    if expected is None:
-        with pytest.raises(ConfigError, match="cannot be read"):
-            parse_lengths(text)
-    else:
-        assert parse_lengths(text) == expected
+def test_train_checks_as_the_command(options, message):
+    with pytest.raises(ConfigError, match=f"^(there is )?{message}"):
+        trainer.train("no data", "no run", **options)
+
+
+def test_what_stands_for_the_same():
+    given = config(image_size=32, inputs=["a"], learning_rate=1, epochs=np.int64(3))
+
+    assert given == config(image_size=(32, 32), inputs=("a",), learning_rate=1.0, epochs=3)
+    assert given.to_json()["image_size"] == [32, 32]
+
+
+def test_the_signature_has_every_option():
+    names = inspect.signature(trainer.train).parameters
+
+    assert list(names)[:5] == ["data", "output", "model", "loss", "metrics"]
+    assert names["batch_size"].default == TrainConfig.batch_size
+    assert set(fields_of(TrainConfig)) <= set(names)
+    assert "batch_size: records per step, over all replicas (default: 32)" in trainer.train.__doc__

@@ -10,13 +10,13 @@ import tensorflow as tf
 
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer import input_pipeline, parsing
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, any_images
 from trainer.image_cache.stored_images import ImageStores
 from trainer.input_pipeline import arguments, lengths
-from trainer.input_pipeline.arguments import ImageSize
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.selection import check_choice, check_equal_sizes, select
@@ -65,7 +65,7 @@ class Dataset(Contents):
         features: str | Sequence[str] | None = None,
         target: str | Sequence[str] | None = None,
         sample_weight: str | None = None,
-        image_size: ImageSize | None = None,
+        image_size: int | tuple[int, int] | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
         views: Views | None = None,
         augment: parsing.Augment | None = None,
@@ -171,7 +171,7 @@ class Dataset(Contents):
         share = arguments.share(worker, num_workers, batch_size if not buckets else None)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
         seed = arguments.seed_number(seed)
-        passes, size = arguments.passes(repeat), arguments.height_and_width(image_size)
+        passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
         if buckets and batch_size != _DEFAULT_BATCH_SIZE:
             raise ConfigError(
                 f"buckets have their own batch sizes; leave out batch_size={batch_size}"
@@ -235,7 +235,7 @@ class Dataset(Contents):
         cache: ImageCache | str,
         images: Sequence[Feature],
         views: Views | None,
-        size: tuple[int, int] | None,
+        size: ImageSize | None,
     ) -> ImageCache:
         """The cache that `batches` takes for `cache`: "auto" chosen, with its bound and size.
 
@@ -257,7 +257,7 @@ class Dataset(Contents):
         split: str | None = None,
         *,
         features: str | Sequence[str] | None = None,
-        image_size: ImageSize | None = None,
+        image_size: int | tuple[int, int] | None = None,
         image_dtype: Literal["float32", "uint8"] = "float32",
         batch_size: int | None = None,
         shuffle: bool = False,

@@ -14,10 +14,11 @@ import psutil
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.store.user_cache import cache_folder
-from trainer.config import CACHES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
+from trainer.options.train import CACHES
 from trainer.views import Views
 
 # Of the memory, or of the disk's space, that is free.
@@ -49,7 +50,7 @@ class ImageCache:
     place: str = "auto"
     max_bytes: int | None = None
     folder: str | None = None
-    size: tuple[int, int] | None = None
+    size: ImageSize | None = None
 
     def __post_init__(self) -> None:
         if self.place not in CACHES:
@@ -58,6 +59,8 @@ class ImageCache:
             raise ConfigError(
                 f"decoded images cannot be kept in {self.folder}: name a folder of this machine"
             )
+        if self.size is not None:
+            object.__setattr__(self, "size", ImageSize(*self.size))
 
     @property
     def path(self) -> Path:
@@ -74,7 +77,7 @@ def folder_in(cache_dir: str | None) -> str:
     return os.path.join(cache_folder() if cache_dir is None else cache_dir, "decoded-images")
 
 
-def stored_size(views: Views | None, size: tuple[int, int]) -> tuple[int, int]:
+def stored_size(views: Views | None, size: ImageSize) -> ImageSize:
     """The size at which whole images are kept: that of a view, or larger where views are crops.
 
     The side is 1 / √(a median window's area) of a view's: so half of all windows have as many
@@ -83,15 +86,14 @@ def stored_size(views: Views | None, size: tuple[int, int]) -> tuple[int, int]:
     if views is None or views.are_whole:
         return size
     margin = max(1.0, 1 / math.sqrt(math.sqrt(views.area[0] * views.area[1])))
-    height, width = size
-    return round(height * margin), round(width * margin)
+    return ImageSize(round(size.height * margin), round(size.width * margin))
 
 
 def resolve(
     cache: ImageCache,
     images: Sequence[Feature],
     views: Views | None,
-    size: tuple[int, int] | None,
+    size: ImageSize | None,
     num_records: int,
     taken: int = 0,
 ) -> ImageCache:
@@ -135,9 +137,9 @@ def resolve(
     return dataclasses.replace(cache, place="none")
 
 
-def row_bytes(images: Sequence[Feature], size: tuple[int, int]) -> int:
+def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:
     """The bytes of a record's images at this size."""
-    return sum(size[0] * size[1] * (each.shape[2] or 3) for each in images)
+    return sum(size.height * size.width * (each.shape[2] or 3) for each in images)
 
 
 def make_store(
@@ -196,11 +198,10 @@ def describe(cache: ImageCache, num_records: int, images: Sequence[Feature]) -> 
     assert cache.size is not None
     assert cache.max_bytes is not None
     num_bytes = num_records * row_bytes(images, cache.size)
-    height, width = cache.size
     where = "memory" if cache.place == "memory" else os.fspath(cache.path)
     part = "" if num_bytes <= cache.max_bytes else f", of which {_size(cache.max_bytes)} fit"
     return (
-        f"decoded images are kept in {where}: {num_records:,} of {width}x{height}, "
+        f"decoded images are kept in {where}: {num_records:,} of {cache.size}, "
         f"{_size(num_bytes)}{part} (--cache {cache.place})"
     )
 

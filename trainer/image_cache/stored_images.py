@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.split import Split
 from trainer.image_cache import ImageCache, make_store, resolve, row_bytes
 from trainer.image_cache.store import ImageStore
@@ -32,7 +33,7 @@ class ImageStores:
         cache: ImageCache | str,
         images: Sequence[Feature],
         views: Views | None,
-        size: tuple[int, int] | None,
+        size: ImageSize | None,
         count: Callable[[], int],
     ) -> ImageCache:
         """As `image_cache.resolve`; `count` returns the number of records."""
@@ -132,9 +133,7 @@ class StoredImages:
         size: (height, width) in pixels.
     """
 
-    def __init__(
-        self, store: ImageStore, features: Sequence[Feature], size: tuple[int, int]
-    ) -> None:
+    def __init__(self, store: ImageStore, features: Sequence[Feature], size: ImageSize) -> None:
         self.store = store
         self._rests = Rests(store.num_bytes // _SHARE_OF_RESTS, [each.key for each in features])
         self._shapes = {each.name: (*size, each.shape[2] or 3) for each in features}

@@ -1,13 +1,12 @@
 """Checks of the arguments of `Dataset.batches`, before anything is read."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from tfrecord_dataset.declaration import is_whole
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.records.order import Share
 
-ImageSize = int | tuple[int, int]
 _INT64 = (-(1 << 63), (1 << 63) - 1)
 
 
@@ -42,21 +41,16 @@ def seed_number(value: Any) -> int | None:
     return int(value)
 
 
-def height_and_width(image_size: Any) -> tuple[int, int] | None:
-    """`image_size` as (height, width) in pixels, or None.
+def size_in_pixels(image_size: Any) -> ImageSize | None:
+    """`image_size`, or None.
 
     Raises:
-        ConfigError: It is neither one side nor two.
+        ConfigError: It is neither one side nor (height, width).
     """
-    if image_size is None:
-        return None
-    is_pair = isinstance(image_size, Sequence) and not isinstance(image_size, str | bytes)
-    sizes = tuple(image_size) if is_pair else (image_size, image_size)
-    if len(sizes) != 2 or not all(is_whole(size) and size >= 1 for size in sizes):
-        raise ConfigError(
-            f"image_size={image_size!r}: give a side in pixels, 64, or (height, width), (48, 64)"
-        )
-    return int(sizes[0]), int(sizes[1])
+    try:
+        return None if image_size is None else ImageSize.of(image_size)
+    except ValueError as error:
+        raise ConfigError(f"image_size={image_size!r} {error}") from error
 
 
 def passes(repeat: Any) -> int | None:

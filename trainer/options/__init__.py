@@ -1,1 +1,1 @@
-"""The options of the commands. Imports no TensorFlow."""
+"""The options of the commands, each written once."""

@@ -1,274 +1,286 @@
-"""The options of the command `train`."""
+"""The options of `train`, each written once. Imports no TensorFlow."""
 
-import argparse
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from trainer.config import (
-    AUGMENTATIONS,
-    CACHES,
-    LOOPS,
-    OPTIMIZER_NAMES,
-    PRECISIONS,
-    SAMPLINGS,
-    SCHEDULES,
-    TARGETS_AS,
-    TrainConfig,
-    parse_image_size,
-    parse_lengths,
-    parse_names,
+from tfrecord_dataset.options import Group, Options, fields_of, flag_of
+from tfrecord_dataset.shown_text import without_secrets
+from trainer.errors import ConfigError
+from trainer.options.shared import (
+    Augment,
+    CacheBytes,
+    CacheDir,
+    Data,
+    Devices,
+    Inputs,
+    OwnLoss,
+    OwnModel,
+    Quiet,
+    RunOption,
+    Schema,
+    Size,
+    Target,
+    TargetAs,
+    TrainSplit,
+    TrustRun,
+    own_function,
 )
-from trainer.options.data import add_data, add_messages, add_trust
+
+LOOPS = ("custom", "fit")
+OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
+CACHES = ("auto", "memory", "disk", "none")
 
 
-def add_train(parser: argparse.ArgumentParser) -> None:
-    """Adds them to the command's parser; those that are not given have no value."""
-    where = parser.add_argument_group("data and output")
-    add_data(where, required=False)
-    where.add_argument("--output", required=True, metavar="RUN", help="directory for the run")
-    where.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue the run in RUN, if there is one, with its own options",
-    )
-    where.add_argument("--overwrite", action="store_true", help="replace the run in RUN")
-    add_trust(where)
-    where.add_argument(
-        "--train-split",
-        metavar="SPLIT",
-        help="split to train on (default: train, or the only split)",
-    )
-    where.add_argument(
-        "--validation-split",
-        metavar="SPLIT",
-        help="split to validate on, or none (default: validation, val or valid; never test)",
-    )
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainConfig(Options):
+    """The options of `python -m trainer train`."""
 
-    what = parser.add_argument_group("inputs, target and model")
-    what.add_argument(
-        "--target",
-        metavar="FEATURE",
-        help="feature to predict (default: the class label, else the one named label, target or y, "
-        "else the boxes)",
-    )
-    what.add_argument(
-        "--as",
-        dest="target_as",
-        choices=TARGETS_AS,
-        help="predict the target as a class or as a number (default: fractions are numbers, whole "
-        "numbers and texts are classes)",
-    )
-    what.add_argument(
-        "--inputs",
-        type=parse_names,
-        metavar="FEATURE,…",
-        help="features to learn from (default: the image, audio, sequence, text or array, and the "
-        "numeric vectors in the same record; else all numbers)",
-    )
-    what.add_argument(
-        "--sample-weight",
-        metavar="FEATURE",
-        help="numeric feature that weights each record's loss in training",
-    )
-    what.add_argument(
-        "--pad",
-        type=parse_lengths,
-        default={},
-        metavar="INPUT=N,…",
-        help="pad or cut an input to N: ids of a sequence, words of a text, samples of audio "
-        "(default: pad to the longest in each batch)",
-    )
-    what.add_argument(
-        "--model",
-        default=TrainConfig.model,
-        help="small, or for images a model of keras.applications such as MobileNetV2 "
-        "(default: %(default)s)",
-    )
-    what.add_argument(
-        "--model-fn",
-        metavar="MODULE:FUNCTION",
-        help="your own function that takes the task and returns the model",
-    )
-    what.add_argument(
-        "--loss-fn",
-        metavar="MODULE:FUNCTION",
-        help="your own function that takes (target, outputs) and returns each example's loss",
-    )
-    what.add_argument(
-        "--weights", metavar="FILE", help="weights for the model without its head (…_notop.h5)"
-    )
-    add_number(
-        what, "--head-epochs", int, None, "epochs for the new layers alone", "2 with --weights"
-    )
-    add_number(
-        what, "--fine-tune-rate", float, None, "learning rate after them", "--learning-rate / 10"
-    )
-    add_number(
-        what,
-        "--frozen-stages",
-        int,
-        None,
-        "layers never learn before the image is more than 2**N times smaller",
-        "all learn",
-    )
-    what.add_argument(
-        "--augment",
-        choices=AUGMENTATIONS,
-        default=TrainConfig.augment,
-        help="changes of images in training: mirrored (flip), also cropped (crop), "
-        "also RandAugment (rand); auto (default): crop for boxes, else none",
-    )
-    what.add_argument(
-        "--augment-fn",
-        metavar="MODULE:FUNCTION",
-        help="your own function from an image (uint8 tensor) and a seed (int64 [2]) to another",
-    )
-    add_number(what, "--mixup", float, TrainConfig.mixup, "mix images in pairs, such as 0.2")
-    add_number(what, "--cutmix", float, TrainConfig.cutmix, "mix parts of images, such as 1.0")
-    add_number(
-        what,
-        "--label-smoothing",
+    data: Annotated[Data, Group("data and output")]
+    schema: Schema = None
+    cache_dir: CacheDir = None
+    cache_bytes: CacheBytes = None
+    output: Annotated[str, RunOption("directory for the run", metavar="RUN", may_change=True)]
+    resume: Annotated[
+        bool,
+        RunOption(
+            "continue the run in RUN, if there is one, with its own options",
+            may_change=True,
+        ),
+    ] = False
+    overwrite: Annotated[bool, RunOption("replace the run in RUN", may_change=True)] = False
+    trust_run: TrustRun = False
+    train_split: TrainSplit = None
+    validation_split: Annotated[
+        str | None,
+        RunOption(
+            "split to validate on, or none (default: validation, val or valid; never test)",
+            metavar="SPLIT",
+            may_change=True,
+        ),
+    ] = None
+    target: Annotated[Target, Group("inputs, target and model")] = None
+    target_as: TargetAs = None
+    inputs: Inputs = None
+    sample_weight: Annotated[
+        str | None,
+        RunOption("numeric feature that weights each record's loss in training", metavar="FEATURE"),
+    ] = None
+    pad: Annotated[
+        Mapping[str, int],
+        RunOption(
+            "pad or cut an input to N: ids of a sequence, words of a text, samples of audio "
+            "(default: pad to the longest in each batch)",
+            metavar="INPUT=N,…",
+            least=1,
+        ),
+    ] = dataclasses.field(default_factory=dict)
+    model: Annotated[
+        str, RunOption("small, or for images a model of keras.applications such as MobileNetV2")
+    ] = "small"
+    model_fn: OwnModel = None
+    loss_fn: OwnLoss = None
+    weights: Annotated[
+        str | None,
+        RunOption(
+            "weights for the model without its head (…_notop.h5)", metavar="FILE", names_place=True
+        ),
+    ] = None
+    head_epochs: Annotated[
+        int | None,
+        RunOption("epochs for the new layers alone (default: 2 with --weights)", least=0),
+    ] = None
+    fine_tune_rate: Annotated[
+        float | None,
+        RunOption(
+            "learning rate after them (default: --learning-rate / 10)", above=0, may_change=True
+        ),
+    ] = None
+    frozen_stages: Annotated[
+        int | None,
+        RunOption(
+            "layers never learn before the image is more than 2^N times smaller (default: all "
+            "learn)",
+            least=1,
+        ),
+    ] = None
+    augment: Augment = "auto"
+    augment_fn: Annotated[
+        str | None,
+        own_function(
+            "your own function from an image (uint8 tensor) and a seed (int64 [2]) to another"
+        ),
+    ] = None
+    mixup: Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)] = 0.0
+    cutmix: Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)] = 0.0
+    label_smoothing: Annotated[
         float,
-        TrainConfig.label_smoothing,
-        "share of the loss for all classes alike, such as 0.1",
-    )
-    what.add_argument(
-        "--class-weights",
-        metavar="WEIGHTS",
-        help="weight each class in the training loss: balanced, CLASS=N,…, or a JSON file",
-    )
-    what.add_argument(
-        "--sampling",
-        choices=SAMPLINGS,
-        default=TrainConfig.sampling,
-        help="every record once a pass (uniform), or all classes equally often (balanced) "
-        "(default: %(default)s)",
-    )
-    what.add_argument(
-        "--image-size",
-        type=parse_image_size,
-        metavar="SIDE|WxH",
-        help="resize images to this many pixels (default: the dataset's size, else 128; "
-        "for boxes up to 640, else 320)",
-    )
-
-    how = parser.add_argument_group("training")
-    add_number(how, "--epochs", int, TrainConfig.epochs, "total, including those before --resume")
-    add_number(
-        how, "--batch-size", int, TrainConfig.batch_size, "records per step, over all replicas"
-    )
-    add_number(
-        how, "--steps-per-epoch", int, None, "steps per epoch", "number of records / batch size"
-    )
-    how.add_argument(
-        "--loop",
-        choices=LOOPS,
-        default=TrainConfig.loop,
-        help="own training loop, or Keras's fit (default: %(default)s)",
-    )
-    add_number(
-        how, "--steps-per-call", int, TrainConfig.steps_per_call, "steps per call of a tf.function"
-    )
-    add_number(
-        how,
-        "--accumulate-steps",
+        RunOption("share of the loss for all classes alike, such as 0.1", least=0, below=1),
+    ] = 0.0
+    class_weights: Annotated[
+        str | None,
+        RunOption(
+            "weight each class in the training loss: balanced, CLASS=N,…, or a JSON file",
+            metavar="WEIGHTS",
+            names_place=True,
+        ),
+    ] = None
+    sampling: Annotated[
+        str,
+        RunOption(
+            "every record once a pass (uniform), or all classes equally often (balanced)",
+            choices=("uniform", "balanced"),
+        ),
+    ] = "uniform"
+    image_size: Size = None
+    epochs: Annotated[
         int,
-        TrainConfig.accumulate_steps,
-        "parts of each replica's batch whose gradients are summed for a step",
+        RunOption("total, including those before --resume", least=1, may_change=True),
+        Group("training"),
+    ] = 10
+    batch_size: Annotated[int, RunOption("records per step, over all replicas", least=1)] = 32
+    steps_per_epoch: Annotated[
+        int | None,
+        RunOption("steps per epoch (default: number of records / batch size)", least=1),
+    ] = None
+    loop: Annotated[str, RunOption("own training loop, or Keras's fit", choices=LOOPS)] = "custom"
+    steps_per_call: Annotated[
+        int, RunOption("steps per call of a tf.function", least=1, may_change=True)
+    ] = 8
+    accumulate_steps: Annotated[
+        int,
+        RunOption("parts of each replica's batch whose gradients are summed for a step", least=1),
+    ] = 1
+    checkpoint_every_steps: Annotated[
+        int | None,
+        RunOption("further checkpoints (default: epochs' ends)", least=1, may_change=True),
+    ] = None
+    validate_every_steps: Annotated[
+        int | None,
+        RunOption("further validations (default: epochs' ends)", least=1, may_change=True),
+    ] = None
+    early_stopping: Annotated[
+        int | None,
+        RunOption(
+            "end after N validations without a lower loss (default: never)",
+            least=1,
+            may_change=True,
+        ),
+    ] = None
+    callback: Annotated[
+        str | None,
+        own_function(
+            "your own function that returns a Keras callback, or a list of them", may_change=True
+        ),
+    ] = None
+    optimizer: Annotated[str, RunOption("what changes the weights", choices=OPTIMIZER_NAMES)] = (
+        "adam"
     )
-    add_number(how, "--checkpoint-every-steps", int, None, "further checkpoints", "epochs' ends")
-    add_number(how, "--validate-every-steps", int, None, "further validations", "epochs' ends")
-    add_number(
-        how, "--early-stopping", int, None, "end after N validations without a lower loss", "never"
-    )
-    how.add_argument(
-        "--callback",
-        metavar="MODULE:FUNCTION",
-        help="your own function that returns a Keras callback, or a list of them",
-    )
-    how.add_argument(
-        "--optimizer",
-        choices=OPTIMIZER_NAMES,
-        default=TrainConfig.optimizer,
-        help="default: %(default)s",
-    )
-    how.add_argument(
-        "--optimizer-fn",
-        metavar="MODULE:FUNCTION",
-        help="your own function that takes the learning rate and returns the optimizer",
-    )
-    add_number(how, "--learning-rate", float, TrainConfig.learning_rate, "the largest")
-    how.add_argument(
-        "--schedule",
-        choices=SCHEDULES,
-        default=TrainConfig.schedule,
-        help="of the learning rate: constant, or half a cosine down to 0 (default: %(default)s)",
-    )
-    add_number(
-        how, "--warmup-steps", int, TrainConfig.warmup_steps, "steps of a linear rise from 0"
-    )
-    add_number(how, "--weight-decay", float, None, "decoupled weight decay", "the optimizer's")
-    add_number(
-        how, "--ema", float, None, "validate and save an average of the weights, by this momentum"
-    )
-    add_number(how, "--clip-norm", float, None, "largest global norm of the gradients", "no limit")
-    how.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=TrainConfig.precision,
-        help="default: %(default)s",
-    )
-    how.add_argument(
-        "--jit-compile",
-        action="store_true",
-        help="compile forward and backward passes by XLA",
-    )
-    how.add_argument(
-        "--cache",
-        choices=CACHES,
-        default=TrainConfig.cache,
-        help="where decoded images are kept, so that only the first epoch decodes them; auto: "
-        "memory, else disk, if all fit and crops are not changed by it (default: %(default)s)",
-    )
-    how.add_argument(
-        "--tuning", metavar="FILE", help="settings of the input that `tune` found on this machine"
-    )
-    add_number(
-        how, "--seed", int, None, "decides weights and order", "random, saved in config.json"
-    )
-    how.add_argument(
-        "--deterministic",
-        action="store_true",
-        help="make runs with the same seed equal bit for bit; slower on GPUs",
-    )
-    add_runtime(how)
-    _leave_out_defaults(parser)
+    optimizer_fn: Annotated[
+        str | None,
+        own_function("your own function that takes the learning rate and returns the optimizer"),
+    ] = None
+    learning_rate: Annotated[
+        float, RunOption("the largest of the schedule", above=0, may_change=True)
+    ] = 1e-3
+    schedule: Annotated[
+        str,
+        RunOption(
+            "of the learning rate: constant, or half a cosine down to 0",
+            choices=("constant", "cosine"),
+        ),
+    ] = "constant"
+    warmup_steps: Annotated[int, RunOption("steps of a linear rise from 0", least=0)] = 0
+    weight_decay: Annotated[
+        float | None,
+        RunOption("decoupled weight decay (default: the optimizer's)", least=0),
+    ] = None
+    ema: Annotated[
+        float | None,
+        RunOption(
+            "validate and save an average of the weights, by this momentum (default: none)",
+            least=0,
+            below=1,
+        ),
+    ] = None
+    clip_norm: Annotated[
+        float | None,
+        RunOption("largest global norm of the gradients (default: no limit)", above=0),
+    ] = None
+    precision: Annotated[
+        str,
+        RunOption(
+            "of the computations; weights are float32",
+            choices=("float32", "mixed_bfloat16", "mixed_float16"),
+        ),
+    ] = "float32"
+    jit_compile: Annotated[bool, RunOption("compile forward and backward passes by XLA")] = False
+    cache: Annotated[
+        str,
+        RunOption(
+            "where decoded images are kept, so that only the first epoch decodes them; auto: "
+            "memory, else disk, if all fit and crops are not changed by it",
+            choices=CACHES,
+            may_change=True,
+        ),
+    ] = "auto"
+    tuning: Annotated[
+        str | None,
+        RunOption(
+            "settings of the input that `tune` found on this machine",
+            metavar="FILE",
+            may_change=True,
+            names_place=True,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        RunOption(
+            "decides weights and order (default: random, saved in config.json)",
+            least=0,
+            below=2**32,
+            is_completed=True,
+        ),
+    ] = None
+    deterministic: Annotated[
+        bool,
+        RunOption(
+            "make runs with the same seed equal bit for bit; slower on GPUs", may_change=True
+        ),
+    ] = False
+    devices: Devices = "auto"
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model_fn is not None and (self.model != "small" or self.weights is not None):
+            raise ConfigError("--model-fn cannot be combined with --model or --weights; choose one")
+        for name in ("head_epochs", "fine_tune_rate", "frozen_stages"):
+            if getattr(self, name) is not None and self.weights is None:
+                raise ConfigError(
+                    f"{option(name)} is for weights learned elsewhere; name them by --weights, or "
+                    "leave it out"
+                )
+        if self.resume and self.overwrite:
+            raise ConfigError("--resume continues a run, but --overwrite replaces it; choose one")
+
+    def to_json(self) -> dict[str, Any]:
+        """The options by name, as JSON has them: tuples as lists, URLs without their secrets."""
+        return {name: _as_json(value) for name, value in dataclasses.asdict(self).items()}
 
 
-def _leave_out_defaults(parser: argparse.ArgumentParser) -> None:
-    """Lets the parsed options be those that were given; a run that goes on has the others."""
-    for action in parser._actions:
-        if action.default is not argparse.SUPPRESS:
-            action.help = (action.help or "").replace("%(default)s", str(action.default))
-            action.default = argparse.SUPPRESS
+def _as_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_secrets(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
-def add_runtime(parser: argparse._ActionsContainer) -> None:
-    """Adds the options of every command that uses a model."""
-    parser.add_argument(
-        "--devices",
-        default=TrainConfig.devices,
-        help="auto (all GPUs, else the CPU), cpu, cpu:N (N replicas), gpu, or gpu:0,1 (by number)",
-    )
-    add_messages(parser)
+def option(name: str) -> str:
+    """The option of a field: `--batch-size` for `batch_size`."""
+    return flag_of(TrainConfig, name)
 
 
-def add_number(
-    parser: argparse._ActionsContainer,
-    name: str,
-    kind: type[int] | type[float],
-    default: float | None,
-    meaning: str,
-    otherwise: str = "",
-) -> None:
-    """Adds an option with a number; without a default, `otherwise` says what happens."""
-    text = f"{meaning} (default: {otherwise or default})"
-    parser.add_argument(name, type=kind, default=default, metavar="N", help=text)
+def options_that(quality: str) -> tuple[str, ...]:
+    """The options whose RunOption has a quality, such as `may_change`."""
+    fields = fields_of(TrainConfig).values()
+    return tuple(field.name for field in fields if getattr(field.option, quality))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
 from trainer.views import Views
@@ -45,14 +46,14 @@ class Decoding:
         ConfigError: `views` or a `stored_size` without an `image_size`.
     """
 
-    image_size: tuple[int, int] | None = None
+    image_size: ImageSize | None = None
     image_dtype: str = "float32"
     audio_mono: bool = False
     portable: bool = False
     views: Views | None = None
     augment: Augment | None = None
     seed: int = 0
-    stored_size: tuple[int, int] | None = None
+    stored_size: ImageSize | None = None
 
     def __post_init__(self) -> None:
         if (self.views or self.stored_size) and self.image_size is None:

@@ -14,11 +14,12 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.opening import cache_of, is_dataset
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.options.predict import PredictConfig
+from trainer.options.commands import PredictConfig
 from trainer.predicting.drawing import draw_boxes
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
@@ -213,12 +214,12 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
 
 
-def _size(encoded: bytes) -> tuple[int, int]:
-    """(width, height) of an image, from its header."""
+def _size(encoded: bytes) -> ImageSize:
+    """The size of an image, from its header."""
     from PIL import Image
 
     with Image.open(io.BytesIO(encoded)) as image:
-        return image.size
+        return ImageSize(image.height, image.width)
 
 
 @contextlib.contextmanager

@@ -5,24 +5,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.inner_paths import name_part
 
 _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
 
 def label_corner(
-    box: Sequence[float], text: tuple[float, float], image: tuple[int, int]
+    box: Sequence[float], text: tuple[float, float], image: ImageSize
 ) -> tuple[float, float]:
     """Where the text of a box begins: at the box's corner, or where it is all in the image.
 
     Args:
         box: xmin, ymin, xmax, ymax in pixels.
         text: Width and height of the text.
-        image: Width and height of the image.
+        image: Its size.
     """
+    whole_sides = (image.width, image.height)
     x, y = (
         max(0.0, min(at, whole - size))
-        for at, size, whole in zip(box[:2], text, image, strict=True)
+        for at, size, whole in zip(box[:2], text, whole_sides, strict=True)
     )
     return x, y
 
@@ -43,7 +45,7 @@ def draw_boxes(
 
     with Image.open(io.BytesIO(encoded)) as opened:
         image = opened.convert("RGB")
-    canvas = ImageDraw.Draw(image)
+    canvas, shown = ImageDraw.Draw(image), ImageSize(image.height, image.width)
     line = max(1, round(min(image.size) / 250))
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
     for each in reversed(detections):  # the most probable on top
@@ -51,7 +53,7 @@ def draw_boxes(
         canvas.rectangle(each["box"], outline=color, width=line)
         text = f"{each['class']} {each['score']:.2f}"
         _, _, *size = canvas.textbbox((0, 0), text, font=font)
-        corner = label_corner(each["box"], (size[0], size[1]), image.size)
+        corner = label_corner(each["box"], (size[0], size[1]), shown)
         canvas.rectangle(canvas.textbbox(corner, text, font=font), fill=color)
         canvas.text(corner, text, fill="white", font=font)
     folder.mkdir(parents=True, exist_ok=True)

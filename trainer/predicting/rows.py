@@ -7,8 +7,8 @@ from typing import Any, Protocol, TextIO
 
 import numpy as np
 
-from trainer.errors import ConfigError, UnknownNameError
-from trainer.options.predict import FORMATS
+from tfrecord_dataset.image_size import ImageSize
+from trainer.errors import ConfigError
 from trainer.tasks import Task
 from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass
 
@@ -16,22 +16,22 @@ Row = dict[str, Any]
 
 
 def row_of(
-    task: Task, predictions: Mapping[str, Any], image_size: tuple[int, int] | None, least: float
+    task: Task, predictions: Mapping[str, Any], image_size: ImageSize | None, least: float
 ) -> Row:
     """What is predicted for one record, ready for JSON.
 
     Args:
         task: The model's.
         predictions: Of `task.predict`, for one record, as NumPy arrays.
-        image_size: (width, height) in pixels, for boxes.
+        image_size: Of the record's image, for boxes.
         least: Boxes with a lower score are left out.
     """
     goal = task.goal
     if isinstance(goal, BoxesTarget):
         assert image_size is not None
         return {
-            "width": image_size[0],
-            "height": image_size[1],
+            "width": image_size.width,
+            "height": image_size.height,
             "detections": _detections(goal, predictions, image_size, least),
         }
     if isinstance(goal, NumberTarget):
@@ -50,15 +50,16 @@ def row_of(
 
 
 def _detections(
-    goal: BoxesTarget, predictions: Mapping[str, Any], size: tuple[int, int], least: float
+    goal: BoxesTarget, predictions: Mapping[str, Any], size: ImageSize, least: float
 ) -> list[Row]:
+    scale = [size.width, size.height, size.width, size.height]
     found = (predictions["labels"] >= 0) & (predictions["scores"] >= least)
     return [
         {
             "class": goal.classes[label],
             "label": int(label),
             "score": float(score),
-            "box": (box * [*size, *size]).tolist(),  # xmin, ymin, xmax, ymax in pixels
+            "box": (box * scale).tolist(),  # xmin, ymin, xmax, ymax in pixels
         }
         for box, label, score in zip(
             predictions["boxes"][found],
@@ -83,21 +84,17 @@ def create_writer(format_name: str, task: Task, file: TextIO) -> Writer:
     """The writer of `jsonl` (a line a record), `csv` (the same, or a line a box), or `coco`.
 
     Raises:
-        UnknownNameError: No such format.
         ConfigError: The task has no boxes, which `coco` needs.
     """
-    match format_name:
-        case "jsonl":
-            return _JsonLines(file)
-        case "csv":
-            return _Csv(task, file)
-        case "coco" if isinstance(task.goal, BoxesTarget):
-            return _Coco(file)
-        case "coco":
-            raise ConfigError(
-                f"--format coco is for boxes, but the model's task is {task.name}; use jsonl or csv"
-            )
-    raise UnknownNameError("format", format_name, FORMATS)
+    if format_name == "jsonl":
+        return _JsonLines(file)
+    if format_name == "csv":
+        return _Csv(task, file)
+    if isinstance(task.goal, BoxesTarget):
+        return _Coco(file)
+    raise ConfigError(
+        f"--format coco is for boxes, but the model's task is {task.name}; use jsonl or csv"
+    )
 
 
 class _JsonLines:

@@ -6,10 +6,11 @@ from typing import Any
 
 import keras
 
-from trainer.config import option
+from tfrecord_dataset.options import checked, takes_options
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.options.train import TrainConfig, option
 from trainer.parsing import Augment
 from trainer.runs.own_parts import LossFn, OptimizerFn, OwnParts
 from trainer.runs.train import train as run_train
@@ -17,6 +18,7 @@ from trainer.tasks.models import path_of
 from trainer.tasks.task import Task
 
 
+@takes_options(TrainConfig)
 def train(
     data: str | os.PathLike[str] | Dataset,
     output: str | os.PathLike[str],
@@ -47,15 +49,16 @@ def train(
             rate and returns one.
         schedule: A name as for `--schedule`, or a learning rate by step.
         callbacks: Called as by `Model.fit`.
-        **options: The command's other options by their names with `_`, such as `batch_size=64`.
+        **options: The command's other options, such as `batch_size=64`: see below.
 
     Returns:
         The last row of the run's history: epoch, step, loss, metrics.
 
     Raises:
+        ConfigError: There is no such option, or it cannot have its value.
         TrainerError: See the tree in errors.py.
-        TypeError: The command has no such option.
     """
+    options = checked(TrainConfig, options)
     dataset = data if isinstance(data, Dataset) else None
     path = data.path if isinstance(data, Dataset) else os.fspath(data)
     given = {"data": path, "output": os.fspath(output), **options}

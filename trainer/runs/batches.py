@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from trainer.augmentation.mixing import Mixing
-from trainer.config import TrainConfig
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.runs.input import RunInput
 from trainer.runs.record import RunConfig

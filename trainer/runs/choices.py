@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Iterable
 
 from tfrecord_dataset.feature import Feature
-from trainer.config import TrainConfig
+from tfrecord_dataset.image_size import ImageSize
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.tasks import Settings, Task, choose_task
 from trainer.tasks.detection.points import default_size
@@ -65,14 +66,14 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
             },
         )
         task = dataclasses.replace(task, goal=task.goal.with_inputs([*task.inputs.values()], sized))
-        progress.say(f"images are shown at {size[1]}x{size[0]} (--image-size)")
+        progress.say(f"images are shown at {size} (--image-size)")
     progress.say(f"task {task.name}: {reason}")
     has_images = any(each.group == "image" for each in task.inputs.values())
     if config.image_size is not None and not has_images:
         raise ConfigError("--image-size needs an image among the inputs; leave it out")
     if has_images and size is None:
         size = Settings().image_size
-        progress.say(f"images differ in size; resizing to {size[1]}x{size[0]} (--image-size)")
+        progress.say(f"images differ in size; resizing to {size} (--image-size)")
     return task, dataclasses.replace(config, image_size=size if has_images else None)
 
 
@@ -87,11 +88,11 @@ def settings(config: TrainConfig) -> Settings:
     )
 
 
-def _declared_size(features: Iterable[Feature]) -> tuple[int, int] | None:
+def _declared_size(features: Iterable[Feature]) -> ImageSize | None:
     for feature in features:
         height, width = feature.shape[:2] if feature.kind == "image" else (None, None)
         if height is not None and width is not None:
-            return height, width
+            return ImageSize(height, width)
     return None
 
 

@@ -5,39 +5,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from trainer.config import TrainConfig, option
+from tfrecord_dataset.options import checked
 from trainer.errors import ConfigError, RunExistsError
+from trainer.options.train import TrainConfig, option, options_that
 from trainer.runs.trust import check_named
 
-# Options that a continued run may change; all others decide what is trained.
-_FREE_ON_RESUME = frozenset(
-    {
-        "output",
-        "epochs",
-        "devices",
-        "steps_per_call",
-        "learning_rate",
-        "fine_tune_rate",
-        "checkpoint_every_steps",
-        "validate_every_steps",
-        "early_stopping",
-        "callback",
-        "validation_split",
-        "deterministic",
-        "resume",
-        "overwrite",
-        "trust_run",
-        "quiet",
-        "data",
-        "cache_dir",
-        "cache_bytes",
-        "cache",
-        "tuning",
-        "schema",  # without it a continued run uses its own features
-    }
-)
-# Options that a run completes.
-_COMPLETED = frozenset({"seed", "image_size"})
+_FREE_ON_RESUME = options_that("may_change")
+_COMPLETED = options_that("is_completed")
 # The defaults of the options by name, as JSON has them.
 _FIELDS: Mapping[str, Any] = TrainConfig(data="", output="").to_json()
 
@@ -50,7 +24,7 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
     """
     if "data" not in given:
         raise ConfigError("--data is missing: name a dataset; only a run that goes on needs none")
-    config = TrainConfig(**given)
+    config = TrainConfig(**checked(TrainConfig, given))
     return config if config.seed is not None else dataclasses.replace(config, seed=_new_seed())
 
 
@@ -68,7 +42,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
     """
     output = given["output"]
     own = dataclasses.replace(previous, resume=False, overwrite=False, trust_run=False)
-    config = dataclasses.replace(own, **given)
+    config = dataclasses.replace(own, **checked(TrainConfig, given))
     before = previous.to_json()
     for name, value in config.to_json().items():
         if name in given and name not in _FREE_ON_RESUME and value != before[name]:
@@ -79,7 +53,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
             )
     if not config.resume:
         for name, value in before.items():
-            fixed = name not in _FREE_ON_RESUME | _COMPLETED
+            fixed = name not in (*_FREE_ON_RESUME, *_COMPLETED)
             if fixed and name not in given and value != _FIELDS[name]:
                 raise RunExistsError(
                     f"{output} already holds a run, with {option(name)} {value}; continue it with "

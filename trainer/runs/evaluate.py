@@ -5,6 +5,7 @@ import dataclasses
 from tfrecord_dataset.opening import cache_of
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options.commands import EvaluateConfig
 from trainer.progress import Progress
 from trainer.runs.choices import evaluation_split, settings
 from trainer.runs.directory import Row
@@ -18,56 +19,26 @@ from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy, parse_devices
 
 
-def evaluate(
-    *,
-    data: str,
-    run_path: str,
-    schema: str | None,
-    cache_dir: str | None,
-    cache_bytes: int | None,
-    split: str | None,
-    which: str,
-    model_fn: str | None,
-    loss_fn: str | None,
-    trust_run: bool,
-    batch_size: int | None,
-    devices: str,
-    quiet: bool,
-) -> Row:
+def evaluate(config: EvaluateConfig) -> Row:
     """Loss and metrics of a trained model on one split; each record counts once.
-
-    Args:
-        data: What `trainer.open` opens.
-        run_path: The directory that `train` wrote.
-        schema: A file that declares the features of bare files; None for those of the run.
-        cache_dir, cache_bytes: As for `trainer.open`.
-        split: None for "test", or the only split.
-        which: "final" or "best": the model at the end, or after the best epoch.
-        model_fn: `package.module:function` that made the model, for its own layers; or None.
-        loss_fn: `package.module:function` of the loss; None for the task's.
-        trust_run: Use the functions that the run names.
-        batch_size: Of the global batch; None for that of the training.
-        devices: As `strategy.parse_devices` reads them.
-        quiet: Print nothing but errors on stderr.
 
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    progress = Progress(quiet=quiet)
-    strategy = create_strategy(parse_devices(devices))
+    progress = Progress(quiet=config.quiet)
+    strategy = create_strategy(parse_devices(config.devices))
     with strategy.scope():
-        run = open_run(run_path, which, model_fn, trust_run=trust_run)
-    global_batch = batch_size or run.options.batch_size
+        run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
+    global_batch = config.batch_size or run.options.batch_size
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
-    loss = models.find_function(loss_fn, "--loss-fn") if loss_fn else None
+    loss = models.find_function(config.loss_fn, "--loss-fn") if config.loss_fn else None
     if loss is None and run.options.loss_fn is not None:
-        loss = _own_loss(run_path, run.options.loss_fn, progress, trust_run=trust_run)
+        loss = _own_loss(config.run_path, run.options.loss_fn, progress, trust_run=config.trust_run)
     task = dataclasses.replace(run.task, loss_fn=loss)
-    dataset = open_data(
-        data, schema, run.features_of(task.features), cache_of(cache_dir, cache_bytes)
-    )
+    cache = cache_of(config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.data, config.schema, run.features_of(task.features), cache)
     check_same_records(task, dataset.features, settings(run.options))
-    split_name = evaluation_split(dataset, split)
+    split_name = evaluation_split(dataset, config.split)
     batches = evaluation_batches(task, dataset, split_name, batch_size=global_batch)
     num_records = dataset.num_records(split_name)
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from trainer.config import TrainConfig
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, RunExistsError
 from trainer.image_cache import ImageCache, any_images, describe, folder_in
+from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task

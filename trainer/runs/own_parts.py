@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.tasks import models
 from trainer.tasks.task import Task

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset import regular_files, sealed_json
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import parse_object, typed
-from trainer.config import TrainConfig
 from trainer.errors import RunDamagedError
+from trainer.options.train import TrainConfig
 
 # From this version on, files end with a checksum of themselves.
 _FORMAT_VERSION = 2
@@ -26,7 +27,7 @@ class Order:
     """
 
     window: int
-    stored_size: tuple[int, int] | None = None
+    stored_size: ImageSize | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from tfrecord_dataset.opening import cache_of
-from trainer.config import TrainConfig
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.batches import batch_changes, batches_of_run

@@ -9,8 +9,8 @@ from pathlib import Path
 import keras
 
 from tfrecord_dataset.feature import Feature
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task, models

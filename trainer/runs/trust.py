@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Collection
 
 from tfrecord_dataset.store.urls import is_remote
-from trainer.config import TrainConfig, option
 from trainer.errors import UntrustedRunError
+from trainer.options.train import TrainConfig, option, options_that
 
-_CODE = ("model_fn", "loss_fn", "augment_fn", "optimizer_fn", "callback")
-_ADDRESSES = ("data", "schema", "weights", "class_weights", "tuning")
+_CODE = options_that("names_code")
+_PLACES = options_that("names_place")
 
 
 def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
@@ -24,8 +24,8 @@ def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
         run: The directory.
     """
     acting = {
-        **{name: getattr(options, name) for name in (*_CODE, "cache_dir")},
-        **{name: value for name in _ADDRESSES if is_remote(value := getattr(options, name) or "")},
+        **{name: getattr(options, name) for name in _CODE},
+        **{name: value for name in _PLACES if is_remote(value := getattr(options, name) or "")},
     }
     missing = {name: value for name, value in acting.items() if value and name not in given}
     if missing:

@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from trainer.config import TrainConfig
+from trainer.options.train import TrainConfig
 from trainer.training.optimizers import HeadFirst, learning_rate_schedule
 
 # See docs/training.md for what was measured.

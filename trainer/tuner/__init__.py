@@ -9,7 +9,7 @@ from tfrecord_dataset.opening import cache_of
 from tfrecord_dataset.sealed_json import to_text
 from trainer.dataset.opening import open_data
 from trainer.image_cache import ImageCache, any_images, folder_in
-from trainer.options.tune import TuneConfig
+from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.tasks.reading import decoding_arguments, with_statistics

@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tensors import Tensor
 from trainer.views import View
 
@@ -15,7 +16,7 @@ _RATIOS = (1, 2, 4, 8)
 def see_image(
     view: View,
     image: Tensor,
-    size: tuple[int, int],
+    size: ImageSize,
     *,
     fill: int = 114,
     nearest: bool = False,
@@ -39,7 +40,7 @@ def see_image(
 def decode_jpeg(
     view: View,
     encoded: Tensor,
-    size: tuple[int, int],
+    size: ImageSize,
     channels: int,
     *,
     fill: int = 114,
@@ -87,7 +88,7 @@ def _inside(view: View, reaches_beyond: bool) -> list[Tensor]:
     return [*tf.unstack(least, num=2), *tf.unstack(most, num=2)]
 
 
-def _shown(view: View, size: tuple[int, int]) -> Tensor:
+def _shown(view: View, size: ImageSize) -> Tensor:
     """int32 [2]: the height and width in the result of the window's part in the image."""
     top, left, bottom, right = _inside(view, True)
     scale = tf.constant(size, tf.float32) / tf.cast(view.window[2:], tf.float32)
@@ -98,7 +99,7 @@ def _shown(view: View, size: tuple[int, int]) -> Tensor:
 def _place(
     view: View,
     part: Tensor,
-    size: tuple[int, int],
+    size: ImageSize,
     fill: int,
     scale: Callable[[Tensor, Tensor], Tensor],
     reaches_beyond: bool,

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from trainer.augmentation import AUTO, POLICIES, augmentation_of
 from trainer.augmentation.rand_augment import rand_augment_in_place
-from trainer.config import AUGMENTATIONS
+from trainer.options.shared import AUGMENTATIONS
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import trainer
 from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.image_size import ImageSize
 from trainer import image_cache
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, resolve, stored_size
@@ -121,7 +122,7 @@ def test_unused_files_make_room(tmp_path):
     ],
 )
 def test_the_size_of_what_is_kept(views, expected):
-    assert stored_size(views, (100, 200)) == expected
+    assert stored_size(views, ImageSize(100, 200)) == expected
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_the_place(monkeypatch, asked, views, num_records, place, size):
     monkeypatch.setattr(image_cache, "free_memory", lambda: 20_000)
     monkeypatch.setattr(image_cache, "free_space", lambda _: 200_000)
 
-    chosen = resolve(asked, [IMAGE], views, (10, 10), num_records)
+    chosen = resolve(asked, [IMAGE], views, ImageSize(10, 10), num_records)
 
     assert (chosen.place, chosen.size) == (place, size)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trainer
-from trainer.input_pipeline.arguments import height_and_width, passes
+from trainer.input_pipeline.arguments import passes, size_in_pixels
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ from trainer.input_pipeline.arguments import height_and_width, passes
         (np.int64(64), (64, 64)),
     ],
 )
-def test_height_and_width(image_size, expected):
-    assert height_and_width(image_size) == expected
+def test_size_in_pixels(image_size, expected):
+    assert size_in_pixels(image_size) == expected
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.predicting.drawing import label_corner
 
 
@@ -16,8 +17,8 @@ from trainer.predicting.drawing import label_corner
     ],
 )
 def test_a_label_stays_in_the_image(box, expected):
-    assert label_corner(box, (20, 10), (100, 80)) == expected
+    assert label_corner(box, (20, 10), ImageSize(height=80, width=100)) == expected
 
 
 def test_a_label_wider_than_the_image_begins_at_its_side():
-    assert label_corner((50, 0, 60, 10), (200, 10), (100, 80)) == (0, 0)
+    assert label_corner((50, 0, 60, 10), (200, 10), ImageSize(height=80, width=100)) == (0, 0)

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import trainer
 from trainer.__main__ import main
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.runs.own_parts import OwnParts
 from trainer.tasks.models import find_function, path_of
 
@@ -159,8 +159,3 @@ def test_an_optimizer_takes_the_learning_rate():
 def test_paths():
     assert path_of(path_of) == "trainer.tasks.models:path_of"
     assert path_of(keras.optimizers.SGD()) == "an object of keras.src.optimizers.sgd.SGD"
-
-
-def test_a_mistyped_option_is_an_error(tmp_path):
-    with pytest.raises(TypeError, match="batch_sise"):
-        trainer.train(tmp_path, tmp_path / "run", batch_sise=8)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError, RunExistsError
+from trainer.options.train import TrainConfig
 from trainer.runs.continuing import check_same_data, continued_config, new_config
 from trainer.runs.record import run_config
 

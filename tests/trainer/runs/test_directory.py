@@ -3,8 +3,8 @@
 import pytest
 
 from tfrecord_dataset.declaration import features_from_json
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.runs.directory import RunDirectory
 from trainer.runs.record import Order
 from trainer.tasks import Task

@@ -153,7 +153,7 @@ def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsy
     ("arguments", "code", "message"),
     [
         pytest.param(["--batch-size", "7"], 2, "such as 6 or 8", id="batch and replicas"),
-        pytest.param(["--as", "clas"], 2, "'class', 'number'", id="as"),
+        pytest.param(["--as", "clas"], 2, "did you mean 'class'", id="as"),
         pytest.param(["--train-split", "trian"], 2, "did you mean 'train'", id="split"),
         pytest.param(["--model", "smal"], 2, "keras.applications", id="model"),
         pytest.param(["--image-size", "big"], 2, "WIDTHxHEIGHT", id="image size"),

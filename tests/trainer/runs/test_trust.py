@@ -6,8 +6,8 @@ import sys
 import pytest
 from run_files import COMMANDS, unsealed
 
-from trainer.config import TrainConfig
 from trainer.errors import UntrustedRunError
+from trainer.options.train import TrainConfig
 from trainer.runs.trust import check_named
 
 RUN = {"data": "D", "output": "R"}

@@ -13,10 +13,10 @@ import tensorflow as tf
 
 import trainer
 from tfrecord_dataset import lock
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.exporting import export
-from trainer.options.predict import PredictConfig
+from trainer.options.commands import PredictConfig
+from trainer.options.train import TrainConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Settings, choose_task, models

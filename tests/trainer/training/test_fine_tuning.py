@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from following import Follower
 
-from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.training import keras_fit, loop
 from trainer.training.fine_tuning import backbones, freeze_stages, frozen, head_steps, schedule
 

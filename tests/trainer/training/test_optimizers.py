@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.config import OPTIMIZER_NAMES
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.train import OPTIMIZER_NAMES
 from trainer.training.optimizers import OPTIMIZERS, create_optimizer
 
 

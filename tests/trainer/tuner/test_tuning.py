@@ -4,7 +4,7 @@ import pytest
 from damages import DAMAGES
 
 from trainer.errors import ConfigError, TrainerError
-from trainer.options.tune import TuneConfig
+from trainer.options.commands import TuneConfig
 from trainer.tuning import Tuning
 
 

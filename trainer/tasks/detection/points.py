@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 
 STRIDES = (8, 16, 32)
@@ -65,17 +66,16 @@ def points_of(height: int, width: int) -> Points:
     )
 
 
-def default_size(stated: tuple[int, int] | None) -> tuple[int, int]:
-    """The (height, width) of the model's input for images of a size, or of different sizes.
+def default_size(stated: ImageSize | None) -> ImageSize:
+    """The size of the model's input for images of a size, or of different sizes.
 
     Larger images are shown smaller, with a longer side of 640.
     """
     if stated is None:
-        return (_USUAL_SIDE, _USUAL_SIDE)
+        return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
     scale = min(1.0, _LARGEST_SIDE / max(stated))
     step = STRIDES[-1]
-    height, width = (max(step, round(side * scale / step) * step) for side in stated)
-    return height, width
+    return ImageSize(*(max(step, round(side * scale / step) * step) for side in stated))
 
 
 def check_size(height: int, width: int) -> None:

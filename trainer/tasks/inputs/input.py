@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import AUTO
 from trainer.tasks.learners import Learner
+
+_USUAL_SIZE = ImageSize(128, 128)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class Settings:
         augment: "auto", or one of `augmentation.POLICIES`, for images in training.
     """
 
-    image_size: tuple[int, int] = (128, 128)
+    image_size: ImageSize = _USUAL_SIZE
     image_model: str = "small"
     weights: str | None = None
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)

@@ -1,0 +1,112 @@
+"""Options that are written once: as a command reads them, and what its help and the docs say."""
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated
+
+import pytest
+
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
+from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.option_values import parse_bytes
+from tfrecord_dataset.options import Group, Option, Options, add_options, as_table, takes_options
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config(Options):
+    files: Annotated[tuple[str, ...], Option("what to read", is_positional=True)]
+    output: Annotated[str, Option("where to", metavar="DIR")]
+    steps: Annotated[int, Option("how often", least=1), Group("how")] = 10
+    rate: Annotated[float, Option("how fast", above=0)] = 1e-3
+    size: Annotated[ImageSize | None, Option("how large (default: as it is)")] = None
+    names: Annotated[tuple[str, ...] | None, Option("of features", metavar="A,B")] = None
+    pad: Annotated[Mapping[str, int], Option("lengths", metavar="A=N,…", least=1)] = (
+        dataclasses.field(default_factory=dict)
+    )
+    space: Annotated[int | None, Option("100 % at most", parse=parse_bytes, metavar="SIZE")] = None
+    kind: Annotated[str, Option("one of them", flag="--as", choices=("one", "two"))] = "one"
+    quiet: Annotated[bool, Option("say nothing")] = False
+
+
+def parsed(*words):
+    parser = argparse.ArgumentParser(prog="it", allow_abbrev=False, exit_on_error=False)
+    add_options(parser, Config)
+    return vars(parser.parse_args(["a", "b", "--output", "o", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--steps 3", {"steps": 3}),
+        ("--rate 1", {"rate": 1.0}),
+        ("--size 64", {"size": (64, 64)}),
+        ("--size 64X48", {"size": (48, 64)}),
+        ("--names a,b/c", {"names": ("a", "b/c")}),
+        ("--pad a=3,b/c=40", {"pad": {"a": 3, "b/c": 40}}),
+        ("--pad a=b=3", {"pad": {"a=b": 3}}),
+        ("--space 50GB", {"space": 50_000_000_000}),
+        ("--space 1.5MiB", {"space": 3 << 19}),
+        ("--as two", {"kind": "two"}),
+        ("--quiet", {"quiet": True}),
+        ("", {}),
+        ("--steps 1.5", "--steps '1.5' is not a whole number; give one, such as 10"),
+        ("--steps 0", "--steps 0 is out of bounds; give a number from 1"),
+        ("--rate x", "--rate 'x' is not a number; give one, such as 0.1"),
+        ("--rate nan", "--rate nan is out of bounds; give a number above 0"),
+        ("--rate inf", "--rate inf is out of bounds"),
+        ("--size 64x", "--size '64x' cannot be read; give a side (64) or WIDTHxHEIGHT (640x480)"),
+        ("--size 0", "--size '0' cannot be read"),
+        ("--names a,", "--names 'a,' has an empty name; separate names with commas: a,b"),
+        *(
+            (f"--pad {text}", f"--pad '{text}' cannot be read; give each input once: sequence=128")
+            for text in ("a", "a=", "=3", "a=-3", "a=3,a=4", "a=3,")
+        ),
+        ("--pad a=0", "--pad {'a': 0} is out of bounds; give a number from 1"),
+        ("--space much", "--space 'much' is not a size; write it as 50GB or 128MiB"),
+        ("--as tow", "there is no --as 'tow' (did you mean 'two'?); there are: one, two"),
+    ],
+)
+def test_a_command_line(words, expected):
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError) as error:
+            parsed(*words.split())
+        assert str(error.value).startswith(expected)
+    else:
+        given = parsed(*words.split())
+        assert given == {"files": ["a", "b"], "output": "o", **expected}
+        assert {name: getattr(Config(**given), name) for name in expected} == expected
+
+
+def test_help_has_the_defaults():
+    parser = argparse.ArgumentParser(prog="it", formatter_class=argparse.RawTextHelpFormatter)
+    add_options(parser, Config)
+    told = " ".join(parser.format_help().split())
+
+    assert "positional arguments: files what to read" in told
+    assert "--output DIR where to" in told
+    assert "how: --steps N how often (default: 10) --rate N how fast (default: 0.001)" in told
+    assert "--size SIDE|WxH how large (default: as it is)" in told
+    assert "--space SIZE 100 % at most --as {one,two} one of them (default: one)" in told
+
+
+def test_a_table():
+    lines = as_table(Config).splitlines()
+
+    assert lines[:2] == ["| option | meaning |", "|---|---|"]
+    assert "| `--size SIDE\\|WxH` | how large (default: as it is) |" in lines
+    assert "| `--quiet` | say nothing |" in lines
+
+
+def test_a_function_that_takes_them():
+    @takes_options(Config)
+    def run(files, *, output="here", **options):
+        """Runs."""
+
+    assert str(run.__signature__).startswith("(files, *, output='here', steps: ")
+    assert "rate: how fast (default: 0.001)" in run.__doc__
+
+
+def test_a_name_of_no_choice_lists_them():
+    with pytest.raises(UnknownNameError, match="there are: one, two"):
+        Config(files=["a"], output="o", kind=3)

@@ -1,0 +1,46 @@
+"""The size of an image, in one order everywhere."""
+
+import numbers
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+
+class ImageSize(NamedTuple):
+    """The size of an image in pixels: the height first, as in the shapes of arrays.
+
+    Only texts have the width first, as people write it: `640x480`.
+    """
+
+    height: int
+    width: int
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A size from `64`, a side, or from `640x480`, with the width first.
+
+        Raises:
+            ValueError: It is neither.
+        """
+        match = re.fullmatch(r"(\d+)(?:x(\d+))?", text.strip().lower())
+        size = cls(int(match[2] or match[1]), int(match[1])) if match else cls(0, 0)
+        if min(size) < 1:
+            raise ValueError("cannot be read; give a side (64) or WIDTHxHEIGHT (640x480)")
+        return size
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """A size from a side, or from (height, width).
+
+        Raises:
+            ValueError: It is neither.
+        """
+        is_pair = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        sides = tuple(value) if is_pair else (value, value)
+        are_whole = all(isinstance(side, numbers.Integral) for side in sides)
+        if len(sides) != 2 or not are_whole or any(side is True or side < 1 for side in sides):
+            raise ValueError("is no size: give a side in pixels, 64, or (height, width), (48, 64)")
+        return cls(int(sides[0]), int(sides[1]))

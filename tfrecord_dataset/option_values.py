@@ -1,0 +1,147 @@
+"""The values of options, by type: from a text of the command line, and from a value of Python.
+
+Their ValueErrors continue a sentence that begins with the option and its value.
+"""
+
+import dataclasses
+import math
+import numbers
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tfrecord_dataset.image_size import ImageSize
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ValueType:
+    """How the values of a type are read and checked.
+
+    Attributes:
+        parse: From a text of the command line.
+        make: From a value of Python.
+        metavar: In the help; None for the option's name.
+
+    Raises:
+        ValueError: Of both, for what is no such value.
+    """
+
+    parse: Callable[[str], Any]
+    make: Callable[[Any], Any]
+    metavar: str | None = None
+
+
+def parse_whole(text: str) -> int:
+    """A whole number, such as `10`."""
+    try:
+        return int(text)
+    except ValueError:
+        return make_whole(text)
+
+
+def make_whole(value: Any) -> int:
+    """Any type's whole number, such as NumPy's."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ValueError("is not a whole number; give one, such as 10")
+    return int(value)
+
+
+def parse_number(text: str) -> float:
+    """A number, such as `1e-3`."""
+    try:
+        return float(text)
+    except ValueError:
+        return make_number(text)
+
+
+def make_number(value: Any) -> float:
+    """Any type's number, such as NumPy's."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError("is not a number; give one, such as 0.1")
+    return float(value)
+
+
+def make_truth(value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise ValueError("is neither True nor False; give one of them")
+    return value
+
+
+def make_text(value: Any) -> str:
+    """A text, or a path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError("is not a text; give one")
+    return os.fspath(value)
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names in `a,b`."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError("has an empty name; separate names with commas: a,b")
+    return names
+
+
+def make_names(value: Any) -> tuple[str, ...]:
+    """A list of names."""
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not is_list or not all(isinstance(name, str) for name in value):
+        raise ValueError("is not a list of names; give one, such as ['a', 'b']")
+    return tuple(value)
+
+
+def parse_lengths(text: str) -> dict[str, int]:
+    """The lengths by name in `sequence=128,caption=32`."""
+    pairs = [re.fullmatch(r"\s*(.+?)\s*=\s*(\d+)\s*", part) for part in text.split(",")]
+    lengths = {pair[1]: int(pair[2]) for pair in pairs if pair}
+    if len(lengths) < len(pairs):
+        raise ValueError("cannot be read; give each input once: sequence=128,caption=32")
+    return lengths
+
+
+def make_lengths(value: Any) -> dict[str, int]:
+    """Whole numbers by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ValueError("does not give whole numbers by name; give some, such as {'a': 32}")
+    return {name: make_whole(length) for name, length in value.items()}
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes in "50GB" (powers of 1000), "128MiB" or "4096"."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b?)", text.strip().lower())
+    if not match:
+        raise ValueError("is not a size; write it as 50GB or 128MiB")
+    power = " kmgt".index(match[2] or " ")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
+TYPES: Mapping[Any, ValueType] = {
+    int: ValueType(parse=parse_whole, make=make_whole, metavar="N"),
+    float: ValueType(parse=parse_number, make=make_number, metavar="N"),
+    bool: ValueType(parse=bool, make=make_truth),
+    str: ValueType(parse=str, make=make_text),
+    ImageSize: ValueType(parse=ImageSize.parse, make=ImageSize.of, metavar="SIDE|WxH"),
+    tuple[str, ...]: ValueType(parse=parse_names, make=make_names),
+    Mapping[str, int]: ValueType(parse=parse_lengths, make=make_lengths),
+}
+
+
+def check_bounds(value: Any, least: float, above: float, below: float) -> None:
+    """Raises ValueError unless a number, or each of those by name, is in bounds.
+
+    Args:
+        value: Of any type; what is no number has no bounds.
+        least: The smallest number that is allowed.
+        above, below: Bounds that are not.
+    """
+    for number in value.values() if isinstance(value, Mapping) else [value]:
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            if least <= number < below and number > above:
+                continue
+            parts = [f"from {least:.0f}"] if least > -math.inf else []
+            parts += [f"above {above:g}"] if above > -math.inf else []
+            parts += [f"below {below:.0f}"] if below < math.inf else []
+            bounds = ", ".join(parts) or "that is finite"
+            raise ValueError(f"is out of bounds; give a number {bounds}")

@@ -1,0 +1,242 @@
+"""Options of commands and functions, each written once: in the annotation of a dataclass's field.
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class TrainConfig(Options):
+        epochs: Annotated[int, Option("passes over the data", least=1)] = 10
+
+From it come the command line and its help (`add_options`), the checks of values, wherever they come
+from (`Options`), the signature and help of a function that takes them (`takes_options`), and the
+table of the documentation (`as_table`).
+"""
+
+import argparse
+import dataclasses
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
+from tfrecord_dataset.option_values import TYPES, check_bounds
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """What is known of an option besides its name, type and default.
+
+    Attributes:
+        help: What it is for; the default is added, unless the text tells it.
+        flag: On the command line; empty for `--name-of-the-field`.
+        metavar: Its value in the help; empty for that of its type.
+        choices: The values that it may have; empty for any.
+        parse: Reads the command line's text, or raises a ValueError that continues the sentence
+            `--name 'text' …`; None for that of its type.
+        least, above, below: Bounds of numbers: the first may be reached, the others not.
+        is_positional: It has no flag.
+    """
+
+    help: str = dataclasses.field(kw_only=False)
+    flag: str = ""
+    metavar: str = ""
+    choices: Sequence[str] = ()
+    parse: Callable[[str], Any] | None = None
+    least: float = -math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    is_positional: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """A heading of the help, in the annotation of the first option under it."""
+
+    title: str
+
+
+class Options:
+    """Base of frozen dataclasses whose annotated fields are options: checks their values."""
+
+    def __post_init__(self) -> None:
+        for name, value in checked(type(self), vars(self)).items():
+            object.__setattr__(self, name, value)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Field:
+    """An option of a class.
+
+    Attributes:
+        name: Of the field.
+        option: Its annotation.
+        kind: The type of its values, without None.
+        default: `dataclasses.MISSING` for none.
+        group: The heading that begins with it, or "".
+    """
+
+    name: str
+    option: Option
+    kind: Any
+    default: Any
+    group: str = ""
+
+    @property
+    def flag(self) -> str:
+        """`--batch-size` for `batch_size`."""
+        return self.option.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def help(self) -> str:
+        """What it is for, with the default."""
+        text, default = self.option.help, self.default
+        is_told = default is False or default == "" or "(default" in text
+        if is_told or not isinstance(default, str | int | float):
+            return text
+        shown = f"{default:g}" if isinstance(default, float) else default
+        return f"{text} (default: {shown})"
+
+    @property
+    def metavar(self) -> str | None:
+        """Its value in the help."""
+        choices = ",".join(self.option.choices)
+        return self.option.metavar or (f"{{{choices}}}" if choices else TYPES[self.kind].metavar)
+
+    def parse(self, text: str) -> Any:
+        """Its value in a text of the command line.
+
+        Raises:
+            ConfigError: It cannot be read, or is not allowed.
+        """
+        try:
+            value = (self.option.parse or TYPES[self.kind].parse)(text)
+        except ValueError as error:
+            raise ConfigError(f"{self.flag} {text!r} {error}") from error
+        return self.check(value)
+
+    def check(self, value: Any) -> Any:
+        """A value as its type has it: a tuple for a list of names, a size for a side.
+
+        Raises:
+            ConfigError: It is of another type, or out of bounds.
+            UnknownNameError: It is none of the choices.
+        """
+        if value is None and self.default is None:
+            return None
+        option = self.option
+        if option.choices:
+            if value not in option.choices:
+                raise UnknownNameError(self.flag, value, option.choices)
+            return value
+        try:
+            value = TYPES[self.kind].make(value)
+            check_bounds(value, option.least, option.above, option.below)
+        except ValueError as error:
+            raise ConfigError(f"{self.flag} {value!r} {error}") from error
+        return value
+
+
+@functools.cache
+def fields_of(owner: type) -> Mapping[str, Field]:
+    """The options of a class by name, in the order of its fields."""
+    hints = typing.get_type_hints(owner, include_extras=True)
+    found = {}
+    for field in dataclasses.fields(owner):
+        kind, *notes = typing.get_args(hints[field.name])
+        option = next(each for each in notes if isinstance(each, Option))
+        group = next((each.title for each in notes if isinstance(each, Group)), "")
+        if typing.get_origin(kind) in (types.UnionType, typing.Union):
+            (kind,) = (each for each in typing.get_args(kind) if each is not type(None))
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        found[field.name] = Field(
+            name=field.name, option=option, kind=kind, default=default, group=group
+        )
+    return found
+
+
+def flag_of(owner: type, name: str) -> str:
+    """The flag of a class's option."""
+    return fields_of(owner)[name].flag
+
+
+def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of some of a class's options, by name, as their types have them.
+
+    Raises:
+        ConfigError: There is no such option, or one cannot have its value.
+    """
+    fields = fields_of(owner)
+    for name in given:
+        if name not in fields:
+            raise ConfigError(f"there is no option {name}{did_you_mean(name, fields)}")
+    return {name: fields[name].check(value) for name, value in given.items()}
+
+
+def add_options(
+    parser: argparse.ArgumentParser, owner: type, may_be_missing: Sequence[str] = ()
+) -> None:
+    """Adds the options of a class to a parser; parsed, only those that were given have a value.
+
+    Args:
+        parser: Of a command.
+        owner: The class.
+        may_be_missing: Options without a default that the command need not name.
+    """
+    group: argparse._ActionsContainer = parser
+    for field in fields_of(owner).values():
+        if field.group:
+            group = parser.add_argument_group(field.group)
+        told: dict[str, Any] = {"help": field.help.replace("%", "%%")}
+        if field.kind is bool:
+            told["action"] = "store_true"
+        else:
+            told |= {"type": field.parse, "metavar": field.metavar}
+        if field.option.is_positional:
+            several = {"nargs": "+", "type": str} if field.kind == tuple[str, ...] else {}
+            group.add_argument(field.name, **told | several)
+            continue
+        has_default = field.default is not dataclasses.MISSING
+        told["required"] = not has_default and field.name not in may_be_missing
+        group.add_argument(field.flag, dest=field.name, default=argparse.SUPPRESS, **told)
+
+
+def takes_options(owner: type) -> Callable[[_Function], _Function]:
+    """Decorates a function that takes a class's options as `**options`: its help names them."""
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {each.name for each in own}
+        fields = [each for each in fields_of(owner).values() if each.name not in names]
+        more = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=owner.__annotations__[field.name],
+            )
+            for field in fields
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        lines = "\n".join(f"        {field.name}: {field.help}" for field in fields)
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}\n"
+        return function
+
+    return decorate
+
+
+def as_table(owner: type) -> str:
+    """The options of a class as a table in Markdown."""
+    rows = ["| option | meaning |", "|---|---|"]
+    for field in fields_of(owner).values():
+        words = [] if field.option.is_positional else [field.flag]
+        if field.kind is not bool:
+            words.append(field.metavar or field.name.upper())
+        name = " ".join(words).replace("|", "\\|")
+        rows.append(f"| `{name}` | {field.help.replace('|', chr(92) + '|')} |")
+    return "\n".join(rows) + "\n"

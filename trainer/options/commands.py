@@ -1,0 +1,170 @@
+"""The options of the other commands. Imports no TensorFlow."""
+
+import dataclasses
+from typing import Annotated
+
+from tfrecord_dataset.options import Option, Options
+from trainer.errors import ConfigError
+from trainer.options.shared import (
+    Augment,
+    CacheBytes,
+    CacheDir,
+    Data,
+    Devices,
+    Inputs,
+    OwnLoss,
+    OwnModel,
+    Quiet,
+    Schema,
+    Size,
+    Target,
+    TargetAs,
+    TrainSplit,
+    TrustRun,
+)
+from trainer.options.train import TrainConfig
+
+Run = Annotated[str, Option("directory that train wrote", flag="--run", metavar="RUN")]
+Which = Annotated[
+    str,
+    Option(
+        "model.keras, or best.keras from the epoch with the lowest validation loss",
+        choices=("final", "best"),
+    ),
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvaluateConfig(Options):
+    """The options of `python -m trainer evaluate`."""
+
+    data: Data
+    schema: Schema = None
+    cache_dir: CacheDir = None
+    cache_bytes: CacheBytes = None
+    run_path: Run
+    split: Annotated[
+        str | None, Option("split to evaluate on (default: test, or the only split)")
+    ] = None
+    which: Which = "final"
+    model_fn: OwnModel = None
+    loss_fn: OwnLoss = None
+    trust_run: TrustRun = False
+    batch_size: Annotated[
+        int | None, Option("records per step (default: that of the training)", least=1)
+    ] = None
+    devices: Devices = "auto"
+    quiet: Quiet = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictConfig(Options):
+    """The options of `python -m trainer predict`."""
+
+    inputs: Annotated[
+        tuple[str, ...],
+        Option(
+            "a dataset directory, or a glob of TFRecord files; or files and folders of images, "
+            "audio or texts; or .csv and .jsonl files with a column for each input",
+            metavar="INPUT",
+            is_positional=True,
+        ),
+    ]
+    run_path: Run
+    output: Annotated[str | None, Option("file to write (default: stdout)", metavar="FILE")] = None
+    format: Annotated[
+        str,
+        Option(
+            "JSON lines, CSV (for boxes a line each), or the results that COCO's evaluation reads",
+            choices=("jsonl", "csv", "coco"),
+        ),
+    ] = "jsonl"
+    images: Annotated[
+        str | None,
+        Option("directory for the images with their boxes drawn", metavar="DIR"),
+    ] = None
+    report: Annotated[
+        str | None,
+        Option(
+            "HTML page for a dataset with one class per record: figures by class, confusion "
+            "matrix, worst mistakes",
+            metavar="FILE",
+        ),
+    ] = None
+    split: Annotated[
+        str | None, Option("split of a dataset (default: test, or the only split)")
+    ] = None
+    min_score: Annotated[
+        float | None,
+        Option("leave out boxes below this score (default: 0.3; for coco 0)"),
+    ] = None
+    cache_dir: CacheDir = None
+    cache_bytes: CacheBytes = None
+    which: Which = "final"
+    model_fn: OwnModel = None
+    trust_run: TrustRun = False
+    batch_size: Annotated[int, Option("records at a time", least=1)] = 32
+    quiet: Quiet = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportConfig(Options):
+    """The options of `python -m trainer export`."""
+
+    run: Run
+    output: Annotated[
+        str,
+        Option(
+            "directory for the SavedModel (for TF Serving a number: served/cells/1), or a file "
+            "*.keras for the Keras model alone",
+            metavar="PATH",
+        ),
+    ]
+    which: Which = "final"
+    model_fn: OwnModel = None
+    trust_run: TrustRun = False
+    overwrite: Annotated[bool, Option("replace what is at PATH")] = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TuneConfig(Options):
+    """The options of `python -m trainer tune`."""
+
+    data: Annotated[
+        str,
+        Option(
+            "dataset directory, or a glob of TFRecord files",
+            metavar="DATASET",
+            is_positional=True,
+        ),
+    ]
+    output: Annotated[
+        str,
+        Option(
+            "JSON file for `train --tuning`, with a picture of the same name in .svg",
+            metavar="FILE",
+        ),
+    ] = "tuning.json"
+    schema: Schema = None
+    train_split: TrainSplit = None
+    target: Target = None
+    target_as: TargetAs = None
+    inputs: Inputs = None
+    image_size: Size = None
+    augment: Augment = TrainConfig.augment
+    batch_size: Annotated[int, Option("records per step", least=1)] = TrainConfig.batch_size
+    cache_dir: CacheDir = None
+    cache_bytes: CacheBytes = None
+    seconds: Annotated[float, Option("time for each measurement", above=0)] = 5.0
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.output.endswith(".json"):
+            raise ConfigError(f"--output {self.output} is no JSON file; end its name in .json")
+
+    def train_config(self) -> TrainConfig:
+        """The options of a training with this input."""
+        given = dataclasses.asdict(self)
+        del given["seconds"]
+        return TrainConfig(seed=0, **given)
