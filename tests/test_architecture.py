@@ -140,6 +140,19 @@ def test_the_packages_share_tfrecord_dataset_alone():
     assert wrong == []
 
 
+def test_only_targets_know_their_kind():
+    own = ROOT / "trainer" / "tasks" / "targets"
+    names = {"BoxesTarget", "ManyClasses", "MultiHot", "NumberTarget", "OneClass"}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in (ROOT / "trainer").rglob("*.py")
+        if path.parent != own
+        for module in imports(path)
+        if module.split(".")[-1] in names
+    ]
+    assert wrong == []
+
+
 def test_files_stay_small():
     long = {
         str(path.relative_to(ROOT)): lines

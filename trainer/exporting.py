@@ -21,7 +21,6 @@ from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import open_run
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
-from trainer.tasks.targets import BoxesTarget, NumberTarget, OneClass, Target
 from trainer.tensors import Tensor
 from trainer.views import exif
 
@@ -135,7 +134,11 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
     def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
         prepared = task.prepare(inputs if len(inputs) > 1 else next(iter(inputs.values())))
-        return _named(task.goal, task.predict(model(prepared, training=False)))
+        decoded = task.goal.decode(model(prepared, training=False))
+        if "probabilities" in decoded:
+            shape = tf.shape(decoded["probabilities"])
+            decoded["classes"] = tf.broadcast_to(tf.constant(task.classes), shape)
+        return decoded
 
     from_inputs = tf.function(lambda tensors: predict(reading.of_inputs(tensors)))
     from_examples = tf.function(lambda examples: predict(reading.of_examples(examples)))
@@ -213,24 +216,3 @@ class _Reading:
 
 def _is_encoded(feature: Feature) -> bool:
     return feature.kind in ("image", "audio")
-
-
-def _named(goal: Target, predictions: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Predictions under the names of `predict`'s rows, with class names, [b, …] each."""
-    if isinstance(goal, NumberTarget):
-        values = predictions["values"]
-        return {"prediction": values[:, 0] if goal.size == 1 else values}
-    names = tf.constant(goal.classes)
-    if isinstance(goal, BoxesTarget):
-        labels = predictions["labels"]
-        found = tf.gather(names, tf.maximum(labels, 0))
-        return {**predictions, "classes": tf.where(labels >= 0, found, "")}
-    probabilities = predictions["probabilities"]
-    named = {
-        "probabilities": probabilities,
-        "classes": tf.broadcast_to(names, tf.shape(probabilities)),
-    }
-    if isinstance(goal, OneClass):
-        named["prediction"] = tf.gather(names, tf.argmax(probabilities, axis=-1))
-        named["probability"] = tf.reduce_max(probabilities, axis=-1)
-    return named

@@ -23,14 +23,14 @@ from trainer.options.commands import PredictConfig
 from trainer.predicting.drawing import draw_boxes
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
-from trainer.predicting.rows import Row, create_writer, row_of
+from trainer.predicting.rows import create_writer
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.trained import open_run
 from trainer.tasks import Settings, Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.record import check_same_inputs
-from trainer.tasks.targets import BoxesTarget, OneClass, Target
+from trainer.tasks.targets import Row, Target
 
 # Records of files that are predicted for at a time; their bytes are copied to a temporary file.
 _CHUNK = 4096
@@ -67,7 +67,7 @@ def predict(config: PredictConfig) -> int:
     names = [each.name for each in task.inputs.values()]
     features = run.features_of([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
-    if config.images is not None and not isinstance(task.goal, BoxesTarget):
+    if config.images is not None and not task.goal.has_boxes:
         raise ConfigError(
             f"--images draws boxes, but the model's task is {task.name}; leave it out"
         )
@@ -81,10 +81,10 @@ def predict(config: PredictConfig) -> int:
             count += 1
             size = None
             row: Row = {"source": record.source}
-            if isinstance(task.goal, BoxesTarget):
+            if task.goal.has_boxes:
                 assert record.image is not None
                 row["image_id"], size = count, _size(record.image)
-            row |= row_of(task, record.predictions, size, least)
+            row |= task.goal.row(record.predictions, size, least)
             writer.write(row)
             if config.images is not None:
                 assert record.image is not None
@@ -106,7 +106,7 @@ def predict(config: PredictConfig) -> int:
 def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:
     if config.report is None:
         return None
-    if not isinstance(task.goal, OneClass):
+    if not task.goal.has_one_class:
         raise ConfigError(
             f"--report is on predictions of one class per record, but the model predicts "
             f"{task.goal.in_words}; leave it out"
@@ -137,7 +137,7 @@ def _records(
     settings: Settings,
 ) -> Iterator[_Record]:
     step = tf.function(
-        lambda inputs: task.predict(model(task.prepare(inputs), training=False)),
+        lambda inputs: task.goal.decode(model(task.prepare(inputs), training=False)),
         reduce_retracing=True,
     )
     for dataset, split, sources in _datasets(config, task, features, settings):
@@ -208,7 +208,7 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
         added[_FILENAME] = Feature(
             name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
         )
-        if report or isinstance(task.goal, BoxesTarget):
+        if report or task.goal.has_boxes:
             added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names

@@ -17,7 +17,6 @@ from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import Image
 from trainer.tasks.models import path_of
 from trainer.tasks.reading import training_batches
-from trainer.tasks.targets import OneClass
 
 BALANCED = "balanced"
 
@@ -43,7 +42,7 @@ def batch_changes(
     Raises:
         ConfigError: The task does not suit an option.
     """
-    if config.sampling == BALANCED and not isinstance(task.goal, OneClass):
+    if config.sampling == BALANCED and not task.goal.has_one_class:
         raise ConfigError(
             f"--sampling balanced needs one class per record, but the target {task.target!r} is "
             f"{task.goal.in_words}; leave it out"

@@ -10,7 +10,6 @@ from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.tasks import Settings, Task, choose_task
-from trainer.tasks.detection.points import default_size
 
 _VALIDATION_NAMES = ("validation", "val", "valid")
 
@@ -55,8 +54,9 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         sample_weight=config.sample_weight,
         settings=settings(dataclasses.replace(config, image_size=size)),
     )
-    if task.name == "detection" and config.image_size is None:
-        size = default_size(size)
+    shown = None if config.image_size else task.goal.image_size(size)
+    if shown is not None:
+        size = shown
         sized = settings(dataclasses.replace(config, image_size=size))
         task = dataclasses.replace(
             task,

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from trainer.augmentation.mixing import Mixing, Mixtures, draw_mixtures, mix
 from trainer.errors import ConfigError
-from trainer.tasks.targets import OneClass
 from trainer.tasks.task import Task
 
 
@@ -78,7 +77,6 @@ class BatchChanges:
 
         def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
             if self.class_weights:
-                assert isinstance(task.goal, OneClass)
                 by_class = tf.gather(tf.constant(self.class_weights, tf.float32), target)
                 weights = (by_class * weights[0] if weights else by_class,)
             if not self.softens:

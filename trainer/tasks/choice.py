@@ -13,18 +13,9 @@ from trainer.tasks.input_choice import inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
 from trainer.tasks.target_choice import choose_target, describe, shorten
-from trainer.tasks.targets import BoxesTarget, NumberTarget, Target
+from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
 
-# The task's name by its leading input, where the target is classes.
-_NAMES = {
-    "image": "classification",
-    "audio": "audio_classification",
-    "sequence": "sequence_classification",
-    "text": "text_classification",
-    "array": "array_classification",
-}
-_NUMBER = "number"
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -55,40 +46,24 @@ def choose_task(
         ConfigError: The features suit no task.
     """
     settings = settings or Settings()
-    as_numbers = None if target_as is None else target_as == _NUMBER
-    goal = choose_target(features, target, as_numbers)
+    goal = choose_target(features, target, target_as)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)
     not_inputs = (goal.name, sample_weight)
     if inputs is not None:
         chosen = named_inputs(features, inputs, settings, not_inputs)
-    elif isinstance(goal, BoxesTarget):
-        chosen = inputs_by_schema(features, "image", settings, not_inputs)[:1]
     else:
-        chosen = inputs_by_schema(features, None, settings, not_inputs)
+        chosen = inputs_by_schema(features, goal.leader, settings, not_inputs)
+        chosen = chosen if goal.leader is None else chosen[:1]
     _check_settings(settings, chosen, goal)
     task = Task(
-        name=_name(chosen, goal),
+        name=goal.task_name([each.group for each in chosen]),
         inputs=_by_model_name(chosen),
         goal=goal.with_inputs(chosen, settings),
         sample_weight=sample_weight,
         augment=settings.augment,
     )
     return task, _reason(task, features)
-
-
-def _name(inputs: Sequence[Input], goal: Target) -> str:
-    """The task for these inputs and this target."""
-    if isinstance(goal, BoxesTarget):
-        return "detection"
-    if isinstance(goal, NumberTarget):
-        return "regression"
-    groups = [each.group for each in inputs]
-    if "image" in groups and len(groups) > 1:
-        return "image_metadata"
-    return next(
-        (name for leader, name in _NAMES.items() if leader in groups), "tabular_classification"
-    )
 
 
 def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
@@ -107,7 +82,7 @@ def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -
             f"{', '.join(each.name for each in inputs)}; leave it out"
         )
     varying = [each.name for each in inputs if each.varies]
-    varying += [goal.name] if isinstance(goal, BoxesTarget) else []
+    varying += [goal.name] if goal.varies else []
     for name in settings.lengths:
         if name not in varying:
             raise UnknownNameError("input of varying length, for --pad,", name, varying)

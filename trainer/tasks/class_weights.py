@@ -11,7 +11,6 @@ from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.dataset import Dataset
 from trainer.dataset.counting import read_classes
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.tasks.targets import OneClass
 from trainer.tasks.task import Task
 
 BALANCED = "balanced"
@@ -66,7 +65,7 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
         ConfigError: The target is not one class per record, or a weight is wrong.
         UnknownNameError: No such class.
     """
-    if not isinstance(task.goal, OneClass):
+    if not task.goal.has_one_class:
         raise ConfigError(
             f"--class-weights needs one class per record, but the target {task.target!r} is "
             f"{task.goal.in_words}; leave it out"

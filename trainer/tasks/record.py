@@ -12,7 +12,7 @@ from trainer.augmentation import AUTO, POLICIES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, describe
-from trainer.tasks.targets import TARGETS, BoxesTarget, NumberTarget
+from trainer.tasks.targets import TARGETS
 from trainer.tasks.task import Task
 
 
@@ -126,9 +126,7 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
         settings: Those of the training.
     """
     check_same_inputs(task, features, settings)
-    is_boxes = isinstance(task.goal, BoxesTarget)
-    as_numbers = None if is_boxes else isinstance(task.goal, NumberTarget)
-    goal = choose_target(features, task.target, as_numbers)
+    goal = choose_target(features, task.target, task.goal.asked_as)
     if goal != task.goal:
         raise ConfigError(
             f"the target {describe(features[task.target])} is {goal.in_words}, but the model was "

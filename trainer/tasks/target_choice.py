@@ -4,16 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass, Target
+from trainer.tasks.targets import TARGETS, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 _SHOWN = 6
-_STRINGS = ("string", "bytes")
 
 
 def choose_target(
-    features: Mapping[str, Feature], name: str | None, as_numbers: bool | None
+    features: Mapping[str, Feature], name: str | None, asked_as: str | None
 ) -> Target:
     """The target.
 
@@ -21,8 +20,8 @@ def choose_target(
         features: The dataset's.
         name: Of the feature; None for the only class label, or the one named label, else for
             the feature named label, target or y.
-        as_numbers: Whether to predict numbers instead of classes; None decides by the
-            feature: fractions are numbers, whole numbers and strings are classes.
+        asked_as: "class" or "number"; None decides by the feature: fractions are numbers, whole
+            numbers and strings are classes.
 
     Raises:
         UnknownNameError: No such feature.
@@ -31,28 +30,32 @@ def choose_target(
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
     feature = features[name or _usual(features)]
-    if feature.kind == "boxes" and as_numbers is None:
-        return BoxesTarget.from_feature(feature)
-    if as_numbers is None:
-        as_numbers = feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
-    kind = _numbers(feature) if as_numbers else _classes(feature)
-    if kind is not None:
-        return kind.from_feature(feature)
-    if as_numbers:
+    suitable = {each.asked_as: each for each in TARGETS.values() if each.suits(feature)}
+    usual = None if None in suitable else "number" if _holds_fractions(feature) else "class"
+    found = suitable.get(asked_as or usual)
+    if found is not None:
+        return found.from_feature(feature)
+    if asked_as == "number":
         raise ConfigError(
             f"{describe(feature)} has no number to predict; name a number by --target, or "
             "leave out --as number"
         )
-    if feature.kind == "boxes":
-        raise ConfigError(f"{describe(feature)} is predicted as boxes; leave out --as class")
+    if None in suitable:
+        raise ConfigError(
+            f"{describe(feature)} is predicted as {suitable[None].kind}; leave out --as class"
+        )
     remedy = (
         "predict a number by --as number"
-        if _numbers(feature)
+        if "number" in suitable
         else "declare it a class_label, with shape [null] if records may have several"
     )
     raise ConfigError(
         f"{describe(feature)} has no class to predict; {remedy}, or name another by --target"
     )
+
+
+def _holds_fractions(feature: Feature) -> bool:
+    return feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
 
 
 def describe(feature: Feature) -> str:
@@ -65,24 +68,6 @@ def shorten(words: Sequence[str]) -> str:
     """The first words of a list: `a, b, 7 more`."""
     more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
     return ", ".join([*words[:_SHOWN], *more])
-
-
-def _numbers(feature: Feature) -> type[NumberTarget] | None:
-    match feature.kind, len(feature.shape):
-        case ("class_label", 0) | ("scalar", 0) | ("tensor", 1):
-            return None if feature.dtype in _STRINGS else NumberTarget
-    return None
-
-
-def _classes(feature: Feature) -> type[OneClass | ManyClasses] | None:
-    match feature.kind, len(feature.shape):
-        case "class_label", axes:
-            return ManyClasses if axes else OneClass
-        case "text" | "scalar", 0:
-            return None if feature.dtype.startswith("float") else OneClass
-        case "tensor", 1:
-            return None if feature.dtype in _STRINGS else MultiHot
-    return None
 
 
 def _usual(features: Mapping[str, Feature]) -> str:

@@ -9,7 +9,7 @@ from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import positive
 from trainer.tasks.inputs import Input
-from trainer.tasks.targets import BoxesTarget, PerExample, Target
+from trainer.tasks.targets import PerExample, Target
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Task:
     @property
     def augmentation(self) -> Augmentation:
         """What happens to the images of training records."""
-        return augmentation_of(self.augment, of_boxes=isinstance(self.goal, BoxesTarget))
+        return augmentation_of(self.augment, of_boxes=self.goal.has_boxes)
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The loss of each example, float32 [b]."""

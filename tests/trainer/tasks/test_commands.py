@@ -269,7 +269,7 @@ def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypat
         pytest.param("text", ["--image-size", "8"], "--image-size needs an image", id="size"),
         pytest.param("text", ["--model", "MobileNetV2"], "needs an image", id="model"),
         pytest.param("text", ["--pad", "caption"], "cannot be read", id="length"),
-        pytest.param("text", ["--pad", "caption=0"], "less than 1", id="no length"),
+        pytest.param("text", ["--pad", "caption=0"], "a number from 1", id="no length"),
         pytest.param("text", ["--pad", "captoin=3"], "did you mean 'caption'", id="pad what"),
         pytest.param("text", ["--inputs", "caption,"], "empty name", id="names"),
         pytest.param("text", ["--target", "caption", "--as", "number"], "no number", id="goal"),

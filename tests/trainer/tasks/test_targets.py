@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.targets import ManyClasses, MultiHot, NumberTarget, OneClass
+from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass
 
 LABEL = OneClass(name="label", classes=("a", "b"))
 NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
@@ -119,3 +120,63 @@ def test_the_head_yields_numbers_in_their_unit():
     model.get_layer("standardized").set_weights([np.zeros([3, 2]), np.array([0.5, -1])])
 
     np.testing.assert_allclose(model(np.ones([1, 3])), [[10 + 0.5 * 2, -10]])
+
+
+@pytest.mark.parametrize(
+    ("target", "outputs", "row", "lines"),
+    [
+        pytest.param(
+            NAME,
+            [0.0, np.log(3)],
+            {"prediction": "b", "probability": 0.75, "probabilities": {"ä": 0.25, "b": 0.75}},
+            {"prediction": "b", "probability": 0.75},
+            id="one class",
+        ),
+        pytest.param(
+            TAGS,
+            [0.0, np.log(3), np.log(4)],
+            {"prediction": ["b", "c"], "probabilities": {"a": 0.5, "b": 0.75, "c": 0.8}},
+            {"prediction": "b c"},
+            id="several classes",
+        ),
+        pytest.param(
+            NumberTarget(name="x"), [2.5], {"prediction": 2.5}, {"prediction": 2.5}, id="a number"
+        ),
+        pytest.param(
+            PRICE,
+            [2.5, 3.0],
+            {"prediction": [2.5, 3.0]},
+            {"prediction_0": 2.5, "prediction_1": 3.0},
+            id="numbers",
+        ),
+    ],
+)
+def test_what_is_said_of_a_record(target, outputs, row, lines):
+    decoded = target.decode(tf.constant([outputs], tf.float32))
+
+    said = target.row({name: value.numpy()[0] for name, value in decoded.items()}, None, 0.0)
+
+    assert said == {
+        name: pytest.approx(value) if "prob" in name else value for name, value in row.items()
+    }
+    (line,) = target.lines(said)
+    assert dict(zip(target.columns, line, strict=True)) == {
+        name: pytest.approx(value) if "prob" in name else value for name, value in lines.items()
+    }
+
+
+def test_what_is_said_of_boxes():
+    target = BoxesTarget(name="boxes", classes=("a", "b"), height=64, width=64)
+    decoded = {
+        "boxes": np.array([[0, 0, 0.5, 1], [0.5, 0, 1, 1], [0, 0, 0, 0]], np.float32),
+        "labels": np.array([1, 0, -1]),
+        "scores": np.array([0.75, 0.25, 0], np.float32),
+        "classes": np.array([b"b", b"a", b""], object),
+    }
+
+    row = target.row(decoded, ImageSize(height=10, width=20), 0.5)
+
+    box = {"class": "b", "label": 1, "score": 0.75, "box": [0.0, 0.0, 10.0, 10.0]}
+    assert row == {"width": 20, "height": 10, "detections": [box]}
+    assert target.lines(row) == [["b", 0.75, 0.0, 0.0, 10.0, 10.0]]
+    assert len(target.columns) == 6

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.numbers import NumberTarget
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Row, Target
 
 __all__ = [
     "TARGETS",
@@ -16,9 +16,11 @@ __all__ = [
     "NumberTarget",
     "OneClass",
     "PerExample",
+    "Row",
     "Target",
 ]
 
+# A new kind of target needs a line here.
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
     {each.kind: each for each in (BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass)}
 )

@@ -9,16 +9,17 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.losses import batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.model import detector
-from trainer.tasks.detection.points import Points, points_of
+from trainer.tasks.detection.points import Points, default_size, points_of
 from trainer.tasks.detection.suppression import detections
 from trainer.tasks.inputs import Image, Input, Settings
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Row, Target
 from trainer.tensors import Tensor
 
 _ONLY_CLASS = ("object",)
@@ -41,6 +42,10 @@ class BoxesTarget(Target):
 
     kind: ClassVar[str] = "boxes"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
+    asked_as: ClassVar[str | None] = None
+    leader: ClassVar[str | None] = "image"
+    varies: ClassVar[bool] = True
+    has_boxes: ClassVar[bool] = True
 
     name: str
     classes: tuple[str, ...] = dataclasses.field(default=_ONLY_CLASS, compare=False)
@@ -49,6 +54,10 @@ class BoxesTarget(Target):
     height: int = dataclasses.field(default=0, compare=False)
     width: int = dataclasses.field(default=0, compare=False)
     most: int | None = dataclasses.field(default=None, compare=False)
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "boxes"
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -80,6 +89,12 @@ class BoxesTarget(Target):
     @property
     def in_words(self) -> str:
         return f"boxes {'with' if self.labels else 'without'} classes"
+
+    def task_name(self, groups: Sequence[str]) -> str:
+        return "detection"
+
+    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+        return default_size(stated)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -147,6 +162,34 @@ class BoxesTarget(Target):
 
     def predict(self, outputs: Any) -> dict[str, Tensor]:
         return detections(self.points, outputs)
+
+    def decode(self, outputs: Any) -> dict[str, Tensor]:
+        found = self.predict(outputs)
+        names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
+        return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
+
+    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+        assert size is not None
+        found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
+        columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
+        scale = [size.width, size.height, size.width, size.height]
+        detected = [
+            {
+                "class": name.decode(),
+                "label": int(label),
+                "score": float(score),
+                "box": (box * scale).tolist(),  # xmin, ymin, xmax, ymax in pixels
+            }
+            for box, label, score, name in zip(*columns, strict=True)
+        ]
+        return {"width": size.width, "height": size.height, "detections": detected}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("class", "score", "xmin", "ymin", "xmax", "ymax")
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]
 
     def accumulators(self) -> list[Accumulator]:
         return [MeanAveragePrecision(self.classes)]

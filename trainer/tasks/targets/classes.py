@@ -1,7 +1,7 @@
 """Classes as the target: one per record, or any number."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -9,12 +9,13 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
 from trainer.tasks.ranking import AreaUnderCurve
-from trainer.tasks.targets.target import PerExample, Target, logits
+from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target, logits
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -57,16 +58,21 @@ class OneClass(Target):
 
     kind: ClassVar[str] = "class"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
+    has_one_class: ClassVar[bool] = True
 
     name: str
     is_text: bool = False
     classes: tuple[str, ...] = statistic_field()
 
     @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        kinds = ("class_label", "text", "scalar")
+        is_one = feature.kind in kinds and not feature.shape
+        return is_one and (feature.kind == "class_label" or not feature.dtype.startswith("float"))
+
+    @classmethod
     def from_feature(cls, feature: Feature) -> Self:
-        return cls(
-            name=feature.name, is_text=feature.dtype in ("string", "bytes"), classes=feature.classes
-        )
+        return cls(name=feature.name, is_text=feature.dtype in STRINGS, classes=feature.classes)
 
     @property
     def in_words(self) -> str:
@@ -130,6 +136,28 @@ class OneClass(Target):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.nn.softmax(outputs)}
 
+    def decode(self, outputs: Any) -> dict[str, Any]:
+        probabilities = tf.nn.softmax(outputs)
+        return {
+            "prediction": tf.gather(tf.constant(self.classes), tf.argmax(probabilities, axis=-1)),
+            "probability": tf.reduce_max(probabilities, axis=-1),
+            "probabilities": probabilities,
+        }
+
+    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+        return {
+            "prediction": decoded["prediction"].decode(),
+            "probability": decoded["probability"].tolist(),
+            "probabilities": _by_class(self.classes, decoded["probabilities"]),
+        }
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("prediction", "probability")
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[row["prediction"], row["probability"]]]
+
     def accumulators(self) -> list[Accumulator]:
         return [AreaUnderCurve(len(self.classes))]
 
@@ -148,6 +176,10 @@ class ManyClasses(Target):
 
     name: str
     classes: tuple[str, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "class_label" and len(feature.shape) > 0
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -203,6 +235,14 @@ class ManyClasses(Target):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.sigmoid(outputs)}
 
+    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+        probabilities = _by_class(self.classes, decoded["probabilities"])
+        chosen = [name for name, probability in probabilities.items() if probability > 0.5]
+        return {"prediction": chosen, "probabilities": probabilities}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[" ".join(row["prediction"])]]
+
     def accumulators(self) -> list[Accumulator]:
         return [AreaUnderCurve(len(self.classes))]
 
@@ -212,6 +252,11 @@ class MultiHot(ManyClasses):
     """Any number of classes, stored as 0 or 1 for each class."""
 
     kind: ClassVar[str] = "multi_hot"
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_vector = feature.kind == "tensor" and len(feature.shape) == 1
+        return is_vector and feature.dtype not in STRINGS
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -240,3 +285,7 @@ class MultiHot(ManyClasses):
 
 def _numbered(largest: int) -> tuple[str, ...]:
     return tuple(map(str, range(largest + 1)))
+
+
+def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:
+    return dict(zip(classes, probabilities.tolist(), strict=True))

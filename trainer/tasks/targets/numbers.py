@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -10,11 +10,12 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.learners import Learner, Moments
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target
 
 
 def squared_error(target: Any, outputs: Any) -> Any:
@@ -42,11 +43,17 @@ class NumberTarget(Target):
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
         {"mse": squared_error, "mae": absolute_error}
     )
+    asked_as: ClassVar[str | None] = "number"
 
     name: str
     size: int = 1
     mean: tuple[float, ...] = statistic_field()
     variance: tuple[float, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        kinds = (("class_label", 0), ("scalar", 0), ("tensor", 1))
+        return (feature.kind, len(feature.shape)) in kinds and feature.dtype not in STRINGS
 
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
@@ -55,6 +62,9 @@ class NumberTarget(Target):
     @property
     def in_words(self) -> str:
         return f"{self.size} number(s) per record"
+
+    def task_name(self, groups: Sequence[str]) -> str:
+        return "regression"
 
     @property
     def classes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -94,3 +104,19 @@ class NumberTarget(Target):
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"values": outputs}
+
+    def decode(self, outputs: Any) -> dict[str, Any]:
+        return {"prediction": outputs[:, 0] if self.size == 1 else outputs}
+
+    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+        return {"prediction": decoded["prediction"].tolist()}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if self.size == 1:
+            return ("prediction",)
+        return tuple(f"prediction_{column}" for column in range(self.size))
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        prediction = row["prediction"]
+        return [prediction if isinstance(prediction, list) else [prediction]]

@@ -1,4 +1,4 @@
-"""The interface of targets: the feature to predict."""
+"""The interface of targets: all that depends on what is predicted, for one kind in one module."""
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
@@ -7,23 +7,43 @@ from typing import Any, ClassVar, Self
 import keras
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.learners import Learner
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
+# Types of features that hold no numbers.
+STRINGS = ("string", "bytes")
+# What is predicted for one record, ready for JSON.
+Row = dict[str, Any]
+
+# The name of a task on classes by its leading input.
+_TASKS = {
+    "image": "classification",
+    "audio": "audio_classification",
+    "sequence": "sequence_classification",
+    "text": "text_classification",
+    "array": "array_classification",
+}
 
 
 class Target(abc.ABC):
-    """The feature to predict, with its loss and metrics.
+    """The feature to predict: which features suit, loss, metrics, and what is said of a record.
 
     Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
-    take the same records.
+    take the same records. What a command does for some targets alone, it asks by the attributes
+    `asked_as` to `has_boxes`, never by the class.
 
     Attributes:
         kind: In task.json.
         metrics: By name; each is a mean over examples.
+        asked_as: The value of `--as` that gives this target; None where the feature's kind does.
+        leader: The group of the only input that is taken by default; None for any.
+        varies: Whether records differ in length, and `--pad` takes the target's name.
+        has_one_class: Whether a record has one class, whose number `host_step` returns.
+        has_boxes: Whether boxes on images are predicted.
         name: The feature's.
         classes: Names by number; empty if the target is numbers.
     """
@@ -32,8 +52,18 @@ class Target(abc.ABC):
 
     kind: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
+    asked_as: ClassVar[str | None] = "class"
+    leader: ClassVar[str | None] = None
+    varies: ClassVar[bool] = False
+    has_one_class: ClassVar[bool] = False
+    has_boxes: ClassVar[bool] = False
     name: str
     classes: tuple[str, ...]
+
+    @classmethod
+    @abc.abstractmethod
+    def suits(cls, feature: Feature) -> bool:
+        """Whether a feature can be this target."""
 
     @classmethod
     @abc.abstractmethod
@@ -44,6 +74,23 @@ class Target(abc.ABC):
     @abc.abstractmethod
     def in_words(self) -> str:
         """For messages: "one class per record, by number"."""
+
+    def task_name(self, groups: Sequence[str]) -> str:
+        """The name of the task on inputs of these groups."""
+        if "image" in groups and len(groups) > 1:
+            return "image_metadata"
+        return next(
+            (name for leader, name in _TASKS.items() if leader in groups), "tabular_classification"
+        )
+
+    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+        """The size at which images are best shown to the model; None for the usual one.
+
+        Args:
+            stated: That of the images, where all have one.
+        """
+        del stated
+        return None
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -119,7 +166,30 @@ class Target(abc.ABC):
 
     @abc.abstractmethod
     def predict(self, outputs: Any) -> dict[str, Any]:
-        """What the model's outputs say, by name: tensors [b, …]."""
+        """What the model's outputs say, by name: tensors of numbers [b, …]."""
+
+    def decode(self, outputs: Any) -> dict[str, Any]:
+        """What is predicted for records, in one graph for rows and exported models: [b, …]."""
+        return self.predict(outputs)
+
+    @abc.abstractmethod
+    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+        """What is predicted for one record.
+
+        Args:
+            decoded: Of `decode`, for one record, as NumPy arrays.
+            size: Of the record's image, for boxes.
+            least: Boxes with a lower score are left out.
+        """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the lines of `lines`."""
+        return ("prediction",)
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        """The lines of a record in a CSV file, after its source."""
+        return [[row["prediction"]]]
 
     def accumulators(self) -> list[Accumulator]:
         """New metrics over whole splits, besides `metrics`."""
