@@ -48,6 +48,7 @@ LAYERS = {
         splits classes references gather unpacking nesting left_behind
         tree input_files columns
         listing
+        side_files
         layout
         folders
         manifest voc coco yolo tar arrays tfrecord

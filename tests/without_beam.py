@@ -6,11 +6,12 @@ from typing import Any
 
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, list_part, parts_of
-from beam_pipeline.sources.voc import files as voc_files
-from beam_pipeline.sources.voc import pairing as voc
-from beam_pipeline.sources.yolo import files as yolo_files
-from beam_pipeline.sources.yolo import pairing as yolo
+from beam_pipeline.sources.side_files import read
+from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.pairing import merge_folders, merge_surveys
+from beam_pipeline.sources.voc.read import VocFiles
 from beam_pipeline.sources.yolo.config import YoloConfig
+from beam_pipeline.sources.yolo.files import YoloFiles, folders_below, origin_of
 
 Group = tuple[int, list[bytes]]
 
@@ -29,36 +30,32 @@ def group(pairs: Iterable[tuple[int, bytes]]) -> list[Group]:
     return list(groups.items())
 
 
+def side_pairs(
+    files: SideFiles, root: str, folders: Iterable[str] = ("",), size: int = FILES_PER_BUCKET
+) -> list[Any]:
+    """What `ReadSideFiles` reads: Pair, Rejected, DeclaredClasses."""
+    batches = list_names(root, folders)
+    survey = read.complete(
+        merge_surveys(read.look_into(each, files) for each in batches), files, root
+    )
+    sent = [item for batch in batches for item in read.files_by_name(batch, survey, size)]
+    names = group(sent + list(read.lists_by_name(survey, files, root, size)))
+    if files.naming:
+        known = (each for name in names for each in read.by_image(name, files, root, survey, size))
+        paired = [read.pair_images(bucket, files) for bucket in group(known)]
+    else:
+        paired = [read.pair_names(bucket, files, root, survey) for bucket in names]
+    settled = read.settle(merge_folders(map(read.folders_of, paired)), files, root)
+    judged = (batch for each in paired for batch in read.judge(each, files, survey, settled))
+    return [item for batch in judged for item in unpack(batch)]
+
+
 def voc_pairs(root: str, size: int = FILES_PER_BUCKET) -> list[Any]:
-    """What `PairVocFiles` yields."""
-    batches = list_names(root)
-    profile = voc_files.merge_profiles(map(voc.look_into, batches))
-    sets = voc.find_sets(profile, root)
-    files = [item for batch in batches for item in voc.files_by_name(batch, profile, size)]
-    names = group(files + list(voc.lists_by_name(sets, root, profile, size)))
-    images = group(item for each in names for item in voc.by_image(each, root, profile, sets, size))
-    paired = list(map(voc.pair, images))
-    folders = voc.merge_folders(each.image_folders for each in paired)
-    return [
-        item for each in paired for batch in voc.complete(each, folders) for item in unpack(batch)
-    ]
+    """What `ReadVoc` pairs."""
+    return side_pairs(VocFiles(), root, size=size)
 
 
 def yolo_pairs(config: YoloConfig, size: int = FILES_PER_BUCKET) -> list[Any]:
-    """What `PairYoloFiles` yields."""
-    origin = yolo_files.origin_of(config)
-    batches = list_names(origin, yolo.folders_below(origin, config))
-    number = sum(map(yolo.number_of, batches))
-    files = [
-        item
-        for batch in batches
-        for item in yolo.files_by_name(batch, number, origin, config, size)
-    ]
-    names = group(files + list(yolo.described(config, origin, number, size)))
-    profile = yolo.checked(yolo_files.merge_profiles(map(yolo.look_into, names)), origin, config)
-    return [
-        item
-        for each in names
-        for batch in yolo.pair(each, profile, origin, config)
-        for item in unpack(batch)
-    ]
+    """What `ReadYolo` pairs."""
+    origin = origin_of(config)
+    return side_pairs(YoloFiles(origin, config), origin, folders_below(origin, config), size)

@@ -191,7 +191,15 @@ def read_text(path: str, at_most: int = sys.maxsize) -> str:
     Raises:
         RecordError: "missing file", "unreadable file", "file too large", or "not UTF-8".
     """
-    data = read_bytes(FileRef(path=path), at_most)
+    return decoded(read_bytes(FileRef(path=path), at_most), path)
+
+
+def decoded(data: bytes, path: str) -> str:
+    """The text of the UTF-8 file at `path`, with or without a byte order mark.
+
+    Raises:
+        RecordError: "not UTF-8".
+    """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

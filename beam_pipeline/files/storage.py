@@ -19,6 +19,7 @@ from beam_pipeline.files.listing import StoredFile as StoredFile
 from beam_pipeline.files.listing import is_litter
 from beam_pipeline.files.reading import Reader as Reader
 from beam_pipeline.files.reading import ReadFile as ReadFile
+from beam_pipeline.files.reading import decoded as decoded
 from beam_pipeline.files.reading import decompressed as decompressed
 from beam_pipeline.files.reading import opened as opened
 from beam_pipeline.files.reading import read_bytes as read_bytes

@@ -16,8 +16,6 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
 
-# In memory XML takes up to thirty times its text.
-MAX_BYTES = 16 << 20
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", *_ATTRIBUTES})
 # What tools write where nobody has said anything.

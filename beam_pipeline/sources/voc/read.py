@@ -1,19 +1,20 @@
 """Pascal VOC: one XML file an image, image sets for the splits."""
 
 import dataclasses
+import functools
+from collections import Counter
 from collections.abc import Iterator
 
 import apache_beam as beam
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef, Image, Record, Rejected
-from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.listing import FILES_PER_BUCKET
-from beam_pipeline.sources.paths import below, input_folder
-from beam_pipeline.sources.voc.annotation import MAX_BYTES, parse_annotation
-from beam_pipeline.sources.voc.files import VocPair
-from beam_pipeline.sources.voc.pairing import PairVocFiles
+from beam_pipeline.records import Value
+from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
+from beam_pipeline.sources.paths import folder, input_folder, split_at
+from beam_pipeline.sources.side_files.files import SideFiles, Survey
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
+
+_IMAGE_FOLDERS = ("jpegimages", "images", "data")  # the last is ILSVRC's
 
 
 @dataclasses.dataclass
@@ -63,38 +64,59 @@ class ReadVoc(beam.PTransform):
     files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        root = input_folder(self.root)
-        return (
-            pipeline
-            | PairVocFiles(root, self.files_per_bucket)  # bytes
-            | "BalanceFiles" >> beam.Reshuffle()  # bytes
-            | "OpenBatches" >> beam.Map(unpack)  # list[VocPair | Rejected]
-            | "ReadAnnotations"
-            >> beam.FlatMap(read_pairs, root, self.box_format or "xyxy")  # Record | Rejected
+        files = VocFiles(self.box_format or "xyxy")
+        return pipeline | ReadSideFiles(
+            input_folder(self.root), files, files_per_bucket=self.files_per_bucket
         )
 
 
-def read_pairs(
-    pairs: list[VocPair | Rejected], root: str, box_format: str = "xyxy"
-) -> Iterator[Record | Rejected]:
-    """The record of each annotation with its image; what is rejected already passes."""
-    for pair in pairs:
-        if isinstance(pair, Rejected):
-            yield pair
-            continue
-        try:
-            data = storage.read_bytes(FileRef(path=below(root, pair.annotation)), MAX_BYTES)
-            boxes, notes = parse_annotation(data, box_format)
-        except RecordError as error:
-            yield Rejected(source=pair.annotation, reason=error.reason, detail=error.detail)
-        else:
-            yield Record(
-                key=pair.image,
-                features={
-                    "image": Image(file=FileRef(path=below(root, pair.image))),
-                    "boxes": boxes,
-                },
-                split=pair.split,
-                source=pair.annotation,
-                notes=notes,
-            )
+@dataclasses.dataclass(frozen=True)
+class VocFiles(SideFiles):
+    """XML files: only those below an Annotations/ where there is one.
+
+    Attributes:
+        box_format: Of the coordinates.
+    """
+
+    suffix = "xml"
+    noun = "XML file"
+    home = "annotations"
+    images = _IMAGE_FOLDERS
+    has_sets = True
+    naming = "<filename>"
+
+    box_format: str = "xyxy"
+
+    def with_home(self, survey: Survey) -> Survey:
+        """The survey with the folders of annotations alone."""
+        proper = {place for place in survey.folders if split_at(f"{place}/", self.home)}
+        return dataclasses.replace(survey, folders=frozenset(proper or survey.folders))
+
+    def surveyed(self, survey: Survey, root: str) -> Survey:
+        return super().surveyed(self.with_home(survey), root)
+
+    def image_keys(self, annotation: str, name: str) -> Iterator[str]:
+        name = name_of(name)
+        return (f"{place}/{name}" for place in image_folders(folder(annotation)))
+
+    def named_image(self, data: bytes) -> str:
+        return named_image(data)
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        boxes, notes = parse_annotation(data, self.box_format)
+        return {"boxes": boxes}, notes
+
+
+@functools.lru_cache(maxsize=1024)
+def image_folders(annotation_folder: str) -> list[str]:
+    """The folders, in lower case, where images of the annotations in a folder may lie."""
+    own = annotation_folder.lower()
+    if split := split_at(f"{own}/", "annotations"):
+        home, inner = split
+        places = [_join(home, name, inner) for name in (*_IMAGE_FOLDERS, "")]
+        return [*places, *(_join(home, name) for name in (*_IMAGE_FOLDERS, "")), own]
+    return [own, *(_join(place, name) for place in (own, folder(own)) for name in _IMAGE_FOLDERS)]
+
+
+def _join(*parts: str) -> str:
+    return "/".join(filter(None, parts))

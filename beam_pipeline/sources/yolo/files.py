@@ -1,16 +1,19 @@
-"""Which files of a YOLO tree belong together: image, label file, split.
-
-Paths without "absolute" in their name are relative to the tree's origin, with forward slashes.
-"""
+"""YOLO's label files: which image each is of, which splits are stated, and what stays unused."""
 
 import dataclasses
-import heapq
+import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import posixpath
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from beam_pipeline.records import Rejected, composed
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
+from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.paths import (
+    below,
     folder,
     has_image_suffix,
     split_at,
@@ -19,112 +22,206 @@ from beam_pipeline.sources.paths import (
     unused,
 )
 from beam_pipeline.sources.references import is_inside
+from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
 from beam_pipeline.sources.splits import is_split, split_of_folders
 from beam_pipeline.sources.yolo.config import YoloConfig, home_of
 from beam_pipeline.sources.yolo.darknet import NAME_LISTS
+from beam_pipeline.sources.yolo.labels import check_keypoints, parse_labels
 
 
-class YoloPair(NamedTuple):
-    """An image, its label file ("" where it has none), and the split that they are in."""
-
-    image: str
-    label: str
-    split: str | None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class YoloProfile:
-    """What must be known of all files before some can be paired; of the tree's folders alone.
+class YoloFolders(NamedTuple):
+    """What the folders of all files tell.
 
     Attributes:
-        image_folders: Folders with images.
-        label_folders: Folders `labels`, and those in them, with text files that may be labels.
-        mixed_folders: Folders with a label file beside its image: all text files there are
-            labels.
-        labels: The first label files that have an image.
+        labels: Folders `labels`, and those in them, with text files that may be labels; and
+            those with a label file beside its image: all text files there are labels.
+        images: The folders of the dataset's images. Those called `images`, or in such; without
+            any, those that have label files.
+        in_splits: Whether every image of the dataset lies in the folder of a split.
     """
 
-    image_folders: frozenset[str] = frozenset()
-    label_folders: frozenset[str] = frozenset()
-    mixed_folders: frozenset[str] = frozenset()
-    labels: tuple[str, ...] = ()
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether there is any label file."""
-        return bool(self.label_folders or self.mixed_folders)
-
-    @property
-    def chosen_folders(self) -> frozenset[str]:
-        """The folders of the dataset's images.
-
-        Those called `images`, or in such; without any, those that have label files.
-        """
-        if proper := {home for home in self.image_folders if split_at(f"{home}/", "images")}:
-            return frozenset(proper)
-        return self.image_folders & (self.label_folders | self.mixed_folders)
-
-    @property
-    def in_splits(self) -> bool:
-        """Whether every image of the dataset lies in the folder of a split."""
-        folders = self.chosen_folders
-        return bool(folders) and all(split_of_folders(f"{home}/") for home in folders)
+    labels: frozenset[str]
+    images: frozenset[str]
+    in_splits: bool
 
 
-# So many label files tell whether their lines have keypoints.
-_FILES_LOOKED_INTO = 50
+@dataclasses.dataclass(frozen=True)
+class YoloFiles(SideFiles):
+    """Text files in a folder `labels`, or in one where one at least lies beside its image.
 
-
-def profile_of(relatives: Iterable[str]) -> YoloProfile:
-    """The profile of all files of some names."""
-    files = sorted(relatives)
-    images = [path for path in files if has_image_suffix(path)]
-    image_names = {_without_suffix(path) for path in images}
-    texts = [path for path in files if suffix(path) == "txt" and _may_be_label(path)]
-    profile = YoloProfile(
-        image_folders=frozenset(map(folder, images)),
-        label_folders=frozenset(folder(path) for path in texts if split_at(path, "labels")),
-        mixed_folders=frozenset(
-            folder(path) for path in texts if _without_suffix(path) in image_names
-        ),
-    )
-    labels = sort_files(files, profile).labels
-    paired = {labels[key] for key in map(pair_key, images) if key in labels}
-    return dataclasses.replace(profile, labels=_first(paired))
-
-
-def merge_profiles(profiles: Iterable[YoloProfile]) -> YoloProfile:
-    """The profile of all files from those of some."""
-    profiles = list(profiles)
-    return YoloProfile(
-        image_folders=frozenset().union(*(each.image_folders for each in profiles)),
-        label_folders=frozenset().union(*(each.label_folders for each in profiles)),
-        mixed_folders=frozenset().union(*(each.mixed_folders for each in profiles)),
-        labels=_first(label for each in profiles for label in each.labels),
-    )
-
-
-def _first(labels: Iterable[str]) -> tuple[str, ...]:
-    return tuple(heapq.nsmallest(_FILES_LOOKED_INTO, labels))
-
-
-def _without_suffix(path: str) -> str:
-    return composed(path.rpartition(".")[0])
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class YoloTree:
-    """The files of a tree, each list sorted.
+    As in Ultralytics, the last folder `images` has its labels in a folder `labels` in its place,
+    under the same name but for the suffix; or the label file lies beside the image. An image needs
+    none.
 
     Attributes:
-        images: Files with an image's suffix.
-        labels: The label file by what it has in common with its image (`pair_key`).
-        unused: All other files.
+        origin: The absolute folder that paths are relative to.
+        config: The dataset's description.
     """
 
-    images: list[str]
-    labels: Mapping[str, str]
-    unused: list[str]
+    suffix = "txt"
+    noun = "label file"
+    home = "labels"
+    lists_images = True
+    is_shared = True
+
+    origin: str
+    config: YoloConfig
+
+    def role(self, path: str, survey: Survey) -> str:
+        if has_image_suffix(path):
+            return "image"
+        if below(self.origin, path) in self._description:
+            return "list"
+        return "annotation" if suffix(path) == self.suffix and _may_be_label(path) else ""
+
+    @functools.cached_property
+    def _description(self) -> Collection[str]:
+        return {self.config.source}.union(*(self.config.splits or {}).values())
+
+    def image_key(self, image: str) -> str:
+        return pair_key(image)
+
+    def image_keys(self, annotation: str, name: str) -> Sequence[str]:
+        return [pair_key(annotation)]
+
+    def owners(self, annotations: Sequence[str]) -> Sequence[str]:
+        return [path for path in annotations if split_at(path, self.home)][:1] or annotations[:1]
+
+    def lines(self, survey: Survey, root: str) -> Iterator[Line | Rejected | DeclaredClasses]:
+        if self.config.names is not None:
+            yield DeclaredClasses(feature="boxes", names=self.config.names)
+        for split, paths in (self.config.splits or {}).items():
+            for path in paths:
+                if not path.endswith(".txt"):
+                    continue
+                source = path[len(root) :].lstrip("/")
+                try:
+                    text = storage.read_text(path)
+                except RecordError as error:
+                    yield Rejected(source=source, reason=error.reason, detail=error.detail)
+                    continue
+                for number, line in enumerate(text.splitlines(), start=1):
+                    if line := line.strip().replace("\\", "/"):
+                        yield Line(_name_in_line(line), source, number, split, line)
+
+    def names_in_lists(self, path: str, survey: Survey) -> Collection[str]:
+        return [composed(path)]
+
+    def names_of_line(self, line: Line, survey: Survey) -> Sequence[str]:
+        start = len(self.origin) + 1
+        bases = [base[start:] for base in self.config.bases if is_inside(base, [self.origin])]
+        places = listed_places(line.text, self.origin, [folder(line.path), *bases])
+        return [*map(composed, places), line.source]
+
+    def unfound(self, line: Line) -> Rejected:
+        return Rejected(
+            source=line.source,
+            reason="missing image",
+            detail=f"{line.text!r} is listed and is not below {self.origin}",
+        )
+
+    def splits_of_folder(self, path: str) -> Collection[str]:
+        return {
+            split
+            for split, places in (self.config.splits or {}).items()
+            for place in places
+            if not place.endswith(".txt") and path.startswith(f"{place}/"[len(self.origin) + 1 :])
+        }
+
+    def settled(self, folders: Folders, root: str) -> YoloFolders:
+        if self.config.keypoint_shape is None:
+            check_keypoints(root, folders.first)
+        return self.folders_told(folders)
+
+    def folders_told(self, folders: Folders) -> YoloFolders:
+        """What the folders of all files tell."""
+        proper = {home for home in folders.annotations if split_at(f"{home}/", "labels")}
+        mixed = {home for image_home, home in folders.paired if image_home == home}
+        images = frozenset(home for home in folders.images if split_at(f"{home}/", "images"))
+        images = images or folders.images & (proper | mixed)
+        return YoloFolders(
+            labels=frozenset(proper | mixed),
+            images=images,
+            in_splits=bool(images) and all(split_of_folders(f"{home}/") for home in images),
+        )
+
+    def judge(
+        self, match: Match, survey: Survey, settled: YoloFolders
+    ) -> Iterator[Pair | Rejected]:
+        image, label, stated, _ = match
+        splits = None if self.config.splits is None else sorted(stated)
+        if not image:
+            yield self.without_image(label) if folder(label) in settled.labels else unused(label)
+        elif splits is None and folder(image) not in settled.images:
+            yield unused(image)
+        elif not settled.labels:
+            yield Rejected(
+                source=image,
+                reason="no label file",
+                detail="no image of the dataset has one; labels/ must be next to images/",
+            )
+        elif splits is None:
+            yield Pair(image, label, split_of_folders(image) if settled.in_splits else None)
+        elif not splits:
+            yield Rejected(
+                source=image, reason="in no split", detail="no split names it", bad=False
+            )
+        elif len(splits) > 1:
+            yield Rejected(
+                source=image,
+                reason="in two splits",
+                detail=f"the image is in {', '.join(splits)}; take it out of all but one",
+            )
+        else:
+            yield Pair(image, label, splits[0])
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        boxes, notes = parse_labels(
+            storage.decoded(data, annotation),
+            names=self.config.names,
+            keypoint_shape=self.config.keypoint_shape or None,
+        )
+        if boxes.keypoints and self.config.names_keypoints:
+            notes.update(not_kept(["keypoint names"] * len(boxes.keypoints)))
+        return {"boxes": boxes}, notes
+
+
+def _may_be_label(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return not (
+        name in NAME_LISTS
+        or name.lower().startswith(("readme", "license"))
+        or (is_split(stem(name)) and not split_at(path, "labels"))
+    )
+
+
+def pair_key(path: str) -> str:
+    """What an image and its label file have in common."""
+    around = (suffix(path) == "txt" and split_at(path, "labels")) or split_at(path, "images")
+    parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
+    return composed("/".join(filter(None, parts)))
+
+
+def _name_in_line(line: str) -> str:
+    """The name, without folders and suffix, of the image that a line of a list names."""
+    parts = [part for part in line.split("/") if part not in ("", ".", "..")]
+    return composed(stem(parts[-1])) if parts else ""
+
+
+def listed_places(line: str, origin: str, bases: Iterable[str]) -> Iterator[str]:
+    """Where an image of a list may be, most likely first.
+
+    Relative to the list, to the dataset's `path` or to the origin; written for another machine,
+    it may be below the origin without its first folders.
+    """
+    if line.startswith(below(origin, "")):
+        yield posixpath.normpath(line)[len(below(origin, "")) :]
+    elif not line.startswith("/"):
+        for base in bases:
+            yield posixpath.normpath(posixpath.join(base, line))
+    parts = [part for part in line.split("/") if part not in ("", ".", "..")]
+    for start in range(len(parts)):
+        yield "/".join(parts[start:])
 
 
 def origin_of(config: YoloConfig) -> str:
@@ -143,86 +240,6 @@ def listed_folders(config: YoloConfig) -> list[str]:
     return sorted(home for home in homes if not is_inside(home, homes - {home}))
 
 
-def sort_files(relatives: Iterable[str], profile: YoloProfile) -> YoloTree:
-    """Each of these files where it belongs, given the `profile` of all.
-
-    Text files are labels in a folder `labels`, and in folders where one at least has the name of
-    an image beside it.
-    """
-    files = sorted(relatives)
-    images = [path for path in files if has_image_suffix(path)]
-    texts = [path for path in files if suffix(path) == "txt" and _may_be_label(path)]
-    labels: dict[str, str] = {}
-    proper = [path for path in texts if split_at(path, "labels")]
-    for path in (*proper, *(path for path in texts if folder(path) in profile.mixed_folders)):
-        labels.setdefault(pair_key(path), path)
-    used = {*images, *labels.values()}
-    return YoloTree(
-        images=images, labels=labels, unused=[path for path in files if path not in used]
-    )
-
-
-def _may_be_label(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return not (
-        name in NAME_LISTS
-        or name.lower().startswith(("readme", "license"))
-        or (is_split(stem(name)) and not split_at(path, "labels"))
-    )
-
-
-def pair_key(path: str) -> str:
-    """What an image and its label file have in common.
-
-    As in Ultralytics: the last folder `images` has its labels in a folder `labels` in its place,
-    under the same name but for the suffix; or the label file lies beside the image.
-    """
-    around = (suffix(path) == "txt" and split_at(path, "labels")) or split_at(path, "images")
-    parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
-    return composed("/".join(filter(None, parts)))
-
-
-def pair_files(
-    tree: YoloTree, profile: YoloProfile, splits: Mapping[str, Collection[str]] | None
-) -> Iterator[YoloPair | Rejected]:
-    """What each file is: all images and all label files of some names.
-
-    Args:
-        tree: The files.
-        profile: Of all files.
-        splits: The splits of each image, where the dataset's description tells them.
-    """
-    folders = profile.chosen_folders
-    by_folder = splits is None and profile.in_splits
-    matched = set()
-    for image in tree.images:
-        label = tree.labels.get(pair_key(image), "")
-        matched.add(label)
-        names = sorted(splits.get(image, ())) if splits is not None else []
-        if splits is None and folder(image) not in folders:
-            yield unused(image)
-        elif not profile.has_labels:
-            yield Rejected(
-                source=image,
-                reason="no label file",
-                detail="no image of the dataset has one; labels/ must be next to images/",
-            )
-        elif len(names) > 1:
-            yield Rejected(
-                source=image,
-                reason="in two splits",
-                detail=f"the image is in {', '.join(names)}; take it out of all but one",
-            )
-        elif splits is not None and not names:
-            yield Rejected(
-                source=image, reason="in no split", detail="no split names it", bad=False
-            )
-        else:
-            yield YoloPair(
-                image, label, split_of_folders(image) if by_folder else next(iter(names), None)
-            )
-    for label in sorted(set(tree.labels.values()) - matched):
-        yield Rejected(
-            source=label, reason="missing image", detail="no image has the label file's name"
-        )
-    yield from map(unused, tree.unused)
+def folders_below(origin: str, config: YoloConfig) -> list[str]:
+    """The folders to list, below `origin`."""
+    return [path[len(origin) :].lstrip("/") for path in listed_folders(config)]

@@ -3,17 +3,19 @@
 Source of the format: https://docs.ultralytics.com/datasets/ (detect, segment and pose).
 """
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.kinds.objects import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.paths import below
+from beam_pipeline.sources.side_files.files import MAX_BYTES
 
-# More than enough for the polygons of an image.
-MAX_BYTES = 16 << 20
 # Most lines of keypoints have them in their box, some a bit outside.
 _MOST = 0.8
 _MARGIN = 0.1
@@ -82,6 +84,25 @@ def parse_labels(
         keypoints=tuple(keypoints),
     )
     return boxes, not_kept(left)
+
+
+def check_keypoints(root: str, labels: Sequence[str]) -> None:
+    """Makes sure that the lines of some label files below `root` hold no keypoints.
+
+    Raises:
+        ConfigError: They may, and nothing says so.
+    """
+    texts = []
+    for label in labels:
+        with contextlib.suppress(RecordError):  # is told when the file is read
+            texts.append(storage.read_text(below(root, label), MAX_BYTES))
+    if shape := possible_keypoints(texts):
+        count, size = shape
+        raise ConfigError(
+            f"the lines of {labels[0]} and other label files have {5 + count * size} "
+            f"numbers, which may be a box with {count} keypoints or a polygon: say in data.yaml "
+            f"kpt_shape: [{count}, {size}] for keypoints, kpt_shape: [] for polygons"
+        )
 
 
 def possible_keypoints(texts: Iterable[str]) -> tuple[int, int] | None:

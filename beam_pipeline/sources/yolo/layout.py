@@ -7,10 +7,17 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.layout import Layout, Place, first_file
-from beam_pipeline.sources.paths import folder, suffix
+from beam_pipeline.sources.paths import folder, split_at, suffix
+from beam_pipeline.sources.side_files.files import Survey
+from beam_pipeline.sources.side_files.pairing import known_of, pair
 from beam_pipeline.sources.tree import Tree, counted, places
-from beam_pipeline.sources.yolo.config import find_config, find_data_yaml, read_data_yaml
-from beam_pipeline.sources.yolo.files import profile_of, sort_files
+from beam_pipeline.sources.yolo.config import (
+    YoloConfig,
+    find_config,
+    find_data_yaml,
+    read_data_yaml,
+)
+from beam_pipeline.sources.yolo.files import YoloFiles
 from beam_pipeline.sources.yolo.read import ReadYolo
 
 _LINE = re.compile(rb"\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
@@ -27,8 +34,7 @@ def find_yolo(tree: Tree) -> list[Place]:
     if path := find_data_yaml(tree.root, files):
         return [Place("", f"{path.rpartition('/')[2]}{_summary(path)}")]
     by_folder: dict[str, list[str]] = {}
-    relatives = list(tree.files())
-    for path in sort_files(relatives, profile_of(relatives)).labels.values():
+    for path in _labels(tree):
         by_folder.setdefault(folder(path), []).append(path)
     counts = {
         home: len(paths)
@@ -48,6 +54,19 @@ def find_yolo(tree: Tree) -> list[Place]:
     names = f"class names in {source}" if config.names else "no class names"
     splits = f", splits {', '.join(config.splits)}" if config.splits else ""
     return [Place("", f"{what}, {names}{splits}")]
+
+
+def _labels(tree: Tree) -> list[str]:
+    """The label files of a tree, those in labels/ first."""
+    files = YoloFiles(tree.root, YoloConfig(root=tree.root))
+    known = known_of(tree.files(), files, Survey(), tree.root)
+    told = files.folders_told(pair(known, files).folders)
+    labels = [
+        path
+        for path in tree.files()
+        if folder(path) in told.labels and files.role(path, Survey()) == "annotation"
+    ]
+    return sorted(labels, key=lambda path: (not split_at(path, files.home), path))
 
 
 def _summary(path: str) -> str:

@@ -1,24 +1,16 @@
 """YOLO: one text file an image, a line a box; data.yaml for splits and class names."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import DeclaredClasses, FileRef, Image, Objects, Record, Rejected
-from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
-from beam_pipeline.sources.paths import below, input_folder
+from beam_pipeline.sources.paths import input_folder
+from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.yolo.config import YoloConfig, find_config
-from beam_pipeline.sources.yolo.files import YoloPair, origin_of
-from beam_pipeline.sources.yolo.labels import MAX_BYTES, parse_labels
-from beam_pipeline.sources.yolo.pairing import PairYoloFiles
-
-_Batch = Sequence[YoloPair | Rejected | DeclaredClasses]
+from beam_pipeline.sources.yolo.files import YoloFiles, folders_below, origin_of
 
 
 @dataclasses.dataclass
@@ -67,12 +59,8 @@ class ReadYolo(beam.PTransform):
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         config = read_config(self.root, self.allow_outside)
         origin = origin_of(config)
-        return (
-            pipeline
-            | PairYoloFiles(origin, config, self.files_per_bucket)  # bytes
-            | "BalanceFiles" >> beam.Reshuffle()  # bytes
-            | "OpenBatches" >> beam.Map(unpack)  # list[YoloPair | Rejected | DeclaredClasses]
-            | "ReadLabels" >> beam.FlatMap(read_pairs, origin, config)  # Element
+        return pipeline | ReadSideFiles(
+            origin, YoloFiles(origin, config), folders_below(origin, config), self.files_per_bucket
         )
 
 
@@ -81,34 +69,3 @@ def read_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
     path = storage.absolute(root)
     is_file = path.endswith((".yaml", ".yml")) and storage.exists(path)
     return find_config(path if is_file else input_folder(root), allowed)
-
-
-def read_pairs(
-    pairs: _Batch, origin: str, config: YoloConfig
-) -> Iterator[Record | Rejected | DeclaredClasses]:
-    """The record of each image with its label file; everything else passes."""
-    for pair in pairs:
-        yield read_pair(pair, origin, config) if isinstance(pair, YoloPair) else pair
-
-
-def read_pair(pair: YoloPair, origin: str, config: YoloConfig) -> Record | Rejected:
-    """The record of one image with its label file."""
-    boxes, notes = Objects(boxes=(), format="rel_center_xywh"), Counter[str]()
-    try:
-        if pair.label:
-            boxes, notes = parse_labels(
-                storage.read_text(below(origin, pair.label), MAX_BYTES),
-                names=config.names,
-                keypoint_shape=config.keypoint_shape or None,
-            )
-            if boxes.keypoints and config.names_keypoints:
-                notes.update(not_kept(["keypoint names"] * len(boxes.keypoints)))
-    except RecordError as error:
-        return Rejected(source=pair.label, reason=error.reason, detail=error.detail)
-    return Record(
-        key=pair.image,
-        features={"image": Image(file=FileRef(path=below(origin, pair.image))), "boxes": boxes},
-        split=pair.split,
-        source=pair.label,
-        notes=notes,
-    )

@@ -16,10 +16,10 @@ from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders.profile import merge_profiles
 from beam_pipeline.sources.folders.read import checked, look_into, records_of
 from beam_pipeline.sources.inputs import find_input
-from beam_pipeline.sources.voc.read import read_pairs as read_voc
-from beam_pipeline.sources.yolo.files import origin_of
+from beam_pipeline.sources.side_files.read import read_pairs
+from beam_pipeline.sources.voc.read import VocFiles
+from beam_pipeline.sources.yolo.files import YoloFiles, origin_of
 from beam_pipeline.sources.yolo.read import read_config
-from beam_pipeline.sources.yolo.read import read_pairs as read_yolo
 
 ZOO = CLASSIFICATION | DETECTION | AUDIO
 
@@ -31,12 +31,13 @@ def in_folders(root):
 
 
 def in_voc(root):
-    return list(read_voc(voc_pairs(root), root))
+    return list(read_pairs(voc_pairs(root), VocFiles(), root))
 
 
 def in_yolo(root):
     config = read_config(root)
-    return list(read_yolo(yolo_pairs(config), origin_of(config), config))
+    origin = origin_of(config)
+    return list(read_pairs(yolo_pairs(config), YoloFiles(origin, config), origin))
 
 
 # What a source yields; without a pipeline around, which would take most of the time.

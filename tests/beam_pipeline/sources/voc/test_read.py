@@ -9,10 +9,10 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.listing import values_of
-from beam_pipeline.sources.voc import pairing
-from beam_pipeline.sources.voc.files import VocPair
-from beam_pipeline.sources.voc.read import ReadVoc, read_pairs
-from beam_pipeline.sources.voc.sets import choose_lists, is_class_list, listed_names
+from beam_pipeline.sources.side_files import read as side_files
+from beam_pipeline.sources.side_files.files import Pair
+from beam_pipeline.sources.side_files.image_sets import choose_lists, is_class_list, listed_names
+from beam_pipeline.sources.voc.read import ReadVoc, VocFiles
 
 SPLITS = ("train", "valid", "test")
 
@@ -26,7 +26,7 @@ def annotation(*names: str, filename: str = "") -> str:
 
 def read(root):
     """What the source yields, without a pipeline around: records by key, rejects by source."""
-    elements = list(read_pairs(voc_pairs(root), root))
+    elements = list(side_files.read_pairs(voc_pairs(root), VocFiles(), root))
     records = {item.key: item for item in elements if isinstance(item, Record)}
     rejected = {
         item.source: (item.reason, item.bad) for item in elements if isinstance(item, Rejected)
@@ -244,7 +244,7 @@ def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
     )
     held = []
     monkeypatch.setattr(
-        pairing, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+        side_files, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
     )
     elements = run_transform(ReadVoc(root, files_per_bucket=size))
     records = [item for item in elements if isinstance(item, Record)]
@@ -320,11 +320,11 @@ def test_an_image_has_the_annotation_of_its_own_name(make_tree):
         }
     )
     pair, rejected = sorted(voc_pairs(root), key=lambda each: isinstance(each, Rejected))
-    assert pair == VocPair("Annotations/a.xml", "JPEGImages/a.jpg", None)
+    assert pair == Pair("JPEGImages/a.jpg", "Annotations/a.xml", None)
     assert rejected == Rejected(
         source="Annotations/b.xml",
         reason="two annotations",
-        detail="its <filename> names JPEGImages/a.jpg, which an XML file of its name has",
+        detail="its <filename> names JPEGImages/a.jpg, which has Annotations/a.xml",
     )
 
 

@@ -7,10 +7,9 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
 from beam_pipeline.sources.listing import values_of
-from beam_pipeline.sources.yolo import pairing
-from beam_pipeline.sources.yolo.files import origin_of, pair_key
-from beam_pipeline.sources.yolo.lists import listed_places
-from beam_pipeline.sources.yolo.read import ReadYolo, read_config, read_pairs
+from beam_pipeline.sources.side_files import read as side_files
+from beam_pipeline.sources.yolo.files import YoloFiles, listed_places, origin_of, pair_key
+from beam_pipeline.sources.yolo.read import ReadYolo, read_config
 
 SPLITS = ("train", "valid", "test")
 BOX = "0 0.5 0.5 0.2 0.4\n"
@@ -19,10 +18,10 @@ BOX = "0 0.5 0.5 0.2 0.4\n"
 def read(root, allowed=()):
     """What the source yields, without a pipeline around: records by key, rejects by source."""
     config = read_config(root, allowed)
-    pairs = yolo_pairs(config)
+    pairs, origin = yolo_pairs(config), origin_of(config)
     elements = [
         item
-        for item in read_pairs(pairs, origin_of(config), config)
+        for item in side_files.read_pairs(pairs, YoloFiles(origin, config), origin)
         if not isinstance(item, DeclaredClasses)
     ]
     records = {item.key: item for item in elements if isinstance(item, Record)}
@@ -196,7 +195,7 @@ def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
     )
     held = []
     monkeypatch.setattr(
-        pairing, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+        side_files, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
     )
     elements = run_transform(ReadYolo(root, files_per_bucket=size))
     declared = [item for item in elements if isinstance(item, DeclaredClasses)]
@@ -306,6 +305,6 @@ def test_names_of_keypoints_are_counted_as_not_kept(make_tree):
 
 
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
-    monkeypatch.setattr("beam_pipeline.sources.yolo.read.MAX_BYTES", 100)
+    monkeypatch.setattr(side_files, "MAX_BYTES", 100)
     root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
     assert read(root)[1] == {"labels/a.txt": ("file too large", True)}

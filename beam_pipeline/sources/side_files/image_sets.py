@@ -1,0 +1,95 @@
+"""Image sets: lists below an ImageSets/ that say which annotation is in which split.
+
+Source of the format: the VOC2012 development kit, section "Image sets": one image name a line;
+in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import Rejected, composed
+from beam_pipeline.sources.paths import below, has_image_suffix, parents, split_at, stem
+from beam_pipeline.sources.splits import is_split, lists_of_splits
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSets:
+    """The lists of all homes: the folders that hold an ImageSets/.
+
+    Attributes:
+        splits: The (home, split) of each list of a split, by path.
+        homes: Folders with lists of splits.
+        rejected: Lists that name no split, or cannot be read.
+    """
+
+    splits: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    homes: frozenset[str] = frozenset()
+    rejected: tuple[Rejected, ...] = ()
+
+    def home(self, path: str) -> str | None:
+        """The nearest folder above `path` that has lists."""
+        if not self.homes:
+            return None
+        return next((folder for folder in parents(path) if folder in self.homes), None)
+
+
+def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
+    """The image sets in these text files; each is read, and none is kept in memory."""
+    names_alone, rejected = [], []
+    for path in sorted(paths):
+        try:
+            if not is_class_list(storage.read_text(below(root, path))):
+                names_alone.append(path)
+        except RecordError as error:
+            rejected.append(Rejected(source=path, reason=error.reason, detail=error.detail))
+    splits, unused = choose_lists(names_alone)
+    rejected += (
+        unused_list(path, "the list has no split's name, such as train or val") for path in unused
+    )
+    homes = frozenset(home for home, _ in splits.values())
+    return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
+
+
+def unused_list(path: str, why: str) -> Rejected:
+    """A list that makes no split."""
+    return Rejected(source=path, reason="unused list", detail=why, bad=False)
+
+
+def choose_lists(paths: Iterable[str]) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """The (home, split) of each list of a split, and the lists that are not used.
+
+    Those of other tasks than Main are neither; `paths` are without the lists of a class.
+    """
+    by_home: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(paths):
+        home, task = split_at(path, "imagesets") or ("", "")
+        by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
+    used, unused = {}, []
+    for home, tasks in by_home.items():
+        paths = tasks.get("main") or tasks.get("") or []
+        splits = lists_of_splits(map(stem, paths))
+        for path in paths:
+            if stem(path) in splits:
+                used[path] = (home, stem(path))
+            elif not is_split(stem(path)):
+                unused.append(path)
+    return used, unused
+
+
+def is_class_list(text: str) -> bool:
+    """Whether the lines have a second column: whether the image shows the list's class."""
+    lines = (line.split() for line in text.splitlines() if line.strip())
+    first = next(lines, [])
+    return all(
+        len(line) > 1 and line[-1] in {"-1", "0", "1"} for line in itertools.chain([first], lines)
+    )
+
+
+def listed_names(text: str) -> Iterator[tuple[int, str]]:
+    """Line number (from 1) and image name, without suffix, of each line that has one."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if name := composed(line.strip()):
+            yield number, name.rpartition(".")[0] if has_image_suffix(name) else name

@@ -1,0 +1,200 @@
+"""Reads images with the files that belong to them by name."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.sources.listing import (
+    FILES_PER_BUCKET,
+    ListNames,
+    in_buckets,
+    name_of,
+    num_buckets,
+    paths_in,
+    values_of,
+)
+from beam_pipeline.sources.paths import below, in_batches
+from beam_pipeline.sources.side_files.files import (
+    MAX_BYTES,
+    Folders,
+    Line,
+    Match,
+    Pair,
+    SideFiles,
+    Survey,
+)
+from beam_pipeline.sources.side_files.pairing import (
+    Paired,
+    image_name,
+    known_of,
+    look,
+    merge_folders,
+    merge_surveys,
+    pair,
+)
+
+_Bucket = tuple[int, Iterable[bytes]]
+
+
+@dataclasses.dataclass
+class ReadSideFiles(beam.PTransform):
+    """A Record {image, …} for each image with its annotation, and a Rejected for what has none.
+
+    Attributes:
+        root: The absolute folder, local or remote, that keys are relative to.
+        files: Which files belong together, and what they say.
+        folders: Those to be listed, below `root`.
+        files_per_bucket: About how many files' names one worker holds at once; those of one name
+            are never divided.
+
+    Raises:
+        ConfigError: While the pipeline runs: the files cannot be read as they lie.
+    """
+
+    root: str
+    files: SideFiles
+    folders: Sequence[str] = ("",)
+    files_per_bucket: int = FILES_PER_BUCKET
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        root, files, size = self.root, self.files, self.files_per_bucket
+        listed = pipeline | ListNames(root, self.folders)  # bytes
+        surveyed = (
+            listed
+            | "LookAtFiles" >> beam.Map(look_into, files)  # Survey
+            | "MergeLooks" >> beam.CombineGlobally(merge_surveys)  # Survey
+            | "CompleteSurvey" >> beam.Map(complete, files, root)  # Survey
+        )
+        survey = AsSingleton(surveyed)
+        names = (
+            (
+                listed | "SendFiles" >> beam.FlatMap(files_by_name, survey, size),
+                surveyed | "SendLists" >> beam.FlatMap(lists_by_name, files, root, size),
+            )
+            | beam.Flatten()  # (bucket, bytes)
+            | "GroupNames" >> beam.GroupByKey()
+        )
+        if files.naming:
+            paired = (
+                names
+                | "FindNames" >> beam.FlatMap(by_image, files, root, survey, size)
+                | "GroupImages" >> beam.GroupByKey()  # (bucket, bytes)
+                | "PairFiles" >> beam.Map(pair_images, files)  # Paired
+            )
+        else:
+            paired = names | "PairFiles" >> beam.Map(pair_names, files, root, survey)  # Paired
+        settled = (
+            paired
+            | "FindFolders" >> beam.Map(folders_of)  # Folders
+            | "MergeFolders" >> beam.CombineGlobally(merge_folders)  # Folders
+            | "SettleFolders" >> beam.Map(settle, files, root)
+        )
+        return (
+            paired
+            | "JudgeFiles" >> beam.FlatMap(judge, files, survey, AsSingleton(settled))  # bytes
+            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+            | "OpenBatches" >> beam.Map(unpack)  # list[Pair | Rejected | DeclaredClasses]
+            | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, root)  # Element
+        )
+
+
+def look_into(batch: bytes, files: SideFiles) -> Survey:
+    """The survey of a batch of names."""
+    return look(unpack(batch), files)
+
+
+def complete(survey: Survey, files: SideFiles, root: str) -> Survey:
+    """The survey of all files."""
+    return files.surveyed(survey, root)
+
+
+def files_by_name(batch: bytes, survey: Survey, size: int) -> Iterator[tuple[int, bytes]]:
+    """The files of a batch, to the buckets of their names."""
+    items = ((name_of(path), path) for path in paths_in(unpack(batch)))
+    return in_buckets(items, num_buckets(survey.number, size))
+
+
+def lists_by_name(
+    survey: Survey, files: SideFiles, root: str, size: int
+) -> Iterator[tuple[int, bytes]]:
+    """The lines of lists, to the buckets of the names that they have; and what goes along."""
+    items = (
+        (item.name if isinstance(item, Line) else "", item) for item in files.lines(survey, root)
+    )
+    return in_buckets(items, num_buckets(survey.number, size))
+
+
+def by_image(
+    bucket: _Bucket, files: SideFiles, root: str, survey: Survey, size: int
+) -> Iterator[tuple[int, bytes]]:
+    """What is known of the files of one bucket, to the buckets of the images' names."""
+    known = known_of(values_of(bucket), files, survey, root)
+    items = ((image_name(each), each) for each in known)
+    return in_buckets(items, num_buckets(survey.number, size))
+
+
+def pair_images(bucket: _Bucket, files: SideFiles) -> Paired:
+    """What the files of one bucket are, of which all is known."""
+    return pair(values_of(bucket), files)
+
+
+def pair_names(bucket: _Bucket, files: SideFiles, root: str, survey: Survey) -> Paired:
+    """What the files of one bucket are, if no annotation names an image of another."""
+    return pair(known_of(values_of(bucket), files, survey, root), files)
+
+
+def folders_of(paired: Paired) -> Folders:
+    """The folders of some files."""
+    return paired.folders
+
+
+def settle(folders: Folders, files: SideFiles, root: str) -> Any:
+    """What the folders of all files tell."""
+    return files.settled(folders, root)
+
+
+def judge(paired: Paired, files: SideFiles, survey: Survey, settled: Any) -> Iterator[bytes]:
+    """What the files of one bucket are, in batches, given the folders of all."""
+
+    def judged() -> Iterator[Pair | Rejected | DeclaredClasses]:
+        for each in unpack(paired.matches):
+            if isinstance(each, Match):
+                yield from files.judge(each, survey, settled)
+            else:
+                yield each
+
+    return map(pack, in_batches(judged()))
+
+
+def read_pairs(
+    pairs: Iterable[Pair | Rejected | DeclaredClasses], files: SideFiles, root: str
+) -> Iterator[Record | Rejected | DeclaredClasses]:
+    """The record of each image with its annotation; everything else passes."""
+    for each in pairs:
+        yield read_pair(each, files, root) if isinstance(each, Pair) else each
+
+
+def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
+    """The record of one image with its annotation."""
+    image, annotation, split = pair
+    data = b""
+    try:
+        if annotation:
+            data = storage.read_bytes(FileRef(path=below(root, annotation)), MAX_BYTES)
+        features, notes = files.parse(data, annotation)
+    except RecordError as error:
+        return Rejected(source=annotation, reason=error.reason, detail=error.detail)
+    return Record(
+        key=image,
+        features={"image": Image(file=FileRef(path=below(root, image))), **features},
+        split=split,
+        source=annotation,
+        notes=notes,
+    )
