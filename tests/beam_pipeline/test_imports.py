@@ -40,7 +40,7 @@ def test_no_module_of_it_loads_tensorflow():
 def test_what_reads_long_values_again_loads_no_beam():
     """Worker processes do so."""
     sources = "beam_pipeline.sources"
-    modules = ("feature_columns", "long_values", "csv_form", "json_form")
+    modules = ("feature_columns", "long_values", "csv_table", "json_table")
     names = [*(f"{sources}.manifest.{name}" for name in modules), f"{sources}.tar.records"]
     assert "apache_beam" not in modules_after("import " + ", ".join(names))
 

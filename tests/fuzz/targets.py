@@ -21,10 +21,13 @@ from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
-from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
-from beam_pipeline.sources.manifest.records import numbered
+from beam_pipeline.sources.manifest.records import (
+    join_boxes,
+    numbered,
+    read_entries,
+    read_table,
+)
 from beam_pipeline.sources.manifest.survey import overview, survey
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -147,7 +150,7 @@ def _manifest(source: type[ReadManifest], name: str) -> Reads:
         (folder / name).write_bytes(data)
         (folder / "a.jpg").touch()
         job = source(str(folder / name), scratch=str(folder)).job()
-        parts = [part for table in job.tables for part in ranges_of(table, 64, job.scratch)]
+        parts = [part for table in job.tables for part in table.ranges(64, job.scratch)]
         rows = overview([survey(part, job.questions) for part in parts], job.questions)
         if not rows.columns.key:
             return _refused(each for part in parts for each in read_table(part, rows))

@@ -9,7 +9,7 @@ from beam_pipeline.kinds.objects import check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text
-from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
+from beam_pipeline.sources.manifest.table import MALFORMED, is_stated
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")

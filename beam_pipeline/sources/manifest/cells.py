@@ -2,7 +2,7 @@
 
 import dataclasses
 import string
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError
@@ -24,26 +24,33 @@ class Cells:
     column: str = ""
     template: tuple[tuple[str, str], ...] = ()
 
-    def prepare(self, values: dict[str, Any], missing: str | None) -> None:
-        """Changes the values of one row, by column; no path is made of a value that is missing.
+    def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
+        """Changes the values of some rows; no path is made of a value that is missing.
 
         Args:
-            values: The row.
-            missing: What its form has where there is no value.
+            columns: The values of each column, one a row.
+            missing: What the table has where there is no value.
         """
         if self.missing:
-            for name, value in values.items():
-                if isinstance(value, str) and value.strip() in self.missing:
-                    values[name] = missing
-        if self.column:
-            path = ""
-            for literal, name in self.template:
-                text = class_name(values.get(name)) if name else ""
-                if name and not text:
-                    path = ""
-                    break
-                path += literal + text
-            values[self.column] = path
+            for name, values in columns.items():
+                columns[name] = [
+                    missing if isinstance(value, str) and value.strip() in self.missing else value
+                    for value in values
+                ]
+        if self.column and columns:
+            num_rows = len(next(iter(columns.values())))
+            nothing = [None] * num_rows
+            parts = [
+                map(class_name, columns.get(name, nothing)) for _, name in self.template if name
+            ]
+            columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
+
+    def _path(self, texts: Sequence[str]) -> str:
+        """The path that the template makes of the texts of its columns."""
+        if not all(texts):
+            return ""
+        behind = iter(texts)
+        return "".join(literal + (next(behind) if name else "") for literal, name in self.template)
 
 
 AS_THEY_ARE = Cells()

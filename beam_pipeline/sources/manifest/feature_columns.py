@@ -13,7 +13,7 @@ from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert_column, li
 from beam_pipeline.sources.manifest.boxes import label_name
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.long_values import Convert
-from beam_pipeline.sources.manifest.rows import MALFORMED, is_stated
+from beam_pipeline.sources.manifest.table import MALFORMED, is_stated
 from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]

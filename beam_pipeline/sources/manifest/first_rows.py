@@ -4,8 +4,8 @@ import contextlib
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -20,8 +20,7 @@ from beam_pipeline.sources.columns.kinds import (
     wider,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
-from beam_pipeline.sources.manifest.lines import read_blocks
-from beam_pipeline.sources.manifest.rows import Row, RowForm, is_stated
+from beam_pipeline.sources.manifest.table import Table, is_stated
 from beam_pipeline.sources.paths import media_kind
 
 # So many rows of a manifest are looked at before the job starts, and read so many bytes at once.
@@ -36,26 +35,35 @@ _MANY_CLASSES = 20
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
 _FORMS = ("plain", "list", "object")
 
-# A manifest and how its rows are written.
-Table = tuple[Manifest, RowForm]
-# The first rows of each manifest.
-FirstRows = Sequence[tuple[Manifest, Row]]
+
+class FirstRow(NamedTuple):
+    """One of the first rows of a manifest.
+
+    Attributes:
+        manifest: The file.
+        line: The line that it starts on, from 1.
+        values: By column.
+    """
+
+    manifest: Manifest
+    line: int
+    values: dict[str, Any]
+
+
+FirstRows = Sequence[FirstRow]
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
 
 
 def first_rows(tables: Iterable[Table]) -> FirstRows:
     """The first rows of each manifest that are not malformed."""
-    return [
-        (manifest, row)
-        for manifest, form in tables
-        for row in itertools.islice(_rows(manifest, form), _ROWS)
-    ]
+    return [row for table in tables for row in itertools.islice(_rows(table), _ROWS)]
 
 
-def _rows(manifest: Manifest, form: RowForm) -> Iterator[Row]:
-    rows = form.rows(read_blocks(manifest.path, block_bytes=_BLOCK_BYTES), sys.maxsize)
-    return (row for row in rows if isinstance(row, Row))
+def _rows(table: Table) -> Iterator[FirstRow]:
+    for batch in table.batches(0, sys.maxsize, _BLOCK_BYTES):
+        for row, values in zip(batch.rows, batch.by_row(), strict=True):
+            yield FirstRow(table.manifest, row.line + 1, values)
 
 
 def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
@@ -64,8 +72,8 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
     Of each column the values of its form count: the others' rows are rejected when they are read.
     """
     columns: dict[str, list[tuple[Manifest, Any]]] = {}
-    for manifest, row in rows:
-        for name, value in row.values.items():
+    for manifest, _, values_of_row in rows:
+        for name, value in values_of_row.items():
             if is_stated(value):
                 columns.setdefault(name, []).append((manifest, value))
     check_number(columns, "the rows")
@@ -111,8 +119,8 @@ def _form(value: Any, kind_of: KindOf) -> str:
 def unlabelled(rows: FirstRows, columns: Collection[str]) -> frozenset[str]:
     """The manifests that have nothing in these columns of labels, where others have something."""
     stated: dict[str, bool] = {}
-    for manifest, row in rows:
-        has_label = any(map(is_stated, map(row.values.get, columns)))
+    for manifest, _, values in rows:
+        has_label = any(map(is_stated, map(values.get, columns)))
         stated[manifest.relative] = stated.get(manifest.relative, False) or has_label
     without = frozenset(name for name, has_label in stated.items() if not has_label)
     return without if len(without) < len(stated) else frozenset()
@@ -123,16 +131,13 @@ def are_in_split_folders(rows: FirstRows, column: str) -> bool:
 
     Not where a manifest states its split itself.
     """
-    splits = set(split_folders_of(((manifest, row.values) for manifest, row in rows), column))
-    return bool(splits) and None not in splits and not any(manifest.split for manifest, _ in rows)
+    splits = set(split_folders_of((row.manifest, row.values.get(column)) for row in rows))
+    return bool(splits) and None not in splits and not any(row.manifest.split for row in rows)
 
 
-def split_folders_of(
-    rows: Iterable[tuple[Manifest, Mapping[str, Any]]], column: str
-) -> Iterator[str | None]:
-    """The folders of splits in which the files of a column lie; None for one that is in none."""
-    for manifest, values in rows:
-        name = values.get(column)
+def split_folders_of(names: Iterable[tuple[Manifest, Any]]) -> Iterator[str | None]:
+    """The folders of splits in which files lie that manifests name; None for one in none."""
+    for manifest, name in names:
         if isinstance(name, str) and name.strip():
             with contextlib.suppress(RecordError):  # is rejected when the row is read
                 yield split_folder(manifest.locate(name)[0])
@@ -142,8 +147,8 @@ def check_files(rows: FirstRows, columns: Iterable[str]) -> None:
     """Raises ConfigError where all files that one of these columns names lie outside the input."""
     for column in columns:
         errors = []
-        for manifest, row in rows:
-            name = row.values.get(column)
+        for manifest, _, values in rows:
+            name = values.get(column)
             if isinstance(name, str) and name.strip():
                 try:
                     manifest.locate(name)

@@ -1,7 +1,7 @@
 """What only JSON Lines have: columns of lists and objects."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -9,10 +9,11 @@ from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.column import BOXES, ColumnFacts, Columns, attribute_name
 from beam_pipeline.sources.manifest.boxes import are_beside
 from beam_pipeline.sources.manifest.first_rows import FirstRows
-from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.kinds import kinds_of
+from beam_pipeline.sources.manifest.table import Batch, Row, Table
 
 
-def with_lists(columns: Columns, facts: ColumnFacts, rows: Sequence[Mapping[str, Any]]) -> Columns:
+def with_lists(columns: Columns, facts: ColumnFacts, rows: FirstRows) -> Columns:
     """Which columns of JSON hold lists, and which of these go with the list of boxes beside.
 
     Most values of a column say whether it holds lists.
@@ -20,7 +21,7 @@ def with_lists(columns: Columns, facts: ColumnFacts, rows: Sequence[Mapping[str,
     Raises:
         ConfigError: Lists stand beside the one box of each row.
     """
-    free = {name for row in rows for name in row} - columns.taken
+    free = {name for row in rows for name in row.values} - columns.taken
     nested = free.intersection(facts.nested).difference(facts.objects)
     if nested and columns.corners:
         raise ConfigError(
@@ -32,9 +33,9 @@ def with_lists(columns: Columns, facts: ColumnFacts, rows: Sequence[Mapping[str,
         for name in nested
         if columns.boxes
         and all(
-            are_beside(row.get(columns.boxes), row[name])
+            are_beside(row.values.get(columns.boxes), row.values[name])
             for row in rows
-            if isinstance(row.get(name), list)
+            if isinstance(row.values.get(name), list)
         )
     }
     return dataclasses.replace(
@@ -45,16 +46,16 @@ def with_lists(columns: Columns, facts: ColumnFacts, rows: Sequence[Mapping[str,
     )
 
 
-def check_first_rows(probed: FirstRows, columns: Columns) -> None:
+def check_first_rows(table: Table, probed: FirstRows, columns: Columns) -> None:
     """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
-    form = JsonForm()
     faults: list[tuple[str, RecordError]] = []
-    for manifest, row in probed:
+    for manifest, line, values in probed:
+        row = Batch(columns={name: [value] for name, value in values.items()}, rows=[Row(0, 0, 0)])
         try:
-            form.kinds([row.values], columns)
+            kinds_of(table, row, columns)
         except RecordError as error:
             if error.reason == "unsupported column":
-                faults.append((f"{manifest.relative}:{row.line + 1}", error))
+                faults.append((f"{manifest.relative}:{line}", error))
     if len(faults) * 2 > len(probed):
         source, fault = faults[0]
         count = f" ({len(faults):,} of the first {len(probed):,} rows are so)" if faults[1:] else ""

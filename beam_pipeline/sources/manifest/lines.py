@@ -1,5 +1,6 @@
 """The lines of a text file, or of a byte range of it, in blocks; each line's place is known."""
 
+import bisect
 import gzip
 import io
 import zlib
@@ -11,7 +12,7 @@ import numpy
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 2 << 20
 # In memory a row takes up to thirty times its text.
 MAX_LINE_BYTES = 16 << 20
 _BYTE_ORDER_MARK = "\ufeff"
@@ -24,16 +25,18 @@ class Block(NamedTuple):
     Attributes:
         lines: Each with its end; bytes that are not UTF-8 are surrogates.
         starts: The byte at which each begins, and then the one at which the last ends.
-        begins_file: Whether the file begins with them.
         is_unicode: Whether all of them are UTF-8.
         has_quotes: Whether one of them has a double quote.
     """
 
     lines: list[str]
     starts: list[int]
-    begins_file: bool
     is_unicode: bool
     has_quotes: bool
+
+    def before(self, end: int) -> int:
+        """How many of the lines begin before the byte `end`."""
+        return bisect.bisect_left(self.starts, end, hi=len(self.lines))
 
 
 def is_compressed(path: str) -> bool:
@@ -82,6 +85,23 @@ def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> It
         yield from _block(b"".join(rest), position, is_first, start)
 
 
+def count_lines(path: str, start: int, end: int) -> tuple[int, int, bool]:
+    """(lines, byte, quotes) of the lines that begin in [start, end).
+
+    That is how many they are, where the line behind them begins, and whether they have quotes.
+    Arguments and errors are those of `read_blocks`.
+    """
+    count, behind, has_quotes = 0, start, False
+    for block in read_blocks(path, start):
+        number = block.before(end)
+        count += number
+        behind = block.starts[number]
+        has_quotes = has_quotes or (block.has_quotes and number > 0)
+        if behind >= end:
+            break
+    return count, behind, has_quotes
+
+
 def _block(data: bytes, position: int, is_first: bool, start: int) -> Iterator[Block]:
     """The lines of `data`, but for the line that begins before `start`."""
     if is_first and start:
@@ -102,7 +122,7 @@ def _block(data: bytes, position: int, is_first: bool, start: int) -> Iterator[B
         text = text[1:]
         starts[0] = len(_BYTE_ORDER_MARK.encode())
     lines = list(io.StringIO(text, newline="\n")) or [""]
-    yield Block(lines, starts, position == 0, is_unicode, '"' in text)
+    yield Block(lines, starts, is_unicode, '"' in text)
 
 
 def _stored(path: str, position: int, block_bytes: int) -> Iterator[bytes]:

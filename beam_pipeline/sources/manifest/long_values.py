@@ -7,7 +7,7 @@ from typing import Any
 from beam_pipeline.records import Deferred, FileRef, Value
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.manifest.lines import is_compressed
-from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.manifest.table import Row
 
 Convert = Callable[[Sequence[Any]], list[Value | None]]
 

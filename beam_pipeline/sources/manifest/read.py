@@ -17,11 +17,11 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
-from beam_pipeline.sources.manifest.csv_form import csv_form
+from beam_pipeline.sources.manifest.csv_dialect import dialect_of
+from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
     FirstRows,
-    Table,
     are_in_split_folders,
     check_files,
     first_rows,
@@ -29,12 +29,15 @@ from beam_pipeline.sources.manifest.first_rows import (
     unlabelled,
 )
 from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
-from beam_pipeline.sources.manifest.json_form import JsonForm
-from beam_pipeline.sources.manifest.profile import Questions
-from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
-from beam_pipeline.sources.manifest.ranges import ranges_of
-from beam_pipeline.sources.manifest.records import numbered
-from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.manifest.json_table import JsonTable
+from beam_pipeline.sources.manifest.records import (
+    join_boxes,
+    numbered,
+    read_entries,
+    read_table,
+)
+from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+from beam_pipeline.sources.manifest.table import Range, Table
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line
 
@@ -90,12 +93,38 @@ class ReadManifest(beam.PTransform, abc.ABC):
         return pipeline | self.job()
 
     @abc.abstractmethod
+    def tables(self) -> list[Table]:
+        """The files to read; raises ConfigError where there is none that can be read."""
+
     def job(self) -> "ReadManifests":
         """What is to be read, and as what, once the first rows were looked at.
 
         Raises:
             ConfigError: There is no manifest, or none that can be used as asked.
         """
+        tables = self.tables()
+        rows = first_rows(tables)
+        if not rows and not tables[0].header:
+            raise ConfigError(
+                f"{self.path} has no line with a JSON object; write one object per line"
+            )
+        prepared = self.cells(_names(tables, rows))
+        if prepared != AS_THEY_ARE:
+            tables = [dataclasses.replace(table, cells=prepared) for table in tables]
+            rows = first_rows(tables)
+        names = _names(tables, rows)
+        if prepared.column:
+            names[prepared.column] = None
+        ignorables = names | dict.fromkeys(name for row in rows for name in ignorable(row.values))
+        elsewhere = frozenset(self.ignore_columns).difference(ignorables)
+        if tables[0].header:
+            check_ignored(elsewhere, [*ignorables])
+        facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
+        columns = with_lists(self.columns(names, rows, facts), facts, rows)
+        check_first_rows(tables[0], rows, columns)
+        questions = self.questions(columns, rows)
+        questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
+        return ReadManifests(tables, questions, self.scratch)
 
     def manifests(self, metadata: str, suffixes: Collection[str]) -> list[Manifest]:
         """The files to read; arguments and errors as of `find_manifests`."""
@@ -171,13 +200,10 @@ def _warn(what: str, names: Collection[str]) -> None:
         _LOG.warning("%s: %s", what, one_line(", ".join(sorted(names))))
 
 
-def _nameless(headers: Iterable[Sequence[str]]) -> set[str]:
-    return {
-        f"column {number}"
-        for header in headers
-        for number, name in enumerate(header, start=1)
-        if not name
-    }
+def _names(tables: Iterable[Table], rows: FirstRows) -> dict[str, None]:
+    """The columns that the tables state, or else that the first rows have."""
+    stated = [name for table in tables for name in table.header]
+    return dict.fromkeys(filter(None, stated or [name for row in rows for name in row.values]))
 
 
 @dataclasses.dataclass
@@ -204,21 +230,24 @@ class ReadCsv(ReadManifest):
 
     column_names: Sequence[str] = ()
 
-    def job(self) -> "ReadManifests":
-        manifests = self.manifests("metadata.csv", _CSV_SUFFIXES)
-        forms = [csv_form(manifest.path, self.column_names) for manifest in manifests]
-        names = dict.fromkeys(name for form in forms for name in form.header)
-        prepared = self.cells(names)
-        forms = [dataclasses.replace(form, cells=prepared) for form in forms]
-        if prepared.column:
-            names[prepared.column] = None
+    def tables(self) -> list[Table]:
+        """As `ReadManifest.tables`."""
+        tables: list[Table] = []
+        nameless = set()
+        for manifest in self.manifests("metadata.csv", _CSV_SUFFIXES):
+            header, dialect = dialect_of(manifest.path, self.column_names)
+            nameless |= {f"column {n}" for n, name in enumerate(header, start=1) if not name}
+            tables.append(
+                CsvTable(
+                    manifest=manifest,
+                    header=tuple(header),
+                    dialect=dialect,
+                    has_header=not self.column_names,
+                )
+            )
         if not self.column_names:
-            _warn("left out, since they have no name", _nameless(form.header for form in forms))
-        tables = list(zip(manifests, forms, strict=True))
-        rows = first_rows(tables)
-        check_ignored(self.ignore_columns, list(filter(None, names)))
-        columns = self.columns(names, rows, look(rows, kind_of_text))
-        return ReadManifests(tables, self.questions(columns, rows), self.scratch)
+            _warn("left out, since they have no name", nameless)
+        return tables
 
 
 @dataclasses.dataclass
@@ -232,30 +261,10 @@ class ReadJsonl(ReadManifest):
     object that is none of these is an error.
     """
 
-    def job(self) -> "ReadManifests":
+    def tables(self) -> list[Table]:
+        """As `ReadManifest.tables`."""
         manifests = self.manifests("metadata.jsonl", _JSON_SUFFIXES)
-        tables = [(manifest, JsonForm()) for manifest in manifests]
-        rows = first_rows(tables)
-        if not rows:
-            raise ConfigError(
-                f"{self.path} has no line with a JSON object; write one object per line"
-            )
-        prepared = self.cells(dict.fromkeys(name for _, row in rows for name in row.values))
-        if prepared != AS_THEY_ARE:
-            tables = [(manifest, JsonForm(prepared)) for manifest in manifests]
-            rows = first_rows(tables)
-        names = dict.fromkeys(name for _, row in rows for name in row.values)
-        facts = look(rows, kind_of_json)
-        columns = self.columns(names, rows, facts)
-        columns = with_lists(columns, facts, [row.values for _, row in rows])
-        check_first_rows(rows, columns)
-        could_be_ignored = dict.fromkeys(name for _, row in rows for name in ignorable(row.values))
-        questions = dataclasses.replace(
-            self.questions(columns, rows),
-            ignored=frozenset(self.ignore_columns).difference(could_be_ignored),
-            names=tuple(could_be_ignored),
-        )
-        return ReadManifests(tables, questions, self.scratch)
+        return [JsonTable(manifest=manifest) for manifest in manifests]
 
 
 @dataclasses.dataclass
@@ -269,10 +278,10 @@ class ReadManifests(beam.PTransform):
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         ranges = (
             pipeline
-            | "Manifests" >> beam.Create(self.tables)  # (Manifest, RowForm)
-            | "BalanceManifests" >> beam.Reshuffle()  # (Manifest, RowForm)
-            | "Cut" >> beam.FlatMap(ranges_of, scratch=self.scratch)  # RowRange
-            | "BalanceRanges" >> beam.Reshuffle()  # RowRange
+            | "Manifests" >> beam.Create(self.tables)  # Table
+            | "BalanceManifests" >> beam.Reshuffle()  # Table
+            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range
+            | "BalanceRanges" >> beam.Reshuffle()  # Range
         )
         all_rows = (
             ranges
@@ -285,7 +294,7 @@ class ReadManifests(beam.PTransform):
             return ranges | "ReadTables" >> beam.FlatMap(
                 read_table, AsSingleton(all_rows)
             )  # Record | Rejected
-        paths = [manifest.path for manifest, _ in self.tables]
+        paths = [table.manifest.path for table in self.tables]
         num_bytes = sum(size or 0 for size in storage.sizes(paths))
         batches = ranges | "ReadRows" >> ReadInBatches(
             num_bytes, read_entries, (AsSingleton(all_rows),)
@@ -295,3 +304,8 @@ class ReadManifests(beam.PTransform):
                 join_boxes, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
             )  # Record | Rejected
         return batches | Gather(numbered)  # Record | Rejected
+
+
+def ranges_of(table: Table, scratch: str) -> list[Range]:
+    """As `Table.ranges`."""
+    return table.ranges(scratch=scratch)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -11,6 +11,7 @@ from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long
+from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
@@ -19,9 +20,10 @@ from beam_pipeline.sources.manifest.feature_columns import (
     path_text,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
+from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.long_values import deferred, row_files
-from beam_pipeline.sources.manifest.plain import check_plain
-from beam_pipeline.sources.manifest.rows import MALFORMED, BadRow, Row, RowForm
+from beam_pipeline.sources.manifest.survey import Overview
+from beam_pipeline.sources.manifest.table import MALFORMED, BadRow, Batch, Range, Row, Table
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -31,26 +33,23 @@ Kinds = Mapping[str, Kind | None]
 
 
 class RecordMaker:
-    """Rows of one manifest on their way to records.
+    """Rows of one table on their way to records.
 
     Attributes:
-        manifest: The file.
-        form: How its rows are written.
+        table: The table.
         columns: Which column is which.
-        kinds: The kind of every column, over all rows of all manifests; a column that is
+        kinds: The kind of every column, over all rows of all tables; a column that is
             missing here is "" if it is text.
         first_line: Of the rows, from 1.
     """
 
-    def __init__(
-        self, manifest: Manifest, form: RowForm, columns: Columns, kinds: Kinds, first_line: int
-    ):
-        self.manifest = manifest
-        self.form = form
+    def __init__(self, table: Table, columns: Columns, kinds: Kinds, first_line: int):
+        self.table = table
+        self.manifest = table.manifest
         self.columns = columns
         self.kinds = kinds
         self.first_line = first_line
-        self._main_columns = main_columns(manifest, columns, kinds)
+        self._main_columns = main_columns(table.manifest, columns, kinds)
         self._other_columns = other_columns(columns, kinds)
 
     def line(self, row: Row | BadRow) -> int:
@@ -61,67 +60,78 @@ class RecordMaker:
         """For messages: "labels.csv:12"."""
         return f"{self.manifest.relative}:{self.line(row)}"
 
-    def key(self, row: Row) -> str:
+    def reject(self, row: Row | BadRow, error: RecordError) -> Rejected:
+        """What becomes of a row that cannot be used."""
+        return Rejected(source=self.source(row), reason=error.reason, detail=error.detail)
+
+    def named_rows(self, batch: Batch) -> Iterator[tuple[Any, Row]]:
+        """What names the record of each row, if anything does, and the row."""
+        names = batch.columns.get(self.columns.key, itertools.repeat(None, len(batch.rows)))
+        return zip(names, batch.rows, strict=True)
+
+    def key(self, name: Any, row: Row) -> str:
         """The record's: the path of its main file, or its place in the manifest.
 
         Raises:
-            RecordError: "malformed annotation": there is no such path.
+            RecordError: "malformed annotation" or "file outside the input".
         """
-        name = row.values.get(self.columns.key) if self.columns.key else None
         if self.columns.key and not self.columns.declared:  # else the schema refuses it
             path_text(name, self.columns.key)
         if isinstance(name, str) and name.strip():
             return self.manifest.locate(name)[0]
         return self.source(row)
 
-    def elements(self, rows: Sequence[Row]) -> list[Record | Rejected]:
+    def boxes(self, batch: Batch) -> Iterator["BoxRow"]:
+        """The rows as boxes of an image, which may be in other tables, too."""
+        for row, values in zip(batch.rows, batch.by_row(), strict=True):
+            yield BoxRow(self.manifest, self.source(row), values)
+
+    def elements(self, batch: Batch) -> list[Record | Rejected]:
         """The record of each row, or why it can be none; for rows that are no boxes."""
+        num_rows = len(batch.rows)
         try:
-            return list(self._records(rows))
+            return list(self._records(batch))
         except RecordError as error:
-            if len(rows) == 1:
-                return [self.reject(rows[0], error)]
-        middle = len(rows) // 2  # until the bad rows are alone
-        return [*self.elements(rows[:middle]), *self.elements(rows[middle:])]
+            if num_rows == 1:
+                return [self.reject(batch.rows[0], error)]
+        halves = (batch.part(0, num_rows // 2), batch.part(num_rows // 2, num_rows))
+        return [element for half in halves for element in self.elements(half)]
 
-    def reject(self, row: Row, error: RecordError) -> Rejected:
-        """What becomes of a row that cannot be used."""
-        return Rejected(source=self.source(row), reason=error.reason, detail=error.detail)
+    def _records(self, batch: Batch) -> Iterator[Record]:
+        keys = [self.key(name, row) for name, row in self.named_rows(batch)]
+        splits = batch.columns.get(self.columns.split, itertools.repeat(None, len(keys)))
+        features = self._features(batch)
+        for row, key, stated, values in zip(batch.rows, keys, splits, features, strict=True):
+            split = split_of_row(stated, key, self.manifest, self.columns)
+            yield Record(key=key, features=values, split=split, source=self.source(row))
 
-    def _records(self, rows: Sequence[Row]) -> Iterator[Record]:
-        keys = [self.key(row) for row in rows]
-        for row, key, features in zip(rows, keys, self._features(rows), strict=True):
-            split = split_of_row(row.values, key, self.manifest, self.columns)
-            yield Record(key=key, features=features, split=split, source=self.source(row))
-
-    def _features(self, rows: Sequence[Row]) -> Iterator[dict[str, Value]]:
-        features = self._converted(rows, self._main_columns)
-        values = [row.values for row in rows]
+    def _features(self, batch: Batch) -> Iterator[dict[str, Value]]:
+        features = self._converted(batch, self._main_columns)
         if self.columns.boxes:
             features["boxes"] = [
-                named_boxes(boxes_from_lists(each, self.columns, self.kinds), self.columns)
-                for each in values
+                named_boxes(boxes_from_lists(values, self.columns, self.kinds), self.columns)
+                for values in batch.by_row()
             ]
         if self._other_columns:
-            self.form.check(values, self.columns)
-            features |= self._converted(rows, self._other_columns)
+            if self.table.is_typed:
+                check_plain(batch.columns, self.columns)
+            features |= self._converted(batch, self._other_columns)
         names = list(features)
         for of_row in (
-            zip(*features.values(), strict=True) if names else itertools.repeat((), len(rows))
+            zip(*features.values(), strict=True) if names else itertools.repeat((), len(batch.rows))
         ):
             yield {
                 name: value for name, value in zip(names, of_row, strict=True) if value is not None
             }
 
-    def _converted(
-        self, rows: Sequence[Row], columns: Sequence[FeatureColumn]
-    ) -> dict[str, list[Any]]:
-        files = row_files(self.manifest.path, rows)
+    def _converted(self, batch: Batch, columns: Sequence[FeatureColumn]) -> dict[str, list[Any]]:
+        files = row_files(self.manifest.path, batch.rows)
+        nothing = [None] * len(batch.rows)
         features = {}
         for feature, column, convert in columns:
-            values = convert([row.values.get(column) for row in rows])
+            values = convert(batch.columns.get(column, nothing))
             if any(files) and any(map(is_long, values)):
-                values = deferred(values, files, self.form.cell(column), convert)
+                values = deferred(values, files, self.table.cell(column), convert)
             features[feature] = values
         return features
 
@@ -147,7 +157,9 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
         RecordError: A value cannot be used, or the rows contradict one another.
     """
     first = rows[0]
-    splits = {split_of_row(row.values, key, row.manifest, columns) for row in rows}
+    splits = {
+        split_of_row(row.values.get(columns.split), key, row.manifest, columns) for row in rows
+    }
     if len(splits) > 1:
         raise RecordError(
             MALFORMED, f"rows of one image are in the splits {sorted(map(str, splits))}"
@@ -163,9 +175,55 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
             raise RecordError(MALFORMED, f"rows of one image differ in the column {column!r}")
         features[feature] = value
     values = [row.values for row in rows]
-    check_plain(values, columns)
+    names = dict.fromkeys(name for row in values for name in row)
+    check_plain({name: [row.get(name) for row in values] for name in names}, columns)
     features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
     return Record(key=key, features=features, split=splits.pop(), source=first.source)
+
+
+def read_table(part: Range, all_rows: Overview) -> Iterator[Record | Rejected]:
+    """The records of a range whose rows go by their line."""
+    for maker, batch in _batches(part, all_rows):
+        yield from _unreadable(maker, batch)
+        yield from maker.elements(batch)
+
+
+def read_entries(part: Range, all_rows: Overview) -> Iterator[Entry | Rejected]:
+    """The rows of a range, keyed by their main file: boxes as they are, others as elements."""
+    for maker, batch in _batches(part, all_rows):
+        yield from _unreadable(maker, batch)
+        elements: Iterable[Any] = (
+            maker.boxes(batch) if all_rows.columns.corners else maker.elements(batch)
+        )
+        for (name, row), element in zip(maker.named_rows(batch), elements, strict=True):
+            try:
+                key = element.key if isinstance(element, Record) else maker.key(name, row)
+            except RecordError as error:
+                yield maker.reject(row, error)
+            else:
+                yield Entry(key, (maker.manifest.relative, maker.line(row)), element, row.length)
+
+
+def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Batch]]:
+    table = part.table
+    start, end, first_line = all_rows.places[table.manifest.path, part.start]
+    maker = RecordMaker(table, all_rows.columns, all_rows.kinds, first_line)
+    if start < end:
+        for batch in table.batches(start, end):
+            yield maker, batch
+
+
+def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
+    for row in batch.bad:
+        yield maker.reject(row, RecordError(MALFORMED, row.detail))
+
+
+def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator[Record | Rejected]:
+    """The record of one image from its rows, or why it can be none."""
+    try:
+        yield record_from_boxes(key, rows, all_rows.columns, all_rows.kinds)
+    except RecordError as error:
+        yield Rejected(source=rows[0].source, reason=error.reason, detail=error.detail)
 
 
 def numbered(key: str, elements: Sequence[Record | Rejected]) -> Iterator[Record | Rejected]:
@@ -184,11 +242,8 @@ def named_boxes(boxes: Objects, columns: Columns) -> Objects:
     return dataclasses.replace(boxes, labels=labels)
 
 
-def split_of_row(
-    values: Mapping[str, Any], key: str, manifest: Manifest, columns: Columns
-) -> str | None:
+def split_of_row(stated: Any, key: str, manifest: Manifest, columns: Columns) -> str | None:
     """What the row states, else its manifest, else its folder; None leaves it to the build."""
-    stated = values.get(columns.split) if columns.split else None
     split = "" if stated is None else str(stated).strip()
     if split == _UNASSIGNED:
         return None

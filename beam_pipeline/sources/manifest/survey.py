@@ -1,81 +1,125 @@
-"""The first pass over manifests: where the rows of each range begin, and what all rows are.
+"""The first pass over tables: what all rows are, and where the rows of each range begin.
 
-A row of a CSV may hold line ends in quotes. Whether a range begins within such a row, only the
-ranges before it tell. So each range says what it is in either case, and the cases of all ranges
-are put in a chain. Two readings of one range soon agree on where a row ends, and from there on
-they are one.
+Where a row may hold line ends in quotes, whether a range begins within such a row, only the ranges
+before it tell. So each range guesses where its first row begins, and is read to where its last row
+ends. Where every range ends as the next begins, all guesses were right; else the table is read as
+one range.
 """
 
-import bisect
 import dataclasses
+import itertools
 import logging
-import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.manifest.lines import Block
-from beam_pipeline.sources.manifest.profile import Profile, Questions, profile_of
-from beam_pipeline.sources.manifest.ranges import RowRange
-from beam_pipeline.sources.manifest.rows import CHUNK_BYTES, CHUNK_ROWS, Row
+from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
+from beam_pipeline.sources.manifest.first_rows import split_folders_of
+from beam_pipeline.sources.manifest.json_columns import ignorable
+from beam_pipeline.sources.manifest.kinds import kinds_of
+from beam_pipeline.sources.manifest.table import Batch, Range, Table, whole
+from beam_pipeline.sources.manifest.whole_numbers import WholeNumbers, whole_numbers
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
 
 
-class Case(NamedTuple):
-    """What a range is where its first line begins a row, or goes on with one.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What the first pass is to find out, besides where rows begin.
 
     Attributes:
-        profile: Of the rows that begin in it.
-        ends_in_row: Whether the first line behind it goes on with a row.
+        columns: Which column is which.
+        kinds: Whether the kinds of columns are needed.
+        one_folder: Whether it matters that all main files lie in one split's folder, of which a
+            build then makes several splits.
+        ignored: What a user leaves out that the first rows do not have.
+        names: What the first rows have that could be left out, for messages.
+        label: The column of classes, where its name alone says so: it may be a number to predict.
     """
 
-    profile: Profile
-    ends_in_row: bool
+    columns: Columns
+    kinds: bool = True
+    one_folder: bool = False
+    ignored: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether the rows have to be looked at."""
+        return self.kinds or self.one_folder or bool(self.ignored or self.label)
+
+
+@dataclasses.dataclass(slots=True)
+class Profile:
+    """What some rows are.
+
+    Attributes:
+        kinds: Of their columns.
+        split_folders: The splits' folders of their main files; None of a file in none.
+        ignored: What they have of `Questions.ignored`.
+        labels: What they have of `Questions.label`.
+    """
+
+    kinds: dict[str, Kind | None] = dataclasses.field(default_factory=dict)
+    split_folders: frozenset[str | None] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
+
+    def and_of(self, other: "Profile") -> "Profile":
+        """What these rows and others are."""
+        return Profile(
+            merge_kinds([self.kinds, other.kinds]),
+            self.split_folders | other.split_folders,
+            self.ignored | other.ignored,
+            self.labels.and_of(other.labels),
+        )
 
 
 class Survey(NamedTuple):
     """What one range is.
 
     Attributes:
-        path: The manifest.
-        start: The range's first byte.
-        num_lines: Lines that begin in it.
-        at_row: Where its first line begins a row.
-        in_row: Where its first line goes on with one.
+        part: The range.
+        start: The byte at which its first row begins.
+        end: The one at which the first row behind it begins.
+        num_lines: Lines between these.
+        profile: Of its rows.
     """
 
-    path: str
+    part: Range
     start: int
+    end: int
     num_lines: int
-    at_row: Case
-    in_row: Case
+    profile: Profile
 
 
 class Place(NamedTuple):
-    """Where a range lies among the rows of its manifest.
+    """The rows of a range, and where these lie among those of their table.
 
     Attributes:
-        first_line: The line, from 1, that begins in it or behind it first.
-        in_row: Whether that line goes on with a row.
+        start: The byte at which the first of them begins.
+        end: The first byte at which none of them begins.
+        first_line: The line of the first, from 1.
     """
 
+    start: int
+    end: int
     first_line: int
-    in_row: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Overview:
-    """What all manifests are.
+    """What all tables are.
 
     Attributes:
         columns: Which column is which.
         kinds: Of the columns.
-        places: Of the ranges, by path and first byte.
+        places: Of the rows of ranges, by path and the range's first byte.
     """
 
     columns: Columns
@@ -83,147 +127,72 @@ class Overview:
     places: Mapping[tuple[str, int], Place]
 
 
-def survey(part: RowRange, questions: Questions) -> Survey:
-    """What one range of a manifest is."""
-    return (not questions.of_rows and _survey_of_lines(part)) or _survey_of_rows(part, questions)
+def survey(part: Range, questions: Questions) -> Survey:
+    """What one range of a table is."""
+    table = part.table
+    start = end = table.first_row(part.start)
+    profile = Profile()
+    num_lines = 0
+    if start < part.end and not questions.of_rows:
+        num_lines, end = table.skim(start, part.end)
+    elif start < part.end:
+        for batch in table.batches(start, part.end):
+            profile = profile.and_of(_profile(table, batch, questions))
+            num_lines, end = batch.line, batch.offset
+    return Survey(part, start, end, num_lines, profile)
 
 
-def _survey_of_lines(part: RowRange) -> Survey | None:
-    """The same where nothing but lines is asked for; None where quotes may hold their ends."""
-    blocks = _RangeBlocks(part.blocks(), part.end, alone=True)
-    for _ in blocks:
-        pass
-    if blocks.has_quotes and part.form.spans_lines:
-        return None
-    at_row, in_row = Case(Profile(), ends_in_row=False), Case(Profile(), ends_in_row=True)
-    return Survey(part.manifest.path, part.start, blocks.num_lines, at_row, in_row)
+def _profile(table: Table, batch: Batch, questions: Questions) -> Profile:
+    """What some rows of a table are."""
+    profile = Profile()
+    columns = questions.columns
+    if questions.kinds:
+        profile.kinds = _kinds(table, batch, columns)
+    if questions.one_folder:
+        files = batch.columns.get(columns.key, ())
+        profile.split_folders = frozenset(
+            split_folders_of((table.manifest, name) for name in files)
+        )
+    if questions.ignored:
+        names = (name for values in batch.by_row() for name in ignorable(values))
+        profile.ignored = questions.ignored.intersection(names)
+    if questions.label:
+        profile.labels = whole_numbers(batch.columns.get(questions.label, ()))
+    return profile
 
 
-def _survey_of_rows(part: RowRange, questions: Questions) -> Survey:
-    walk = _Walk(part, questions)
-    while not walk.blocks.has_quotes and walk.step():
-        pass
-    beside = None
-    if part.start and walk.blocks.has_quotes and part.form.spans_lines:
-        beside = _Walk(part, questions, in_row=True)
-        while walk.end != beside.end:
-            (walk if walk.end < beside.end else beside).step()
-    before = walk.take()
-    while walk.step():
-        pass
-    rest = walk.take()
-    at_row = Case(before.and_of(rest), walk.ends_in_row)
-    in_row = Case(Profile(), ends_in_row=True)
-    if beside:
-        ends_in_row = (beside if beside.end == math.inf else walk).ends_in_row
-        in_row = Case(beside.take().and_of(rest), ends_in_row)
-    return Survey(part.manifest.path, part.start, walk.blocks.num_lines, at_row, in_row)
-
-
-class _Walk:
-    """One reading of a range, a row at a time.
-
-    Attributes:
-        blocks: What is read.
-        end: The byte behind the last row so far; infinite once there are no more.
-    """
-
-    def __init__(self, part: RowRange, questions: Questions, *, in_row: bool = False):
-        self.blocks = _RangeBlocks(part.blocks(), part.end, alone=in_row)
-        self.end: float = -1
-        self._part = part
-        self._questions = questions
-        self._rows = part.form.rows(self.blocks, part.end, in_row=in_row)
-        self._waiting: list[Row] = []
-        self._waiting_bytes = 0
-        self._profile = Profile()
-        self._last_end = -1
-        if in_row:
-            self.step()
-            self.blocks.alone = False
-            if self.blocks.is_cut:  # no row of its own ends here
-                self.end = math.inf
-
-    def step(self) -> bool:
-        """Goes to the next row, and says whether there is one."""
-        row = next(self._rows, None)
-        if row is None:
-            self.end = math.inf
-            return False
-        self.end = self._last_end = row.end
-        if isinstance(row, Row):
-            self._waiting.append(row)
-            self._waiting_bytes += row.length
-            if len(self._waiting) == CHUNK_ROWS or self._waiting_bytes >= CHUNK_BYTES:
-                self._profile = self.take()
-        return True
-
-    def take(self) -> Profile:
-        """What the rows are that were not taken yet."""
-        profile = self._profile.and_of(profile_of(self._waiting, self._part, self._questions))
-        self._profile, self._waiting, self._waiting_bytes = Profile(), [], 0
-        return profile
-
-    @property
-    def ends_in_row(self) -> bool:
-        """Whether the last row goes on behind the range."""
-        behind = self.blocks.behind
-        return self.blocks.is_cut or (behind is not None and self._last_end > behind)
-
-
-class _RangeBlocks:
-    """The lines of a range on their way to a reader, and what they show themselves.
-
-    Attributes:
-        num_lines: Lines that begin in the range.
-        behind: Where the first line behind it begins, once that is known.
-        has_quotes: Whether any has a quote, so that a row may have several lines.
-        alone: Whether the reader gets no line that is wholly behind the range.
-        is_cut: Whether the reader asked for such lines in vain.
-    """
-
-    def __init__(self, blocks: Iterator[Block], end: int, *, alone: bool):
-        self._blocks = blocks
-        self._end = end
-        self.num_lines = 0
-        self.behind: int | None = None
-        self.has_quotes = False
-        self.alone = alone
-        self.is_cut = False
-
-    def __iter__(self) -> Iterator[Block]:
-        return self
-
-    def __next__(self) -> Block:
-        if self.behind is not None and self.alone:
-            self.is_cut = True
-            raise StopIteration
-        block = next(self._blocks)
-        if self.behind is None:
-            number = bisect.bisect_left(block.starts, self._end)
-            self.num_lines += min(number, len(block.lines))
-            if number < len(block.starts):
-                self.behind = block.starts[number]
-            self.has_quotes = self.has_quotes or (block.has_quotes and number > 0)
-        return block
+def _kinds(table: Table, batch: Batch, columns: Columns) -> dict[str, Kind | None]:
+    """The kinds of the columns over those rows that can be used."""
+    num_rows = len(batch.rows)
+    try:
+        return kinds_of(table, batch, columns)
+    except RecordError:  # such rows are rejected when they are read
+        if num_rows == 1:
+            return {}
+    halves = (batch.part(0, num_rows // 2), batch.part(num_rows // 2, num_rows))
+    return merge_kinds(_kinds(table, half, columns) for half in halves)
 
 
 def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
-    """What the ranges of all manifests say together.
+    """What the ranges of all tables say together.
 
     Raises:
         ConfigError: A user leaves out what no row has.
     """
-    places = {}
+    places: dict[tuple[str, int], Place] = {}
     profile = Profile()
-    path, place = "", Place(1, in_row=False)
-    for each in sorted(surveys, key=lambda survey: survey[:2]):
-        if each.path != path:
-            path, place = each.path, Place(1, in_row=False)
-        places[path, each.start] = place
-        case = each.in_row if place.in_row else each.at_row
-        profile = profile.and_of(case.profile)
-        place = Place(place.first_line + each.num_lines, case.ends_in_row)
+    ordered = sorted(surveys, key=lambda each: _place(each.part))
+    for path, group in itertools.groupby(ordered, key=lambda each: _place(each.part)[0]):
+        ranges = list(group)
+        if any(one.end != other.start for one, other in itertools.pairwise(ranges)):
+            table = ranges[0].part.table
+            places |= {_place(each.part): Place(0, 0, 1) for each in ranges}
+            ranges = [survey(whole(table), questions)]
+        line = 1
+        for each in ranges:
+            places[path, each.part.start] = Place(each.start, each.end, line)
+            line += each.num_lines
+            profile = profile.and_of(each.profile)
     check_ignored(questions.ignored - profile.ignored, questions.names)
     columns = questions.columns
     if questions.one_folder and len(profile.split_folders - {None}) < 2:
@@ -241,3 +210,7 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
         columns = dataclasses.replace(columns, labels=())
         kinds = {**kinds, questions.label: int}
     return Overview(columns, kinds, places)
+
+
+def _place(part: Range) -> tuple[str, int]:
+    return part.table.manifest.path, part.start

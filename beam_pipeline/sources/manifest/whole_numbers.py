@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_pipeline.sources.manifest.rows import is_stated
+from beam_pipeline.sources.manifest.table import is_stated
 
 # So few classes are never doubted, and so many never believed.
 _FEW = 1_000

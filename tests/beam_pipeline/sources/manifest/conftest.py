@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.manifest.range_records import join_boxes, read_entries, read_table
-from beam_pipeline.sources.manifest.ranges import RANGE_BYTES, ranges_of
 from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.records import numbered
+from beam_pipeline.sources.manifest.records import (
+    join_boxes,
+    numbered,
+    read_entries,
+    read_table,
+)
 from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.manifest.table import RANGE_BYTES
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +81,7 @@ def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
     def run(source: ReadManifest, range_bytes: int = RANGE_BYTES) -> list[Any]:
         job = source.job()
-        parts = [
-            part for table in job.tables for part in ranges_of(table, range_bytes, job.scratch)
-        ]
+        parts = [part for table in job.tables for part in table.ranges(range_bytes, job.scratch)]
         all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
         if not all_rows.columns.key:
             return [element for part in parts for element in read_table(part, all_rows)]

@@ -4,15 +4,14 @@ import pytest
 
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.first_rows import look
-from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.manifest.first_rows import FirstRow, look
 
 NO_CLASSES = {"lists", "no_classes"}
 
 
 def looks_of(column, folder, kind_of=kind_of_json):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
-    rows = [(manifest, Row(line, 0, 0, {"x": value})) for line, value in enumerate(column)]
+    rows = [FirstRow(manifest, line, {"x": value}) for line, value in enumerate(column)]
     facts = look(rows, kind_of)
     names = ("nonempty", "nested", "lists", "objects", "media", "files", "numbers", "no_classes")
     return {name for name in names if "x" in getattr(facts, name)} - {"nonempty"}

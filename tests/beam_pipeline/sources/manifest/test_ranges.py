@@ -11,15 +11,11 @@ import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.manifest.csv_form import csv_form
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.lines import read_blocks
-from beam_pipeline.sources.manifest.profile import Questions
-from beam_pipeline.sources.manifest.ranges import ranges_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
-from beam_pipeline.sources.manifest.rows import Row, RowRest
-from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.manifest.survey import Questions, overview, survey
 
 # Small files soon have every cut, through quotes, line ends and characters.
 PIECES = [
@@ -97,19 +93,23 @@ def whole_json(data: bytes):
     return rows
 
 
-def in_ranges(path, form, range_bytes, questions):
+def stated(values):
+    """The values of a row that it has; rows of JSON have those of their own."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def in_ranges(table, range_bytes, questions):
     """The rows of all ranges, one after the other, and the survey of each range."""
-    manifest = Manifest(path=str(path), relative="m", split=None, folder="/", root="/")
-    parts = ranges_of((manifest, form), range_bytes)
+    parts = table.ranges(range_bytes)
     all_rows = overview([survey(part, questions) for part in parts], questions)
     rows = []
     for part in parts:
-        place = all_rows.places[part.manifest.path, part.start]
-        for row in form.rows(part.blocks(), part.end, in_row=place.in_row):
-            if not isinstance(row, RowRest):
-                values = row.values if isinstance(row, Row) else None
-                rows.append((place.first_line - 1 + row.line, values))
-    return rows, all_rows
+        start, end, first_line = all_rows.places[table.manifest.path, part.start]
+        for batch in table.batches(start, end) if start < end else ():
+            good = zip(batch.rows, batch.by_row(), strict=True)
+            rows += [(first_line - 1 + row.line, stated(values)) for row, values in good]
+            rows += [(first_line - 1 + row.line, None) for row in batch.bad]
+    return sorted(rows, key=lambda row: row[0]), all_rows
 
 
 @EASY
@@ -123,14 +123,14 @@ def test_any_cut_of_a_csv(tmp_path, pieces, mark, broken, sizes):
     data = MARK * mark + b"x,y\n" + "".join(pieces).encode() + b"\xff" * broken
     path = tmp_path / "m.csv"
     path.write_bytes(data)
-    form = csv_form(str(path))
+    (table,) = ReadCsv(str(path)).tables()
     expected = whole_csv(data)
     questions = Questions(columns=Columns())
 
-    whole, all_rows = in_ranges(path, form, 1 << 20, questions)
+    whole, all_rows = in_ranges(table, 1 << 20, questions)
     assert whole == expected
     for size in sizes:
-        rows, overall = in_ranges(path, form, size, questions)
+        rows, overall = in_ranges(table, size, questions)
         assert rows == expected
         assert overall.kinds == all_rows.kinds
 
@@ -158,9 +158,12 @@ def test_any_cut_of_json_lines(tmp_path, rows, mark, ends, last_end, size):
     expected = whole_json(data)
     questions = Questions(columns=Columns())
 
-    whole, all_rows = in_ranges(path, JsonForm(), 1 << 20, questions)
+    table = JsonTable(
+        manifest=Manifest(path=str(path), relative="m", split=None, folder="/", root="/")
+    )
+    whole, all_rows = in_ranges(table, 1 << 20, questions)
     assert whole == expected
-    found, overall = in_ranges(path, JsonForm(), size, questions)
+    found, overall = in_ranges(table, size, questions)
     assert found == expected
     assert overall.kinds == all_rows.kinds
 

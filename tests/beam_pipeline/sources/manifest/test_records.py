@@ -10,11 +10,12 @@ from beam_pipeline.sources.columns.choice import pick_columns
 from beam_pipeline.sources.columns.column import ColumnOptions
 from beam_pipeline.sources.columns.kinds import kind_of_json
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.first_rows import look
+from beam_pipeline.sources.manifest.first_rows import FirstRow, look
 from beam_pipeline.sources.manifest.json_columns import with_lists
-from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest.json_table import JsonTable
+from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.records import BoxRow, RecordMaker, record_from_boxes
-from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.manifest.table import Batch, Row
 
 MANIFEST = Manifest(path="/in/m.jsonl", relative="m.jsonl", split=None, folder="/in", root="/in")
 
@@ -26,11 +27,13 @@ def others(record: Record) -> dict[str, Any]:
 def record_of_json(**values: Any) -> Record:
     """The record of a JSON row alone in its manifest."""
     values = {"file_name": "a.jpg", **values}
-    row = Row(0, 0, 0, values)
-    facts = look([(MANIFEST, row)], kind_of_json)
-    columns = with_lists(pick_columns(values, ColumnOptions(), facts), facts, [values])
-    kinds = JsonForm().kinds([values], columns)
-    (element,) = RecordMaker(MANIFEST, JsonForm(), columns, kinds, 1).elements([row])
+    table = JsonTable(manifest=MANIFEST)
+    row = Batch(columns={name: [value] for name, value in values.items()}, rows=[Row(0, 0, 0)])
+    first = [FirstRow(MANIFEST, 1, values)]
+    facts = look(first, kind_of_json)
+    columns = with_lists(pick_columns(values, ColumnOptions(), facts), facts, first)
+    kinds = kinds_of(table, row, columns)
+    (element,) = RecordMaker(table, columns, kinds, 1).elements(row)
     if isinstance(element, Rejected):
         raise RecordError(element.reason, element.detail)
     return element

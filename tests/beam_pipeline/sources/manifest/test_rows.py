@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.manifest import csv_lines
-from beam_pipeline.sources.manifest.csv_form import csv_form
-from beam_pipeline.sources.manifest.json_form import JsonForm
+from beam_pipeline.sources.manifest import csv_table
 from beam_pipeline.sources.manifest.lines import read_blocks
-from beam_pipeline.sources.manifest.rows import Row
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
 
 def write(path: Path, text: str | bytes) -> str:
@@ -19,16 +17,19 @@ def write(path: Path, text: str | bytes) -> str:
     return str(path)
 
 
-def rows_of(path, form):
+def rows_of(source):
     """(line from 1, values, or why there are none) of each row."""
-    return [
-        (row.line + 1, row.values if isinstance(row, Row) else row.detail)
-        for row in form.rows(read_blocks(path), 1 << 40)
-    ]
+    (table,) = source.tables()
+    rows = []
+    for batch in table.batches(0, 1 << 40):
+        good = zip(batch.rows, batch.by_row(), strict=True)
+        rows += [(row.line + 1, values) for row, values in good]
+        rows += [(row.line + 1, row.detail) for row in batch.bad]
+    return sorted(rows, key=lambda row: row[0])
 
 
 def csv_rows(path, column_names=()):
-    return rows_of(path, csv_form(path, column_names))
+    return rows_of(ReadCsv(path, column_names=column_names))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_quotes_that_do_not_pair(tmp_path, text):
 
 def test_json_rows_refuse_what_is_no_character(tmp_path):
     path = write(tmp_path / "m.jsonl", b'{"a": "\\ud800"}\n{"a": "\xff"}\n{"a": "\\ud83d\\ude00"}')
-    first, second, third = rows_of(path, JsonForm())
+    first, second, third = rows_of(ReadJsonl(path))
     assert "not UTF-8" in first[1]
     assert "not UTF-8" in second[1]
     assert third == (3, {"a": "😀"})
@@ -142,7 +143,7 @@ def test_quotes_over_several_lines(tmp_path, text, bad, good):
 
 
 def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_lines, "_MAX_AGAIN_BYTES", 100_000)
+    monkeypatch.setattr(csv_table, "_MAX_AGAIN_BYTES", 100_000)
     path = write(tmp_path / "a.csv", "a,b\n" + 'x","\n' * 50_000)
     rows = csv_rows(path)
     assert len(rows) == 50_000
@@ -160,9 +161,8 @@ def test_a_line_without_end_stops_the_build(tmp_path, name):
 def test_json_that_is_nested_deep_is_a_bad_row(tmp_path):
     digits = b'{"a": ' + b"1" * 5000 + b"}"
     deep = [b"[" * 1_000_000, b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}"]
-    rows = rows_of(
-        write(tmp_path / "m.jsonl", b"\n".join([*deep, digits, b'{"a": 1}'])), JsonForm()
-    )
+    path = write(tmp_path / "m.jsonl", b"\n".join([*deep, digits, b'{"a": 1}']))
+    rows = rows_of(ReadJsonl(path))
     assert [row[1] for row in rows[3:]] == [{"a": 1}]
     assert all(row[1].startswith("nested over 64 deep") for row in rows[:2])
     assert rows[2][1].startswith("not JSON: Exceeds the limit")

@@ -1,0 +1,103 @@
+"""JSON Lines files: an object a line is a row."""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.columns.column_kinds import kind_of_values
+from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.manifest.lines import BLOCK_BYTES, read_blocks
+from beam_pipeline.sources.manifest.table import (
+    BATCH_ROWS,
+    MALFORMED,
+    BadRow,
+    Batch,
+    Row,
+    Table,
+    is_unicode,
+)
+from beam_pipeline.sources.nesting import MAX_DEPTH, is_deep
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JsonTable(Table):
+    """One file of JSON Lines; a row never goes on in another line."""
+
+    is_typed = True
+
+    def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
+        """As `Table.batches`."""
+        first = 0
+        for block in read_blocks(self.manifest.path, start, block_bytes):
+            count = block.before(end)
+            for begin in range(0, count, BATCH_ROWS):
+                stop = min(begin + BATCH_ROWS, count)
+                rows: list[Row] = []
+                objects: list[dict[str, Any]] = []
+                bad: list[BadRow] = []
+                for number in range(begin, stop):
+                    text = block.lines[number]
+                    if not text.strip():
+                        continue
+                    values = _values(text, block.is_unicode)
+                    if isinstance(values, str):
+                        bad.append(BadRow(first + number, values))
+                        continue
+                    offset = block.starts[number]
+                    rows.append(Row(first + number, offset, block.starts[number + 1] - offset))
+                    objects.append(values)
+                names = dict.fromkeys(name for each in objects for name in each)
+                columns = {name: [each.get(name) for each in objects] for name in names}
+                self.cells.prepare(columns, None)
+                yield Batch(
+                    columns=columns,
+                    rows=rows,
+                    bad=bad,
+                    line=first + stop,
+                    offset=block.starts[stop],
+                )
+            first += count
+            if block.starts[-1] >= end:
+                return
+
+    def kind_of(self, values: Sequence[Any]) -> Kind | None:
+        """As `Table.kind_of`."""
+        return kind_of_values(values)
+
+    def cell(self, column: str) -> Callable[[bytes], Any]:
+        """As `Table.cell`."""
+        return functools.partial(_read_cell, column=column)
+
+
+def _values(text: str, unicode: bool) -> dict[str, Any] | str:
+    """The values of a line by column, or why it has none."""
+    fault = ""
+    values: Any = None
+    if is_deep(text):
+        fault = f"nested over {MAX_DEPTH} deep"
+    else:
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            fault = f"not JSON: {error}"
+    if not fault and not isinstance(values, dict):
+        fault = "not a JSON object"
+    # An escape such as \ud800 alone is JSON, but no character.
+    escaped = json.dumps(values, ensure_ascii=False) if "\\u" in text and not fault else ""
+    if not (unicode or is_unicode(text)) or not is_unicode(escaped):
+        fault = "not UTF-8"
+    if fault:
+        return f"{fault}: {text.strip()[:200]!a}"
+    values.pop("", None)
+    return values  # type: ignore[no-any-return]
+
+
+def _read_cell(data: bytes, column: str) -> Any:
+    """The value of one column of a row that was read before."""
+    try:
+        return json.loads(data.decode()).get(column)
+    except (ValueError, AttributeError) as error:
+        raise RecordError(MALFORMED, f"the row is another than before: {error}") from error
