@@ -14,10 +14,10 @@ from typing import Any
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
-from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.kinds.objects import FORMATS as BOX_FORMATS
-from beam_pipeline.kinds.objects import POLICIES as BOX_POLICIES
-from beam_pipeline.kinds.objects import Policy
+from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
+from beam_pipeline.kinds.boxes import POLICIES as BOX_POLICIES
+from beam_pipeline.kinds.boxes import Policy
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import with_tokens

@@ -181,11 +181,11 @@ class Objects:
     """The n ≥ 0 objects of one image: columns of n values each, in one order.
 
     A source states what the annotation says; Inspect turns it into format "rel_xyxy",
-    clipped, in the frame of the stored image (`kinds.objects`).
+    clipped, in the frame of the stored image (`kinds.boxes`).
 
     Attributes:
         boxes: Bounding boxes: n rows of four numbers, in `format`.
-        format: One of `kinds.objects.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
+        format: One of `kinds.boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
             pixels, or the same with the prefix "rel_" in fractions of the image.
         labels: n class names; empty when the objects have no classes.
         attributes: More facts of each object, n values a name: "difficult", "is_crowd"

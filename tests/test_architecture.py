@@ -30,8 +30,9 @@ LAYERS = {
         records
         files
         tfrecord
-        media schema
+        media
         kinds
+        schema
         running
         inspect
         config

@@ -2,6 +2,8 @@
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.stored_values import is_label_key
 from tfrecord_dataset.feature import Feature
 
 
@@ -30,7 +32,7 @@ def declared_classes(
         names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
     if given:
         labelled = [each.name for each in schema if each.kind in ("class_label", "boxes")] or [
-            name for name, values in statistics.features.items() if values.classes
+            name for name, observed in statistics.features().items() if _has_classes(name, observed)
         ]
         main = [name for name in labelled if name == "label"] or labelled
         if len(main) != 1:
@@ -40,3 +42,9 @@ def declared_classes(
             )
         names[main[0]] = given
     return names
+
+
+def _has_classes(name: str, observed: Observed) -> bool:
+    """Whether values are classes; the numbers of existing Examples may be, by their key."""
+    has_numbers = observed.lists is not None and observed.lists.has_classes
+    return bool(observed.classes) or (has_numbers and is_label_key(name))

@@ -17,23 +17,12 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    ClassLabel,
-    ClassLabels,
-    Image,
-    ListSummary,
-    Objects,
-    RawFile,
-    Record,
-    composed,
-)
+from beam_pipeline.records import Record, composed
 
 Int64s = npt.NDArray[np.int64]
 
-_NOT_GROUPING = (Image, Audio, Array, RawFile, ClassLabels, Objects, ListSummary)
 _POSITION_BITS = 64
 # Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.
@@ -66,11 +55,12 @@ def group_of(record: Record, group_by: str) -> str:
             return levels[int(group_by) - 1]
         raise RecordError("no group", f"{record.key!r} has no level {group_by} for --group-by")
     value = record.features.get(group_by)
-    if value is None or isinstance(value, _NOT_GROUPING):
+    group = None if value is None else kinds.of(value).group(value)
+    if group is None:
         raise RecordError(
             "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
         )
-    return value.name if isinstance(value, ClassLabel) else str(value)
+    return group
 
 
 def split_name(stated: str | None) -> str:

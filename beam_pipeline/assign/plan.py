@@ -119,10 +119,11 @@ def make_plan(
             for split, num_shards in wanted.items()
         }
         declared = declared_classes(statistics, config.classes, config.schema)
+        features = statistics.features()
         schema = (
-            complete(config.schema, statistics.features, declared)
+            complete(config.schema, features, declared)
             if config.schema
-            else infer(statistics.features, num_records=statistics.num_records, declared=declared)
+            else infer(features, num_records=statistics.num_records, declared=declared)
         )
         if not schema:
             raise DataError(
@@ -150,9 +151,10 @@ def _check_count(statistics: Statistics, num_inspected: int) -> None:
 
 def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, float]:
     """By feature stored as float32 the smallest number that is rounded, if there is any."""
+    features = statistics.features()
     return {
         feature.name: observed.rounded
         for feature in schema
         if feature.kind in ("scalar", "tensor", "sequence") and feature.dtype == "float32"
-        if (observed := statistics.features.get(feature.name)) and observed.rounded is not None
+        if (observed := features.get(feature.name)) and observed.rounded is not None
     }

@@ -11,19 +11,12 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
-from beam_pipeline.records import (
-    DeclaredClasses,
-    Objects,
-    Record,
-    Rejected,
-    composed,
-    reading_order,
-)
+from beam_pipeline.kinds.observed import Observed, merged
+from beam_pipeline.records import DeclaredClasses, Record, Rejected, composed, reading_order
 from beam_pipeline.schema.names import check_number
-from beam_pipeline.schema.split_values import SplitValues
-from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
 
 # Why records are rejected that `--duplicates drop` drops.
 DUPLICATE = "duplicate"
@@ -59,13 +52,11 @@ class Statistics:
         num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
         histograms: By split, how the records lie among the bins of positions.
-        features: What the values were, by feature name.
-        values: What those of each split are, by split and feature name.
+        values: What the values of each split are, by split and feature name.
         declared: Class names by the layout's number, by feature.
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
-        without_boxes: By split the records with no box, where records have boxes.
         notes: What was changed in records, and how often.
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
@@ -78,13 +69,11 @@ class Statistics:
     num_ids: int = 0
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
-    features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
-    values: dict[str, dict[str, SplitValues]] = dataclasses.field(default_factory=dict)
+    values: dict[str, dict[str, Observed]] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-    without_boxes: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
     duplicate_records: int = 0
@@ -95,18 +84,35 @@ class Statistics:
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
     def observe(self, record: Record, split: str) -> None:
-        """Takes the values of a record of a split into account, and what was changed in it."""
+        """Takes the values of a record of a split into account, and what was changed in it.
+
+        Raises:
+            DataError: The records have too many features.
+        """
         values = self.values.setdefault(split, {})
-        for name, value in record.features.items():
-            if name not in values:
-                values[name] = SplitValues()
-            values[name].add(value)
-            if isinstance(value, Objects) and not value.boxes:
-                self.without_boxes[split] += 1
+        kinds.observe(record, values)
+        check_number(values)
         if record.notes:
             self.notes.update(record.notes)
         self.num_ids += bool(record.source_id)
-        observe_record(record, self.features)
+
+    def features(self) -> dict[str, Observed]:
+        """What the values of all splits are, by feature name.
+
+        Raises:
+            DataError: The records have too many features.
+        """
+        together = merged(self.values.values())
+        check_number(together)
+        return together
+
+    def without_objects(self) -> dict[str, int]:
+        """By split the records that have no object, where records have objects."""
+        counts = {
+            split: sum(observed.without_objects for observed in values.values())
+            for split, values in sorted(self.values.items())
+        }
+        return {split: count for split, count in counts.items() if count}
 
     def add_rows(self, table: pa.Table) -> None:
         """Counts records to be written, by split and position."""
@@ -159,17 +165,15 @@ class Statistics:
             self.histograms.setdefault(split, Histogram()).add(
                 histogram.bins, histogram.num_records, histogram.num_bytes
             )
-        for name, observed in other.features.items():
-            self.features.setdefault(name, FeatureStatistics()).merge(observed)
-        check_number(self.features)
-        for split, by_name in other.values.items():
-            for name, values in by_name.items():
-                self.values.setdefault(split, {}).setdefault(name, SplitValues()).merge(values)
+        for split, values in other.values.items():
+            mine = self.values.setdefault(split, {})
+            for name, observed in values.items():
+                mine.setdefault(name, Observed()).merge(observed)
+            check_number(mine)
         for feature, names in other.declared.items():
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
         self.rejected.update(other.rejected)
-        self.without_boxes.update(other.without_boxes)
         self.notes.update(other.notes)
         for count in (
             "num_records",

@@ -18,7 +18,7 @@ from beam_pipeline.config import (
     MISSING_NUMBERS,
     BuildConfig,
 )
-from beam_pipeline.kinds.objects import FORMATS, POLICIES
+from beam_pipeline.kinds.boxes import FORMATS, POLICIES
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema

@@ -9,8 +9,8 @@ from typing import Any
 from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.kinds.stored_values import form_of
 from beam_pipeline.records import Objects
-from beam_pipeline.schema.stored_values import form_of
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
 from tfrecord_dataset.inner_paths import name_part

@@ -9,8 +9,8 @@ from beam_pipeline.assign.plan import Preview, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
-from beam_pipeline.schema import rounding
-from beam_pipeline.schema.statistics import FeatureStatistics
+from beam_pipeline.kinds import rounding
+from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
 
@@ -25,7 +25,7 @@ def of_dataset(info: DatasetInfo) -> str:
     ]
     config = info.metadata["config"]
     if config.get("adopted"):  # an adopted dataset has no plan to show them
-        lines += [_feature(feature, FeatureStatistics()) for feature in info.features]
+        lines += [_feature(feature, Observed()) for feature in info.features]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
     lines += _missing_shards(info)
@@ -56,6 +56,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
         split_names: The names in `--split`.
     """
     plan, statistics = preview
+    features = statistics.features()
     lines = [
         f"{split}: {counted(cut.num_records, 'record')} in "
         f"{counted(cut.num_shards, 'shard')}, about "
@@ -64,9 +65,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     ]
     lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
     lines += [
-        _feature(
-            each, statistics.features.get(each.name, FeatureStatistics()), statistics.num_records
-        )
+        _feature(each, features.get(each.name, Observed()), statistics.num_records)
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
@@ -79,13 +78,14 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     lines += _counted("changed", dict(sorted(statistics.notes.items())))
     lines += _rounded(plan.schema, rounded_numbers(plan.schema, statistics))
     lines += _without_boxes(
-        statistics.without_boxes, {name: split.num_records for name, split in plan.splits.items()}
+        statistics.without_objects(),
+        {name: split.num_records for name, split in plan.splits.items()},
     )
     lines += _duplicates_of(statistics)
     return "\n".join(map(one_line, lines))
 
 
-def _feature(feature: Feature, statistics: FeatureStatistics, num_records: int = 0) -> str:
+def _feature(feature: Feature, statistics: Observed, num_records: int = 0) -> str:
     """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 
     Args:
@@ -103,7 +103,9 @@ def _feature(feature: Feature, statistics: FeatureStatistics, num_records: int =
             channels = feature.shape[1] if feature.shape[1:] else None
             facts += [counted(channels, "channel")] if channels else []
             # The audio of existing TFRecords is not decoded: its length is unknown.
-            facts += [] if statistics.lists else _lengths(statistics.lengths, "sample")
+            facts += (
+                [] if statistics.lists else _lengths(_span(statistics, "num_samples"), "sample")
+            )
         case "class_label" | "boxes":
             facts += [_count_classes(feature.classes)]
             if feature.shape == (None,):
@@ -111,7 +113,8 @@ def _feature(feature: Feature, statistics: FeatureStatistics, num_records: int =
                 facts += [f"{each} per record" for each in _lengths(lengths, "class")]
             facts += ["none in some records"] if feature.default is not None else []
         case "text":
-            facts += _lengths(statistics.lengths, "character")
+            characters = statistics.lists.characters if statistics.lists else None
+            facts += _lengths(characters or _span(statistics, "length"), "character")
         case "sequence":
             inner = math.prod(size for size in feature.shape if size is not None)
             lengths = _list_lengths(statistics, num_records, max(1, inner))
@@ -142,15 +145,21 @@ def _count_classes(classes: Collection[str]) -> str:
 
 
 def _list_lengths(
-    statistics: FeatureStatistics, num_records: int, values_per_row: int = 1
+    statistics: Observed, num_records: int, values_per_row: int = 1
 ) -> tuple[int, int] | None:
     """(shortest, longest) in rows; a list that a record lacks is empty."""
     if not statistics.lists or not statistics.lists.lengths:
-        return statistics.lengths
+        return _span(statistics, "length")
     shortest, longest = statistics.lists.lengths
-    if statistics.dtypes.total() < num_records:
+    if statistics.num_values < num_records:
         shortest = 0
     return shortest // values_per_row, longest // values_per_row
+
+
+def _span(statistics: Observed, what: str) -> tuple[int, int] | None:
+    """(least, most) of what was measured."""
+    measured = statistics.lengths.get(what)
+    return measured[:2] if measured else None
 
 
 def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
@@ -163,7 +172,7 @@ def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
     return [f"{shortest:,} to {longest:,} {plural}"]
 
 
-def _range(statistics: FeatureStatistics) -> list[str]:
+def _range(statistics: Observed) -> list[str]:
     missing = [f"nan in {counted(statistics.nans, 'record')}"] if statistics.nans else []
     if statistics.minimum is None or statistics.maximum is None:
         return missing

@@ -179,13 +179,14 @@ def _schema(
 ) -> tuple[Feature, ...]:
     statistics = Statistics(num_records=sum(inspection.num_records for inspection in inspections))
     for inspection in inspections:
-        statistics.merge(Statistics(features=inspection.features))
-    names = class_names(directory, statistics.features)
+        statistics.merge(Statistics(values={"": inspection.features}))
+    observed = statistics.features()
+    names = class_names(directory, observed)
     names |= declared_classes(statistics, classes, config.schema)
     features = (
-        complete(config.schema, statistics.features, names)
+        complete(config.schema, observed, names)
         if config.schema
-        else infer(statistics.features, num_records=statistics.num_records, declared=names)
+        else infer(observed, num_records=statistics.num_records, declared=names)
     )
     check_names(features)
     return features

@@ -11,16 +11,18 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from beam_pipeline import kinds
 from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
-from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import inspect_example
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.statistics import FeatureStatistics, observe_record
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 
@@ -65,7 +67,7 @@ class ShardInspection:
     num_records: int = 0
     num_bytes: int = 0
     sha256: str = ""
-    features: dict[str, FeatureStatistics] = dataclasses.field(default_factory=dict)
+    features: dict[str, Observed] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     problems: list[str] = dataclasses.field(default_factory=list)
     num_problems: int = 0
@@ -94,7 +96,8 @@ def inspect_shard(
     with open(shard.rows, "wb") as handle:
         while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
             for record in chunk:
-                observe_record(record, inspection.features)
+                kinds.observe(record, inspection.features)
+                check_number(inspection.features)
                 inspection.notes.update(record.notes)
             pickle.dump(chunk, handle)
             meter.add(len(chunk))

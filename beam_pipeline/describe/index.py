@@ -4,7 +4,6 @@ Rows are made where the records are encoded, chunk by chunk, and come together w
 written. No Beam here: worker processes import this module.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -13,19 +12,8 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    ClassLabel,
-    ClassLabels,
-    Image,
-    ListSummary,
-    Objects,
-    RawFile,
-    Record,
-    Value,
-)
-from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS
+from beam_pipeline import kinds
+from beam_pipeline.records import ListSummary, Record, Value
 from tfrecord_dataset.feature import Feature
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
@@ -34,22 +22,11 @@ _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
 _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64}
 # Known once the records are written.
 _SPANS = ("offset", "length")
+# What is stated of a list that others left out.
+_NO_LIST = {"length": 0}
 # Of rows that make up one row group of a Parquet file, in memory.
 _GROUP_BYTES = 8 << 20
 _RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
-# What there is of each feature of a kind, beside its name.
-_FACTS = {
-    "image": {"sha256": _STRING, "width": _INT64, "height": _INT64},
-    "audio": {
-        "sha256": _STRING,
-        "sample_rate": _INT64,
-        "num_samples": _INT64,
-        "channels": _INT64,
-    },
-    "tensor": {"sha256": _STRING},
-    "sequence": {"sha256": _STRING, "length": _INT64},
-    "bytes": {"sha256": _STRING},
-}
 
 
 def rows_file(shard: str) -> str:
@@ -84,7 +61,14 @@ class Rows:
     """
 
     def __init__(self, schema: Sequence[Feature]):
-        self._schema = schema
+        self._features = [
+            (
+                each,
+                kinds.named(each),
+                {fact: fact_column(each, fact) for fact in kinds.named(each).fact_types(each)},
+            )
+            for each in schema
+        ]
         self._column_of = _own_columns(schema)
         self._arrow_schema = arrow_schema(schema)
         self._columns: dict[str, list[Any]] = {
@@ -95,15 +79,15 @@ class Rows:
         """Adds a record with all its values."""
         row: dict[str, Any] = {"key": record.key, "source": record.source or record.key}
         labels: list[str] = []
-        for feature in self._schema:
+        for feature, kind, facts in self._features:
             value = record.features.get(feature.name)
-            if feature.kind in _FACTS:
-                facts = _facts(feature, value)
-                row |= {fact_column(feature, name): fact for name, fact in facts.items()}
-            elif column := self._column_of.get(feature.name):
+            if column := self._column_of.get(feature.name):
                 row[column] = _own(feature, value)
+            elif facts:
+                stated = _NO_LIST if value is None else kinds.of(value).facts(value)
+                row |= {column: stated.get(fact) for fact, column in facts.items()}
             else:
-                labels += _labels(feature, value)
+                labels += kind.class_names(value, feature)
         row["labels"] = labels
         for name, values in self._columns.items():
             values.append(row.get(name))
@@ -191,71 +175,6 @@ def _own(feature: Feature, value: Value | None) -> Value | None:
     return value
 
 
-def _facts(feature: Feature, value: Value | None) -> dict[str, Any]:
-    """What the columns of a feature hold, without their prefix; some may be left out."""
-    match value:
-        case Image():
-            return {"sha256": value.file.sha256, "width": value.width, "height": value.height}
-        case Audio():
-            return {
-                "sha256": value.file.sha256,
-                "sample_rate": value.sample_rate,
-                "num_samples": value.num_samples,
-                "channels": value.channels,
-            }
-        case Array():
-            sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
-            return {"sha256": sha256, "length": value.shape[0]}
-        case RawFile():
-            return {"sha256": value.file.sha256}
-        case bytes():
-            return {"sha256": hashlib.sha256(value).hexdigest()}
-        case tuple():
-            return {"length": len(value)}
-        case ListSummary() if value.form in IMAGE_FORMS and value.shape:
-            height, width = value.shape
-            return {"sha256": value.sha256, "width": width, "height": height}
-        case ListSummary() if value.form in AUDIO_FORMS and value.shape:
-            num_samples, channels = value.shape
-            return {
-                "sha256": value.sha256,
-                "sample_rate": value.sample_rate,
-                "num_samples": num_samples,
-                "channels": channels,
-            }
-        case ListSummary():
-            return {"length": value.length}
-    # A list of one number or text that somebody else stored, or of none.
-    return {"length": 0 if value is None else 1} if feature.kind == "sequence" else {}
-
-
-def _labels(feature: Feature, value: Value | None) -> Sequence[str]:
-    match value:
-        case ClassLabel():
-            return (value.name,)
-        case ClassLabels():
-            return value.names
-        case Objects():
-            return value.labels
-        case int(number) if feature.kind == "class_label":
-            class_number = number - feature.label_offset
-            return feature.classes[class_number : class_number + 1] if class_number >= 0 else ()
-    return ()
-
-
-def _fact_types(feature: Feature) -> dict[str, pyarrow.DataType]:
-    """The columns of a feature beside its own, without their prefix."""
-    types = _FACTS.get(feature.kind, {})
-    is_media = feature.kind in ("image", "audio")
-    if not is_media and (feature.bare or _is_of_texts(feature)):
-        return {name: kind for name, kind in types.items() if name != "sha256"}
-    return types
-
-
-def _is_of_texts(feature: Feature) -> bool:
-    return feature.kind in ("tensor", "sequence") and feature.dtype == "string"
-
-
 def fact_column(feature: Feature, fact: str) -> str:
     """The column of a fact of a feature, such as "sha256"."""
     return fact if feature.name == feature.kind == "image" else f"{feature.name}_{fact}"
@@ -263,7 +182,11 @@ def fact_column(feature: Feature, fact: str) -> str:
 
 def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
     """The column of each scalar and text, by the feature's name."""
-    facts = {fact_column(feature, name) for feature in schema for name in _fact_types(feature)}
+    facts = {
+        fact_column(feature, name)
+        for feature in schema
+        for name in kinds.named(feature).fact_types(feature)
+    }
     taken = _RESERVED | facts
     names = {feature.name for feature in schema}
     columns = {}
@@ -281,8 +204,8 @@ def arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
     column_of = _own_columns(schema)
     columns = dict(_ALWAYS)
     for feature in schema:
-        for name, kind in _fact_types(feature).items():
-            columns[fact_column(feature, name)] = kind
+        for name, dtype in kinds.named(feature).fact_types(feature).items():
+            columns[fact_column(feature, name)] = _TYPES[dtype]
         if feature.name in column_of:
             columns[column_of[feature.name]] = _TYPES[feature.dtype]
     columns["labels"] = pyarrow.list_(_STRING)

@@ -37,8 +37,8 @@ def metadata(
         files: The other files but build.json, by path.
     """
     rounded = rounded_numbers(plan.schema, statistics)
-    existing = any(observed.lists for observed in statistics.features.values())
-    without_boxes = dict(sorted(statistics.without_boxes.items()))
+    existing = any(observed.lists for observed in statistics.features().values())
+    without_boxes = statistics.without_objects()
     facts = {
         "format_version": FORMAT_VERSION,
         "name": config.name,

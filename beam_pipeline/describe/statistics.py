@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.schema.split_values import Moments, SplitValues
+from beam_pipeline.kinds.moments import Moments
+from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.sealed_json import to_text
 
@@ -13,7 +14,7 @@ FILE = "statistics.json"
 
 def statistics_text(
     schema: Sequence[Feature],
-    values: Mapping[str, Mapping[str, SplitValues]],
+    values: Mapping[str, Mapping[str, Observed]],
     num_records: Mapping[str, int],
 ) -> str:
     """The text of the file.
@@ -27,7 +28,7 @@ def statistics_text(
         split: {
             "num_records": number,
             "features": {
-                feature.name: feature_facts(feature, values[split].get(feature.name, SplitValues()))
+                feature.name: feature_facts(feature, values[split].get(feature.name, Observed()))
                 for feature in schema
             },
         }
@@ -41,13 +42,13 @@ def stated_records(text: str) -> dict[str, int]:
     return {name: split["num_records"] for name, split in json.loads(text)["splits"].items()}
 
 
-def feature_facts(feature: Feature, values: SplitValues) -> dict[str, Any]:
+def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
     """What the file states of a feature in a split."""
     facts: dict[str, Any] = {"num_values": values.num_values}
     for name, (least, most, total) in sorted(values.lengths.items()):
         facts[name] = {"minimum": least, "maximum": most, "total": total}
-    if values.minimum is not None:
-        facts |= {"minimum": values.minimum, "maximum": values.maximum}
+    if values.list_minimum is not None:
+        facts |= {"minimum": values.list_minimum, "maximum": values.list_maximum}
     if values.columns and feature.kind != "class_label":
         facts |= _moments(values.columns, is_list=feature.kind != "scalar")
     if feature.kind in ("class_label", "boxes"):

@@ -13,7 +13,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import kept
 from beam_pipeline.inspect.record import inspect_element, rejected
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import files_of, map_threads

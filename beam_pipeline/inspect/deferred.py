@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
-from beam_pipeline.inspect.media_values import MAX_RECORD_BYTES, measure_array
+from beam_pipeline.kinds.array import measure
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
 from beam_pipeline.records import Array, Deferred, FileRef, Record, Value
 
 
@@ -78,7 +79,7 @@ def with_values(record: Record) -> Record:
             raise changed(record, hash_change(stated.file, read.file.sha256))
         value = values[name]
         if isinstance(value, Array):
-            values[name] = measure_array(value)[0]
+            values[name] = measure(value)[0]
     return dataclasses.replace(record, features=values)
 
 

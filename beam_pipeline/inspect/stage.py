@@ -9,7 +9,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.inspect.batch import InspectBatch, InspectedBatch, Packs, Settings
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.parallel import (

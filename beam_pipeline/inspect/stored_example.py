@@ -8,7 +8,13 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.stored_values import (
+    AUDIO_FORMS,
+    IMAGE_FORMS,
+    form_of,
+    summary,
+)
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
@@ -18,12 +24,6 @@ from beam_pipeline.schema.stored_conformance import (
     mismatches,
     schema_specs,
     size_problem,
-)
-from beam_pipeline.schema.stored_values import (
-    AUDIO_FORMS,
-    IMAGE_FORMS,
-    form_of,
-    summary,
 )
 from beam_pipeline.tfrecord.example import lists
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of

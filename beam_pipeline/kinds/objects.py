@@ -1,235 +1,174 @@
-"""Objects of an image: from what an annotation states to fractions of the upright image.
+"""Objects of an image: boxes, with classes, attributes and keypoints."""
 
-Boxes decide which objects are kept; every other column of the kept ones is turned, scaled or left
-as it is, by its place in `_COLUMNS`. In which frame an annotation speaks, `kinds.frame` knows.
+import dataclasses
+import functools
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
 
-Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes
-in fractions with a number beyond 2, are refused.
-"""
-
-import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
-
-from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.frame import Box, Frame, clipped, is_outside, rounded
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.kinds.boxes import MALFORMED, place
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.label import class_order, composed_names
+from beam_pipeline.kinds.numbers import check_number
+from beam_pipeline.kinds.observed import Observed, wider
+from beam_pipeline.kinds.wording import first_names, of_classes, unsupported
 from beam_pipeline.records import Objects
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES
 
-FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
-POLICIES = ("clip", "drop", "error")
-Policy = Literal["clip", "drop", "error"]
-
-# What is counted.
-CLIPPED = "box clipped"
-DROPPED_OUTSIDE = "box dropped: outside"
-DROPPED_NO_AREA = "box dropped: no area"
-# Reasons of `Rejected`.
-IN_FRACTIONS = "boxes in fractions"
-IN_PIXELS = "boxes in pixels"
-IMPOSSIBLE_BOX = "impossible box"
-BOX_OUTSIDE = "box outside image"
-BOX_WITHOUT_AREA = "box without area"
-MALFORMED = "malformed annotation"
-
-_FARTHEST = 1e9
-# A box may reach out of its image, but a number beyond this is no fraction of anything.
-MAX_FRACTION = 2.0
-# Of one image: many times what the most crowded ones have, and 100 MB of memory.
-MAX_BOXES = 100_000
-
-_Attributes = Mapping[str, tuple[Any, ...]]
+_BOX_BYTES = 40
+# The splits of records without files follow from this text of theirs, so it stays what it was.
+_Content = namedtuple("Boxes", "coordinates format labels attributes keypoints image_size")  # type: ignore[name-match]
 
 
-def place(
-    objects: Objects, frame: Frame, *, policy: Policy = "clip", stated: bool = False
-) -> tuple[Objects, Counter[str]]:
-    """Turns objects into "rel_xyxy" of the upright image, and drops those that cannot be used.
+class ObjectsKind(Kind[Objects]):
+    """Objects: fractions of the upright image, with the columns that annotations have."""
 
-    Coordinates are rounded to float32, so that storing them loses nothing, with
-    0 ≤ min < max ≤ 1. Keypoints are turned and scaled like the boxes but never clipped; (0, 0, 0)
-    stays, as it means that there is none. The attribute "area" is kept as stated, times the
-    frame's `scale`, also where a box is clipped: it may be a segment's.
+    values = (Objects,)
+    features = ("boxes",)
+    types = ("boxes",)
+    may_lack = True
+    has_geometry = True
 
-    Args:
-        objects: As the annotation states them.
-        frame: The image's.
-        policy: What becomes of a box that reaches out of the image (by more than a millionth):
-            "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" raises.
-            A box without area is dropped too, or raises with "error".
-        stated: Whether a user states the format, so that a box may be the first pixel alone.
+    def check(self, name: str, value: Objects, inspection: Inspection) -> Objects:
+        inspection.num_bytes += 8
+        labels = composed_names(name, value.labels)
+        for attribute, values in value.attributes.items():
+            for each in values:
+                if isinstance(each, str):
+                    check_text(f"{name}.{attribute}", each)
+                elif isinstance(each, int | float):
+                    check_number(f"{name}.{attribute}", each)
+                else:
+                    raise unsupported(each)
+        return value if labels is value.labels else dataclasses.replace(value, labels=labels)
 
-    Returns:
-        The objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE` and
-        `DROPPED_NO_AREA`.
-
-    Raises:
-        RecordError: "size mismatch"; "boxes in fractions", "boxes in pixels": not what the format
-            says; "impossible box": not finite or inverted, or a keypoint
-            not finite, under any policy;
-            "box outside image" and "box without area": under "error"; "malformed annotation":
-            numbers of labels, attributes or keypoints that differ from that of the boxes.
-    """
-    counts: Counter[str] = Counter()
-    _check_lengths(objects)
-    if not objects.boxes:
-        return Objects(boxes=(), format="rel_xyxy", attributes=objects.attributes), counts
-    _check_unit(objects, stated)
-    if min(frame.size) < 1:
-        raise RecordError(MALFORMED, f"an image of {frame.size[0]}x{frame.size[1]} pixels")
-    spoken = frame.of_annotation(objects.image_size, relative=objects.format.startswith("rel_"))
-    kept: list[int] = []
-    boxes: list[Box] = []
-    for index, row in enumerate(objects.boxes):
-        usable = _usable(spoken.box(*_corners(row, objects)), policy, counts, row, objects)
-        if usable is not None:
-            kept.append(index)
-            boxes.append(usable)
-    placed: dict[str, Any] = {
-        name: place_column(values, kept, spoken)
-        for name, place_column in _COLUMNS.items()
-        if (values := getattr(objects, name))
-    }
-    return Objects(boxes=tuple(boxes), format="rel_xyxy", **placed), counts
-
-
-def check_number(number: int) -> None:
-    """Raises RecordError where an image has more boxes than any has; before they are made."""
-    if number > MAX_BOXES:
-        raise RecordError(MALFORMED, f"more than {MAX_BOXES:,} boxes of one image")
-
-
-def _check_lengths(objects: Objects) -> None:
-    number = len(objects.boxes)
-    if objects.format not in FORMATS:
-        raise RecordError(
-            MALFORMED, f"box format {objects.format!r}; give one of {', '.join(FORMATS)}"
+    def turn(self, value: Objects, inspection: Inspection) -> Objects:
+        """As fractions of the record's image; without an image, of the stated size."""
+        frames, rules = inspection.frames, inspection.rules
+        frame = frames.get("image") or next(iter(frames.values()), None)
+        if frame is None:
+            if value.image_size is None:
+                raise RecordError(MALFORMED, "boxes without an image or a stated image size")
+            frame = Frame(size=value.image_size)
+        placed, changed = place(
+            value, frame, policy=rules.box_policy, stated=bool(rules.box_format)
         )
-    if objects.labels and len(objects.labels) != number:
-        raise RecordError(MALFORMED, f"{number} boxes but {len(objects.labels)} labels")
-    if objects.keypoints and len(objects.keypoints) != number:
-        raise RecordError(
-            MALFORMED, f"{number} boxes but {len(objects.keypoints)} sets of keypoints"
+        inspection.notes.update(changed)
+        inspection.num_bytes += _BOX_BYTES * len(placed.boxes)
+        return placed
+
+    def content(self, value: Objects) -> object:
+        return _Content(
+            value.boxes,
+            value.format,
+            value.labels,
+            value.attributes,
+            value.keypoints,
+            value.image_size,
         )
-    if any(len(triples) % 3 for triples in objects.keypoints):
-        raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
-    for name, values in objects.attributes.items():
-        if len(values) != number:
-            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} values of {name!r}")
 
+    def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
+        return value.labels if isinstance(value, Objects) else ()
 
-def _check_unit(objects: Objects, stated: bool) -> None:
-    """Raises RecordError where boxes are in fractions that should be in pixels, or the reverse."""
-    relative = objects.format.startswith("rel_")
-    absolute = objects.format.removeprefix("rel_")
-    if relative:
-        wrong = [row for row in objects.boxes if max(map(abs, row)) > MAX_FRACTION]
-        if wrong:
-            raise RecordError(
-                IN_PIXELS,
-                f"{_name(wrong[0], objects)}, in fractions of the image, has a number beyond "
-                f"{MAX_FRACTION:g}; if boxes are in pixels, pass --box-format {absolute}",
+    def observe(self, value: Objects, source: str, observed: Observed) -> None:
+        observed.measure("length", len(value.boxes))
+        observed.classes.update(value.labels)
+        observed.add_attributes(
+            {
+                name: functools.reduce(wider, map(_dtype_of, values))
+                for name, values in value.attributes.items()
+                if values
+            }
+        )
+        most = max((len(points) // 3 for points in value.keypoints), default=0)
+        observed.keypoints = max(observed.keypoints, most)
+        if value.boxes:
+            observed.add_naming(*((source, "") if value.labels else ("", source)))
+        else:
+            observed.without_objects += 1
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        feature = Feature(
+            name=name, kind="boxes", dtype="float32", shape=(None, 4), key="", label_offset=1
+        )
+        return self.complete(feature, observed, declared)
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        if observed.named and observed.nameless:
+            raise DataError(
+                f"feature {feature.name!r} has boxes with class names in {observed.named}, but "
+                f"without in {observed.nameless}; name the class of every box, or of none"
             )
-        return
-    solid = [row for row in objects.boxes if _has_area(row, absolute)]
-    if not solid or any(abs(number) > 1 for row in solid for number in row):
-        return
-    in_whole_pixels = all(float(number).is_integer() for row in solid for number in row)
-    if not (stated and in_whole_pixels):
-        raise RecordError(
-            IN_FRACTIONS,
-            f"{_name(solid[0], objects)}, in pixels, has no number beyond 1, nor has any other of "
-            f"the image; if boxes are in fractions of the image, pass --box-format rel_{absolute}"
-            + ("" if not in_whole_pixels else f"; if it is one pixel, --box-format {absolute}"),
+        return dataclasses.replace(
+            feature,
+            classes=class_order(feature.name, observed.classes, feature.classes or declared),
+            attributes=feature.attributes or dict(sorted(observed.attributes.items())),
+            keypoints=feature.keypoints or observed.keypoints,
         )
 
+    def fits(self, feature: Feature, value: Any) -> bool:
+        known = set(feature.classes)
+        return isinstance(value, Objects) and (not known or set(value.labels) <= known)
 
-def _has_area(row: Sequence[float], absolute: str) -> bool:
-    a, b, c, d = row
-    return (c > a and d > b) if absolute == "xyxy" else (c > 0 and d > 0)
+    def shown(self, value: Objects) -> str:
+        return f"{len(value.boxes)} boxes of {first_names(sorted(set(value.labels)))}"
 
+    def expected(self, feature: Feature) -> str:
+        return of_classes("boxes", feature)
 
-def _corners(stated: Sequence[float], objects: Objects) -> Box:
-    """(xmin, ymin, xmax, ymax) in the unit of the annotation."""
-    a, b, c, d = stated
-    if objects.format.endswith("xyxy"):
-        xmin, ymin, xmax, ymax = a, b, c, d
-    elif objects.format.endswith("center_xywh"):
-        xmin, ymin, xmax, ymax = a - c / 2, b - d / 2, a + c / 2, b + d / 2
-    else:
-        xmin, ymin, xmax, ymax = a, b, a + c, b + d
-    if not math.isfinite(xmin + ymin + xmax + ymax) or xmax < xmin or ymax < ymin:
-        raise RecordError(
-            IMPOSSIBLE_BOX,
-            f"{_name(stated, objects)} is inverted or not finite; correct or remove it, or name "
-            "the format of the boxes by --box-format",
-        )
-    return xmin, ymin, xmax, ymax
-
-
-def _usable(
-    box: Box, policy: Policy, counts: Counter[str], stated: Sequence[float], objects: Objects
-) -> Box | None:
-    outside = is_outside(box)
-    if outside and policy == "error":
-        raise RecordError(
-            BOX_OUTSIDE,
-            f"{_name(stated, objects)} reaches out of the image; correct it, or have such boxes "
-            "clipped or dropped",
-        )
-    usable = None if outside and policy == "drop" else clipped(box)
-    if usable is not None:
-        if outside:
-            counts[CLIPPED] += 1
-    elif policy == "error":
-        raise RecordError(
-            BOX_WITHOUT_AREA,
-            f"{_name(stated, objects)} has no area; remove it, or use another --box-policy",
-        )
-    else:
-        counts[DROPPED_OUTSIDE if outside else DROPPED_NO_AREA] += 1
-    return usable
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        objects = value or Objects(boxes=(), format="rel_xyxy")
+        assert isinstance(objects, Objects)
+        beside = feature.key_beside
+        if feature.encoding == "flat":
+            return {feature.key: [float(side) for box in objects.boxes for side in box]}
+        columns = [*zip(*objects.boxes, strict=True)] or [()] * len(SIDES)
+        values: dict[str, FeatureValue] = {
+            beside(f"bbox/{side}"): column for side, column in zip(SIDES, columns, strict=True)
+        }
+        if feature.classes:
+            if len(objects.labels) != len(objects.boxes):
+                raise RecordError(
+                    MALFORMED,
+                    f"{len(objects.boxes)} boxes but {len(objects.labels)} class names, where "
+                    "other records name the class of every box",
+                )
+            number_of = stored.numbers[feature.name]
+            values[beside("class/label")] = [number_of[name] for name in objects.labels]
+            if not feature.bare:
+                values[beside("class/text")] = [name.encode() for name in objects.labels]
+        for name, dtype in feature.attributes.items():
+            values[beside(name)] = _attribute(name, dtype, objects)
+        if feature.keypoints:
+            parts = _keypoints(objects)
+            values |= {beside(f"keypoint/{part}"): column for part, column in parts.items()}
+        return values
 
 
-def _name(stated: Sequence[float], objects: Objects) -> str:
-    index = next(i for i, row in enumerate(objects.boxes) if row is stated)
-    label = f" ({objects.labels[index]})" if objects.labels else ""
-    return f"box {index + 1}{label} {tuple(stated)} in {objects.format}"
+def _dtype_of(value: object) -> str:
+    return "string" if isinstance(value, str) else "int64" if isinstance(value, int) else "float32"
 
 
-def _taken(values: tuple[Any, ...], kept: Sequence[int], _: Frame) -> tuple[Any, ...]:
-    if len(kept) == len(values):
-        return tuple(values)
-    return tuple(values[index] for index in kept)
+def _attribute(name: str, dtype: str, objects: Objects) -> FeatureValue:
+    """One value an object; where the record's objects have no such attribute, -1 or ""."""
+    absent = "" if dtype == "string" else -1
+    given = objects.attributes.get(name, (absent,) * len(objects.boxes))
+    if dtype == "string":
+        return [str(value).encode() for value in given]
+    return [float(value) if dtype == "float32" else int(value) for value in given]
 
 
-def _placed_attributes(attributes: _Attributes, kept: Sequence[int], frame: Frame) -> _Attributes:
-    taken = {name: _taken(values, kept, frame) for name, values in attributes.items()}
-    if "area" in taken and frame.scale != (1.0, 1.0):
-        taken["area"] = tuple(map(frame.area, taken["area"]))
-    return taken
-
-
-def _placed_keypoints(
-    keypoints: tuple[tuple[float, ...], ...], kept: Sequence[int], frame: Frame
-) -> tuple[tuple[float, ...], ...]:
-    return tuple(_placed_points(keypoints[index], frame) for index in kept)
-
-
-def _placed_points(triples: tuple[float, ...], frame: Frame) -> tuple[float, ...]:
-    placed: list[float] = []
-    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
-        if not abs(x) + abs(y) < _FARTHEST:  # nor is NaN
-            raise RecordError(IMPOSSIBLE_BOX, f"a keypoint at ({x}, {y}); correct or remove it")
-        if x or y or visibility:
-            x, y = frame.point(x, y)
-        placed += (*rounded(x, y), visibility)
-    return tuple(placed)
-
-
-# By column: what of the kept objects is stored, of values that the annotation states in a frame.
-_COLUMNS: Mapping[str, Callable[[Any, Sequence[int], Frame], Any]] = {
-    "labels": _taken,
-    "attributes": _placed_attributes,
-    "keypoints": _placed_keypoints,
-}
+def _keypoints(objects: Objects) -> dict[str, FeatureValue]:
+    """As the TF Object Detection API has them: flat, with the number of points of each object."""
+    points = objects.keypoints or ((),) * len(objects.boxes)
+    flat = [coordinate for row in points for coordinate in row]
+    return {
+        "x": [float(x) for x in flat[0::3]],
+        "y": [float(y) for y in flat[1::3]],
+        "visibility": [int(v) for v in flat[2::3]],
+        "num": [len(row) // 3 for row in points],
+    }

@@ -19,7 +19,8 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.records import Array, Element, Record, Rejected
+from beam_pipeline import kinds
+from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.pickling import pack, pickled, unpack
 from beam_pipeline.running.progress import Meter
@@ -160,15 +161,7 @@ def _cut(elements: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def inline_bytes(record: Record) -> int:
     """About how many bytes of texts and arrays a record holds itself."""
-    num_bytes = 0
-    for value in record.features.values():
-        if isinstance(value, str | bytes):
-            num_bytes += len(value)
-        elif isinstance(value, Array):
-            num_bytes += len(value.data)
-        elif isinstance(value, tuple):
-            num_bytes += sum(map(len, value))
-    return num_bytes
+    return sum(map(kinds.inline_bytes, record.features.values()))
 
 
 def in_global_window(output: Any) -> Any:

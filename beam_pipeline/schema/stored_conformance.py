@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
+from beam_pipeline.kinds.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of
 from beam_pipeline.records import ListSummary
-from beam_pipeline.schema.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import ListSpec, describe_list, list_specs, num_values
 

@@ -5,8 +5,8 @@ import functools
 from collections.abc import Iterable
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.schema.statistics import FeatureStatistics
-from beam_pipeline.schema.stored_values import (
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.stored_values import (
     AUDIO_FORMS,
     IMAGE_FORMS,
     MAX_CLASS,
@@ -18,7 +18,7 @@ from tfrecord_dataset.feature_keys import describe_list
 
 
 def infer_feature(
-    name: str, statistics: FeatureStatistics, num_records: int, declared: Iterable[str] = ()
+    name: str, statistics: Observed, num_records: int, declared: Iterable[str] = ()
 ) -> Feature:
     """The feature of a key in some of `num_records` Examples.
 
@@ -37,7 +37,7 @@ def infer_feature(
     assert statistics.lists.lengths is not None
     kind = _one_kind(name, statistics)
     shortest, longest = statistics.lists.lengths
-    if statistics.dtypes.total() < num_records:
+    if statistics.types.total() < num_records:
         shortest = 0
     feature = functools.partial(Feature, name=name, key=name, bare=True)
     if kind == "float32" and "box" in last_part(name) and statistics.lists.fours:
@@ -59,9 +59,7 @@ def infer_feature(
     return feature(kind="scalar", dtype=dtype, shape=())
 
 
-def complete_feature(
-    feature: Feature, statistics: FeatureStatistics, declared: Iterable[str]
-) -> Feature:
+def complete_feature(feature: Feature, statistics: Observed, declared: Iterable[str]) -> Feature:
     """A declared feature, completed with the classes and formats in the Examples.
 
     Raises:
@@ -78,15 +76,15 @@ def complete_feature(
     return feature
 
 
-def _one_kind(name: str, statistics: FeatureStatistics) -> str:
-    kinds = sorted(kind for kind in statistics.dtypes if kind)
+def _one_kind(name: str, statistics: Observed) -> str:
+    kinds = sorted(kind for kind in statistics.types if kind)
     if len(kinds) > 1:
         lists = ", ".join(f"{describe_list(kind)} in {statistics.example[kind]}" for kind in kinds)
         raise DataError(f"key {name!r} must hold lists of one kind, but holds {lists}")
     return kinds[0] if kinds else "bytes"  # no record has a value
 
 
-def _are_classes(name: str, kind: str, statistics: FeatureStatistics) -> bool:
+def _are_classes(name: str, kind: str, statistics: Observed) -> bool:
     if (
         kind != "int64"
         or not is_label_key(name)
@@ -98,7 +96,7 @@ def _are_classes(name: str, kind: str, statistics: FeatureStatistics) -> bool:
 
 
 def _class_names(
-    name: str, statistics: FeatureStatistics, declared: tuple[str, ...], offset: int = 0
+    name: str, statistics: Observed, declared: tuple[str, ...], offset: int = 0
 ) -> tuple[str, ...]:
     """The declared names, else the numbers up to the largest."""
     largest = int(statistics.maximum if statistics.maximum is not None else -1) - offset
@@ -114,7 +112,7 @@ def _class_names(
     return declared
 
 
-def _single_bytes(name: str, statistics: FeatureStatistics) -> Feature:
+def _single_bytes(name: str, statistics: Observed) -> Feature:
     feature = functools.partial(Feature, name=name, key=name, bare=True)
     forms = {form for form in statistics.formats if form}
     if forms and forms <= IMAGE_FORMS:
@@ -128,6 +126,6 @@ def _single_bytes(name: str, statistics: FeatureStatistics) -> Feature:
     return feature(kind="bytes", dtype="string", shape=())
 
 
-def _format(statistics: FeatureStatistics, known: Iterable[str]) -> str:
+def _format(statistics: Observed, known: Iterable[str]) -> str:
     forms = {form for form in statistics.formats if form}
     return forms.pop() if len(forms) == 1 and forms <= set(known) else "mixed"

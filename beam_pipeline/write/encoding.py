@@ -6,39 +6,28 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
-from beam_pipeline.inspect.rules import Rules
-from beam_pipeline.media.arrays import encode_array
-from beam_pipeline.media.audio import encode_audio
-from beam_pipeline.media.images import encode_image
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    ExampleRecord,
-    FileRef,
-    Image,
-    Record,
-    Value,
-    file_of,
-)
+from beam_pipeline.kinds.kind import Kind, Stored
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.records import ExampleRecord, FileRef, Record, file_of
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
-from beam_pipeline.tfrecord.example import encode
+from beam_pipeline.tfrecord.example import FeatureValue, encode
 from beam_pipeline.tfrecord.frames import payload_of
-from beam_pipeline.write.example_values import ClassNumbers, class_numbers, example_values
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
 
@@ -81,11 +70,22 @@ class Encoder:
     rules: Rules
 
     @functools.cached_property
-    def _numbers(self) -> ClassNumbers:
-        return class_numbers(self.schema)
+    def _kinds(self) -> list[tuple[Feature, Kind[Any]]]:
+        return [(feature, kinds.named(feature)) for feature in self.schema]
 
     @functools.cached_property
-    def _kinds(self) -> dict[str, str]:
+    def _numbers(self) -> dict[str, dict[str, int]]:
+        """Made once: to look through 21,841 names takes 1.8 ms a record."""
+        return {
+            feature.name: {
+                name: number for number, name in enumerate(feature.classes, feature.label_offset)
+            }
+            for feature in self.schema
+            if feature.classes
+        }
+
+    @functools.cached_property
+    def _lists(self) -> dict[str, str]:
         return {
             key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
         }
@@ -95,32 +95,37 @@ class Encoder:
 
         Raises:
             SourceChangedError: A file is not what Inspect saw.
-            RecordError: The record's values do not fit the schema.
+            RecordError: The record's values do not fit the schema (`Kind.encode`).
         """
         if isinstance(record, ExampleRecord):
             return payload_of(_read_again(record, record.file))
         payloads = {}
         for name, value in record.features.items():
             if file := file_of(value):
-                payloads[name] = self._payload(value, _read_again(record, file))
-        values = example_values(record, self.schema, payloads, self._numbers)
-        return encode(values, self._kinds)
+                data = _read_again(record, file)
+                payloads[name] = kinds.of(value).payload(value, data, self.rules)
+        return encode(self.values(record, payloads), self._lists)
+
+    def values(self, record: Record, payloads: Mapping[str, bytes]) -> dict[str, FeatureValue]:
+        """What `record` holds, by key: every key of the schema.
+
+        Args:
+            record: An inspected record.
+            payloads: By feature name what files hold, as it is stored.
+
+        Raises:
+            RecordError: The record's values do not fit the schema (`Kind.encode`).
+        """
+        stored = Stored(record.key, record.source_id, payloads, self._numbers)
+        values: dict[str, FeatureValue] = {}
+        for feature, kind in self._kinds:
+            values.update(kind.encode(feature, record.features.get(feature.name), stored))
+        return values
 
     def encode_with_row(self, record: Record) -> tuple[Record, bytes]:
         """(`record` with all its values, its serialized Example)."""
         whole = with_values(record)
         return whole, self.encode(whole)
-
-    def _payload(self, value: Value, data: bytes) -> bytes:
-        """What is stored of a value whose file holds `data`."""
-        match value:
-            case Image():
-                return encode_image(data, value, self.rules.image)
-            case Audio():
-                return encode_audio(data, value)
-            case Array():
-                return encode_array(data, value)
-        return data
 
 
 class Chunk(NamedTuple):

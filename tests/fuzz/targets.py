@@ -11,11 +11,11 @@ from typing import Any
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record, Rejected, Value
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.statistics import observe
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
@@ -79,7 +79,7 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 
 
 def _finish(record: Record) -> None:
-    schema = infer(observe([record]), num_records=1, declared={})
+    schema = infer(observe_all([record]), num_records=1, declared={})
     Encoder(schema=schema, rules=RULES).encode(record)
 
 

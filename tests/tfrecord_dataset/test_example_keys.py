@@ -6,10 +6,10 @@ import sys
 import pytest
 from google.protobuf.message import DecodeError
 
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.records import ExampleRecord, FileRef
-from beam_pipeline.schema.statistics import observe
 from beam_pipeline.tfrecord.example import Example, Feature, Features, encode, lists
 from tfrecord_dataset.example_keys import MAX_KEYS, has_too_many
 from trainer.schema import observation
@@ -52,8 +52,10 @@ def test_examples_that_have_too_many_keys_together_end_the_work():
     file = FileRef(path="a")
     halves = [{f"{half}{n}": n for n in range(MAX_KEYS // 2 + half)} for half in (0, 1)]
     records = [ExampleRecord(key="a", file=file, features=half) for half in halves]
+    counted = Statistics()
+    counted.observe(records[0], "train")
     with pytest.raises(DataError, match="the records together have 20,001 features, such as"):
-        observe(records)
+        counted.observe(records[1], "train")
     with pytest.raises(DecodeError, match="they have more than the 20,000 keys"):
         observation.observe([(record.key, encode(_lists(record))) for record in records])
 
@@ -64,6 +66,7 @@ def _lists(record):
 
 _PARSE = """
 import resource
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.stored_example import parse_example
 

@@ -20,7 +20,7 @@ from beam_pipeline.describe import (
     tfds,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.schema.split_values import SplitValues
+from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.json_file import parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 
@@ -28,7 +28,7 @@ _DATASET_INFO, _FEATURES, _REJECTS = "dataset_info.json", "features.json", "reje
 # Of statistics.json, what follows from the records as they are stored.
 _FOLLOWING = frozenset({"classes", "height", "width", "num_samples"})
 
-Values = Mapping[str, Mapping[str, SplitValues]]
+Values = Mapping[str, Mapping[str, Observed]]
 """What the records of each split hold, by feature."""
 
 Check = Callable[[bytes], str]

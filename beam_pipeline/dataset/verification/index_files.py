@@ -14,8 +14,8 @@ import pyarrow.parquet
 
 from beam_pipeline.dataset.verification.stated_files import FileProblemError
 from beam_pipeline.describe import index
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.records import Record
-from beam_pipeline.schema.stored_values import summary
 from tfrecord_dataset.feature import Feature
 
 _BATCH_ROWS = 256

@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from beam_pipeline import kinds
 from beam_pipeline.dataset.verification.examples import (
     example_causes,
     media_causes,
@@ -29,9 +30,9 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Record
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.split_values import SplitValues
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
@@ -88,7 +89,7 @@ class ShardReport(NamedTuple):
     """
 
     problems: list[str]
-    values: Mapping[str, SplitValues]
+    values: Mapping[str, Observed]
 
 
 def verify_shard(stated: StatedShard, dataset: StatedRecords, progress_dir: str) -> ShardReport:
@@ -156,7 +157,7 @@ class _ShardReader:
         self._num_damaged = 0
         self.problems: list[str] = []
         self.spans: list[tuple[int, int]] = []
-        self.values: dict[str, SplitValues] = {each.name: SplitValues() for each in self._counted}
+        self.values: dict[str, Observed] = {each.name: Observed() for each in self._counted}
 
     def records(self) -> Iterator[Stored]:
         """The records; what is wrong with the shard goes to `problems`."""
@@ -209,7 +210,10 @@ class _ShardReader:
         causes = list(media_causes(example, features, record))
         for feature in self._counted if not causes else ():
             if feature.name in record.features:
-                self.values[feature.name].add(record.features[feature.name])
+                value, observed = record.features[feature.name], self.values[feature.name]
+                kind = kinds.of(value)
+                observed.count(kind.type_of(value), "")
+                kind.observe(value, "", observed)
         return record, causes
 
     def _add(self, cause: str) -> None:

@@ -1,6 +1,6 @@
 """The record that an Example was made of, as far as the Example tells.
 
-It is what `write.example_values` turns into an Example, taken back; so the rows of an index and the
+It is what `write.encoding` turns into an Example, taken back; so the rows of an index and the
 statistics follow from it by the functions that made them. No Beam here: worker processes import
 this module.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media import images
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.records import (
@@ -28,7 +29,6 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.stored_conformance import Lists
-from beam_pipeline.schema.stored_values import summary
 from tfrecord_dataset.feature import Feature
 
 _MEDIA = ("image", "audio")

@@ -21,8 +21,8 @@ from beam_pipeline.dataset.verification.stated_files import problem
 from beam_pipeline.dataset.verification.stored_record import followed_columns
 from beam_pipeline.describe import index, metadata, provenance
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
-from beam_pipeline.schema.split_values import SplitValues
 
 
 def verify(info: DatasetInfo) -> list[str]:
@@ -76,7 +76,7 @@ def verify(info: DatasetInfo) -> list[str]:
 
 def _values(info: DatasetInfo, reports: Sequence[ShardReport]) -> Values:
     """What the records hold, by split; nothing of a split with a problem."""
-    values: dict[str, dict[str, SplitValues]] = {}
+    values: dict[str, dict[str, Observed]] = {}
     rest = iter(reports)
     for split, shards in info.splits.items():
         of_split = list(itertools.islice(rest, len(shards)))
@@ -85,7 +85,7 @@ def _values(info: DatasetInfo, reports: Sequence[ShardReport]) -> Values:
         values[split] = {}
         for report in of_split:
             for name, each in report.values.items():
-                values[split].setdefault(name, SplitValues()).merge(each)
+                values[split].setdefault(name, Observed()).merge(each)
     return values
 
 

@@ -14,7 +14,7 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.objects import check_number
+from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.stream import (

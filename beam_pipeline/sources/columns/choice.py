@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.kinds.objects import FORMATS
+from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.sources.columns.column import (
     ARRAY,
     AUDIO,

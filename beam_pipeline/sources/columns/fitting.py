@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.wording import of_classes, shortened
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -16,7 +17,6 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.schema.wording import of_classes, shortened
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.kinds import class_name, parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts

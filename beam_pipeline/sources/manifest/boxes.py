@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.objects import check_number
+from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text

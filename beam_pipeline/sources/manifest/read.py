@@ -10,7 +10,7 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.objects import MAX_BOXES
+from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Columns
 from beam_pipeline.sources.columns.declared import declare_columns

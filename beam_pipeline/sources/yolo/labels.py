@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.objects import MAX_FRACTION, check_number
+from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.paths import below

@@ -77,7 +77,7 @@ def test_only_what_is_written_is_observed(policy, cats):
     twins = [image("a.jpg", "1", "cat", notes={"box clipped": 1}), image("b.jpg", "1", "cat")]
     _, _, statistics = settled([*twins, image("c.jpg", "2", "dog")], duplicates=policy)
 
-    assert statistics.features["label"].classes == {"cat": cats, "dog": 1}
+    assert statistics.features()["label"].classes == {"cat": cats, "dog": 1}
     assert statistics.notes == {"box clipped": 1}
 
 

@@ -8,8 +8,8 @@ from PIL import Image
 
 from beam_pipeline.cli.drawing import COLORS, color_of, draw
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.objects import place
 from beam_pipeline.records import Objects
 
 GREY = 128

@@ -11,6 +11,7 @@ from beam_pipeline.assign.plan import Preview, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.kinds import stored_values
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -23,7 +24,6 @@ from beam_pipeline.records import (
     Record,
     Rejected,
 )
-from beam_pipeline.schema import stored_values
 from tfrecord_dataset.feature import Feature
 
 

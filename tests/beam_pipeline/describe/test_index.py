@@ -9,6 +9,7 @@ import pytest
 
 from beam_pipeline.describe import index
 from beam_pipeline.describe.index import IndexWriter, Rows, from_bytes, to_bytes
+from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -23,12 +24,11 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.statistics import observe
 
 
 def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
-    schema = infer(observe(records), num_records=len(records), declared={})
+    schema = infer(observe_all(records), num_records=len(records), declared={})
     parquet = io.BytesIO()
     with IndexWriter(parquet, schema) as writer:
         for start in range(0, len(records), len(records) // halves):

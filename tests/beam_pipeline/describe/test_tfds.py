@@ -9,15 +9,15 @@ import pytest
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.describe.shard_info import ShardEntry
+from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Objects, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.statistics import observe
 
 
 def schema_of(**features):
     records = [Record(key="a", features=features)]
-    return infer(observe(records), num_records=1, declared={})
+    return infer(observe_all(records), num_records=1, declared={})
 
 
 IMAGE = Image(file=FileRef(path="/a.jpg", sha256="00"), format="jpeg", width=1, height=1)

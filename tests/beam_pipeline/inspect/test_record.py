@@ -10,10 +10,10 @@ import pytest
 import tokenizers
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect import media_values as measuring
 from beam_pipeline.inspect import record as checking
 from beam_pipeline.inspect.record import inspect_element, inspect_record
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds import raw
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,
@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, 
 
 def test_a_record_beyond_what_tensorflow_reads(write, monkeypatch):
     monkeypatch.setattr(checking, "MAX_RECORD_BYTES", 2000)
-    monkeypatch.setattr(measuring, "MAX_RECORD_BYTES", 2000)
+    monkeypatch.setattr(raw, "MAX_RECORD_BYTES", 2000)
     content = RawFile(file=write(bytes(1500)))
     assert inspected(x=content).num_bytes < 2000
     assert refusal(x=content, y=content).reason == "record too large"

@@ -9,8 +9,8 @@ import soundfile
 from PIL import ExifTags, Image
 
 from beam_pipeline.errors import RecordError, SourceChangedError
-from beam_pipeline.inspect.rules import Rules
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef, ListSummary
 from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import framed

@@ -9,7 +9,7 @@ from hostile_files import FILES, Hostile
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record
@@ -50,7 +50,7 @@ import test_hostile_files as tests
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.statistics import observe
+from beam_pipeline.kinds import observe_all
 from beam_pipeline.write.encoding import Encoder
 from hostile_files import FILES
 from PIL import Image
@@ -68,7 +68,7 @@ try:
 except RecordError as error:
     reason = error.reason
 else:
-    schema = infer(observe([record]), num_records=1, declared={})
+    schema = infer(observe_all([record]), num_records=1, declared={})
     Encoder(schema=schema, rules=rules).encode(record)
 print(json.dumps({"reason": reason, "grown": peak() - before}))
 """

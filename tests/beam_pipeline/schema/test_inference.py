@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import DataError
+from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -16,7 +17,6 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
-from beam_pipeline.schema.statistics import observe
 from tfrecord_dataset.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
@@ -44,7 +44,7 @@ def one_box(label, **attributes):
 
 def schema_of(*features, declared=None):
     records = [Record(key=str(i), features=each) for i, each in enumerate(features)]
-    found = infer(observe(records), num_records=len(records), declared=declared or {})
+    found = infer(observe_all(records), num_records=len(records), declared=declared or {})
     return {feature.name: feature for feature in found}
 
 
@@ -215,7 +215,7 @@ def test_a_declared_schema_is_completed_from_the_records():
         Feature(name="n", kind="scalar", dtype="float32", shape=(), key="n"),
     )  # fmt: skip
     records = [Record(key="a", features={"image": JPEG, "label": ClassLabel("x"), "n": 1})]
-    image, label, n = complete(declared, observe(records), {})
+    image, label, n = complete(declared, observe_all(records), {})
     assert (image.shape, image.format) == ((20, 30, 3), "jpeg")
     assert label.classes == ("x",)
     assert n is declared[2]
@@ -230,7 +230,7 @@ def test_boxes_have_names_everywhere_or_nowhere():
     with pytest.raises(DataError, match="with class names in 0, but without in 2; name"):
         schema_of(*named, {"boxes": nameless}, {"boxes": nameless})
     declared = parse_schema({"boxes": "boxes"})
-    observed = observe(
+    observed = observe_all(
         [Record(key="x", features=named[0]), Record(key="y", features={"boxes": nameless})]
     )
     with pytest.raises(DataError, match="with class names in x, but without in y"):

@@ -5,10 +5,10 @@ import pytest
 from inference_cases import CASES, JPEG, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
+from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.records import ExampleRecord, FileRef
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.schema.statistics import observe
-from beam_pipeline.schema.stored_values import summary
 from tfrecord_dataset.feature import Feature
 
 _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
@@ -30,7 +30,7 @@ def examples(key, *lists):
 
 def inferred(key, *lists, declared=()):
     records = examples(key, *lists)
-    (feature,) = infer(observe(records), num_records=len(records), declared={key: declared})
+    (feature,) = infer(observe_all(records), num_records=len(records), declared={key: declared})
     assert (feature.name, feature.key, feature.bare) == (key, key, True)
     return feature
 
@@ -81,7 +81,7 @@ def test_features_are_in_the_order_of_their_keys():
             file=FileRef(path="a"),
         )
     ]
-    schema = infer(observe(records), num_records=1, declared={})
+    schema = infer(observe_all(records), num_records=1, declared={})
 
     assert [feature.name for feature in schema] == ["aa", "boxes", "image", "label"]
 
@@ -100,7 +100,7 @@ def test_a_declared_schema_is_completed():
         )
         for number in range(3)
     ]
-    image, label, words = complete(declared, observe(records), {})
+    image, label, words = complete(declared, observe_all(records), {})
 
     assert (image.format, image.shape) == ("png", (8, 8, 3))
     assert label.classes == ("0", "1", "2")

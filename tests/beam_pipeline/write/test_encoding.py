@@ -9,7 +9,8 @@ import soundfile
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.inspect.rules import Rules
+from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,
@@ -23,17 +24,15 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.statistics import observe
 from beam_pipeline.tfrecord.example import decode, lists
 from beam_pipeline.write.encoding import Encoder
-from beam_pipeline.write.example_values import class_numbers, example_values
 
 
 def values_of(*records, declared=None):
     """The values of the first record, under the schema of all."""
-    schema = infer(observe(records), num_records=len(records), declared=declared or {})
+    schema = infer(observe_all(records), num_records=len(records), declared=declared or {})
     payloads = dict.fromkeys(records[0].features, b"payload")
-    return example_values(records[0], schema, payloads, class_numbers(schema))
+    return Encoder(schema=schema, rules=Rules()).values(records[0], payloads)
 
 
 def image(**more):
@@ -145,7 +144,7 @@ def test_empty_lists_state_their_kinds():
     full = {"boxes": BOXES, "faces": KEYPOINTS, "label": ClassLabels(("a",)), **more}
     empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
     records = [Record(key="a", features=full), Record(key="b", features=empty)]
-    schema = infer(observe(records), num_records=2, declared={})
+    schema = infer(observe_all(records), num_records=2, declared={})
     encoder = Encoder(schema=schema, rules=Rules())
     stated, expected = (
         {key: kind for key, (kind, _) in lists(encoder.encode(record)).items()}
@@ -174,9 +173,9 @@ def test_boxes_without_classes_have_no_class_keys():
 def test_boxes_that_lack_the_class_names_of_others():
     bare = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     others = Record(key="b", features={"boxes": BOXES})
-    schema = infer(observe([others]), num_records=1, declared={})
+    schema = infer(observe_all([others]), num_records=1, declared={})
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
-        example_values(Record(key="a", features={"boxes": bare}), schema, {}, class_numbers(schema))
+        Encoder(schema=schema, rules=Rules()).values(Record(key="a", features={"boxes": bare}), {})
 
 
 def test_keypoints_are_flat_with_their_number():
@@ -255,7 +254,7 @@ def npy(values):
 def encoded(rules=None, **features):
     """The Example of a record, from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
-    schema = infer(observe([record]), num_records=1, declared={})
+    schema = infer(observe_all([record]), num_records=1, declared={})
     return decode(Encoder(schema=schema, rules=rules or Rules()).encode(record))
 
 
@@ -298,6 +297,6 @@ def test_sounds_are_converted_as_they_were_inspected(write):
 def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
     record = inspect_record(Record(key="a", features={"x": kind(file=write(data))}), Rules())
     write(other)
-    schema = infer(observe([record]), num_records=1, declared={})
+    schema = infer(observe_all([record]), num_records=1, declared={})
     with pytest.raises(SourceChangedError, match="run the build again"):
         Encoder(schema=schema, rules=Rules()).encode(record)

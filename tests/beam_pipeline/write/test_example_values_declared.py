@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Objects, Record
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.write.example_values import class_numbers, example_values
+from beam_pipeline.write.encoding import Encoder
 
 
 def array(values, **more):
@@ -20,7 +21,7 @@ def declared_value(declared, value, payload=None):
     schema = parse_schema([{"name": "x", **declared}])
     record = Record(key="a", features={} if value is None else {"x": value})
     payloads = {} if payload is None else {"x": payload}
-    return example_values(record, schema, payloads, class_numbers(schema))
+    return Encoder(schema=schema, rules=Rules()).values(record, payloads)
 
 
 LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}

@@ -433,7 +433,7 @@ def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path, run_trans
 
 
 def test_nobody_has_so_many_boxes(monkeypatch):
-    monkeypatch.setattr("beam_pipeline.kinds.objects.MAX_BOXES", 10)
+    monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
     (reject,) = joined("a.json\0" + "1", [PICTURE, *[stated()] * 11])
     assert (reject.source, reject.detail) == (
         "x.json: image 1",

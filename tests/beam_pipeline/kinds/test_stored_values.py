@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.records import ListSummary
-from beam_pipeline.schema.stored_values import (
-    ListStatistics,
+from beam_pipeline.kinds.stored_values import (
     form_of,
     is_label_key,
     kind_of,
     summary,
 )
+from beam_pipeline.records import ListSummary
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BMP = b"BM\x46\x00\x00\x00" + bytes(4) + b"\x36\x00\x00\x00"
@@ -108,16 +107,3 @@ def test_summary(kind, values, expected):
 )
 def test_label_keys(key, expected):
     assert is_label_key(key) is expected
-
-
-def test_lists_merge_like_one():
-    values = [3, "abcd" * 4, ListSummary(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
-    values += [ListSummary(kind="int64", length=8), ListSummary(kind="bytes", length=1)]
-    whole, first, second = ListStatistics(), ListStatistics(), ListStatistics()
-    for number, value in enumerate(values):
-        whole.add(value)
-        (first, second)[number % 2].add(value)
-    first.merge(second)
-
-    assert first == whole
-    assert whole.lengths == (1, 8)

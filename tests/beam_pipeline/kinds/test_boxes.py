@@ -12,14 +12,14 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.objects import (
+from beam_pipeline.kinds.boxes import (
     CLIPPED,
     DROPPED_NO_AREA,
     DROPPED_OUTSIDE,
     FORMATS,
     place,
 )
+from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
 from beam_pipeline.records import Objects
 

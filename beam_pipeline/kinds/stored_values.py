@@ -1,9 +1,8 @@
 """Summaries of the lists in existing Examples, of one record and over many."""
 
-import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from beam_pipeline.records import ListSummary, Value
 
@@ -112,34 +111,3 @@ def kind_of(value: Value) -> str:
         case ListSummary(kind=kind):
             return kind
     return "bytes"
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class ListStatistics:
-    """Statistics of the lists of one key, over some Examples; they can be merged.
-
-    Attributes:
-        lengths: (shortest, longest) in values; None without lists.
-        fours: Whether all lengths are multiples of 4.
-    """
-
-    lengths: tuple[int, int] | None = None
-    fours: bool = True
-
-    def add(self, value: Value) -> None:
-        """Adds a list."""
-        length = value.length if isinstance(value, ListSummary) else 1
-        if self.lengths != (length, length):
-            self.lengths = _span(self.lengths, (length, length))
-        self.fours &= length % 4 == 0
-
-    def merge(self, other: Self) -> None:
-        """Adds all of `other`."""
-        self.lengths = _span(self.lengths, other.lengths)
-        self.fours &= other.fours
-
-
-def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
-    if one is None or other is None:
-        return one or other
-    return min(one[0], other[0]), max(one[1], other[1])

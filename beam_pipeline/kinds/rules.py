@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from beam_pipeline.kinds.objects import Policy
+from beam_pipeline.kinds.boxes import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.feature import Feature

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.schema.rounding import describe, is_rounded
+from beam_pipeline.kinds.rounding import describe, is_rounded
 from tfrecord_dataset.feature import Feature
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from beam_pipeline.errors import RecordError
 from tfrecord_dataset.feature import Feature
 
 _CLASSES = 5
@@ -24,3 +25,12 @@ def first_names(names: Iterable[str]) -> str:
 def of_classes(what: str, feature: Feature) -> str:
     """`what` is of the classes that the feature declares, if it does: "a class of cat, dog"."""
     return what + (f" of {first_names(feature.classes)}" if feature.classes else "")
+
+
+def unsupported(value: object) -> RecordError:
+    """What is said of a value of no kind."""
+    return RecordError(
+        "unsupported value",
+        f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, RawFile, ClassLabel, "
+        "ClassLabels, Objects, int, float, str, bytes or a tuple of str",
+    )

@@ -1,0 +1,267 @@
+"""Arrays of numbers, inline or in files, and lists of strings: tensors and sequences."""
+
+import functools
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.files import agrees, hashed, of_feature, one_shape
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.numbers import (
+    cast,
+    casts,
+    check_number,
+    expected_numbers,
+    in_range,
+    little_endian,
+)
+from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.wording import shortened, unsupported
+from beam_pipeline.media import arrays
+from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
+from beam_pipeline.records import Array, FileRef
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import STORED_INTEGERS, Feature
+
+# Arrays of more axes are stored raw, as a rule; others as lists.
+_LISTED_AXES = 1
+# A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
+_MAX_LISTED_VALUES = 256
+
+_Strings = tuple[str, ...]
+
+
+class ArrayKind(Kind[Array | _Strings]):
+    """Arrays: type, shape and range. An array without axes is the number that it holds."""
+
+    values = (Array, tuple)
+    features = ("tensor", "sequence")
+    types = ("array", "strings")
+
+    def check(
+        self, name: str, value: Array | _Strings, inspection: Inspection
+    ) -> Array | _Strings | int | float:
+        if isinstance(value, tuple):
+            for each in value:
+                if not isinstance(each, str):
+                    raise unsupported(value)
+                check_text(name, each)
+            inspection.num_bytes += sum(map(len, value)) + 2 * len(value)
+            return value
+        with of_feature(name):
+            measured, num_bytes = measure(value, inspection.read)
+        inspection.num_bytes += num_bytes
+        if isinstance(measured, Array):
+            for reason in measured.conversions:
+                inspection.notes[f"array converted: {reason}"] += 1
+        elif isinstance(measured, int):
+            check_number(name, measured)
+        return measured
+
+    def content(self, value: Array | _Strings) -> object:
+        if isinstance(value, tuple):
+            return value
+        values = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
+        return hashlib.sha256(f"{value.dtype} {value.shape} {values}".encode()).hexdigest()
+
+    def inline_bytes(self, value: Array | _Strings) -> int:
+        if isinstance(value, tuple):
+            return sum(len(each) for each in value if isinstance(each, str))
+        return len(value.data)
+
+    def group(self, value: Array | _Strings) -> str | None:
+        return str(value) if isinstance(value, tuple) else None
+
+    def type_of(self, value: Array | _Strings) -> str:
+        return "strings" if isinstance(value, tuple) else "array"
+
+    def observe(self, value: Array | _Strings, source: str, observed: Observed) -> None:
+        if isinstance(value, tuple):
+            observed.measure("length", len(value))
+            observed.add_strings(value)
+            return
+        observed.array_dtypes[value.dtype] += 1
+        observed.add_shape(value.shape)
+        observed.measure("length", value.shape[0])
+        observed.add_array(value.minimum, value.maximum)
+        if len(value.shape) == 1 and value.shape[0] <= MAX_COLUMNS and value.data:
+            dtype = "uint8" if value.dtype == "bool" else value.dtype
+            observed.add_row(np.frombuffer(value.data, little_endian(dtype)).tolist())
+        else:
+            observed.drop_columns()
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
+        if "strings" in observed.types:
+            return Feature(name=name, kind="sequence", dtype="string", shape=(None,), key="")
+        dtype = functools.reduce(_wider, sorted(observed.array_dtypes))
+        shape = one_shape(observed)
+        if len(observed.ranks) > 1 or None in shape[1:]:
+            sizes = [
+                f"axis {axis}: {sorted(each)}" for axis, each in sorted(observed.sizes.items())
+            ]
+            raise DataError(
+                f"feature {name!r} has arrays of shapes that differ in more than their first axis "
+                f"({'; '.join(sizes)}; {sorted(observed.ranks)} axes); make the shapes equal"
+            )
+        fixed = tuple(size for size in shape if size is not None)
+        if fixed[:1] == (0,):  # all lists are empty, but longer ones may follow
+            shape = (None, *fixed[1:])
+        listed = "int64" if dtype in STORED_INTEGERS else "float32"
+        if None in shape:
+            return Feature(name=name, kind="sequence", dtype=listed, shape=shape, key="")
+        raw = dtype not in STORED_INTEGERS and dtype != "float32"
+        if raw or math.prod(fixed) > _MAX_LISTED_VALUES:
+            return Feature(
+                name=name, kind="tensor", dtype=dtype, shape=shape, key="", encoding="bytes"
+            )
+        return Feature(name=name, kind="tensor", dtype=listed, shape=shape, key="")
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        if isinstance(value, tuple):
+            return feature.dtype == "string" and _size_fits(feature, (len(value),))
+        if isinstance(value, Array):
+            low, high = value.minimum, value.maximum
+            dtype, size_fits = value.dtype, _size_fits(feature, value.shape)
+        elif isinstance(value, int | float) and feature.kind == "tensor":
+            low = high = value
+            dtype = "int64" if isinstance(value, int) else "float64"
+            size_fits = not feature.shape
+        else:
+            return False
+        return size_fits and casts(dtype, feature.dtype, low, high) and in_range(feature, low, high)
+
+    def shown(self, value: Array | _Strings) -> str:
+        if isinstance(value, tuple):
+            return shortened(value)
+        has_range = value.minimum is not None and value.maximum is not None
+        numbers = f" from {value.minimum:g} to {value.maximum:g}" if has_range else ""
+        return f"{value.dtype} {list(value.shape)}{numbers}"
+
+    def expected(self, feature: Feature) -> str:
+        return expected_numbers(feature)
+
+    def payload(self, value: Array | _Strings, data: bytes, rules: Rules) -> bytes:
+        assert isinstance(value, Array)
+        return arrays.encode_array(data, value)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        if isinstance(value, tuple):
+            return {feature.key: [text.encode() for text in value]}
+        if isinstance(value, Array):
+            raw = stored.payloads.get(feature.name, value.data)
+            array = np.frombuffer(raw, little_endian(value.dtype))
+        else:
+            assert isinstance(value, int | float)
+            array = np.asarray([value])
+        made = cast(feature, array)
+        listed: Sequence[Any] = made.tolist() if feature.encoding != "bytes" else [made.tobytes()]
+        return {feature.key: listed}
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        length = {"length": "int64"} if feature.kind == "sequence" else {}
+        is_file = not feature.bare and feature.dtype != "string"
+        return {"sha256": "string", **length} if is_file else length
+
+    def facts(self, value: Array | _Strings) -> Mapping[str, Any]:
+        if isinstance(value, tuple):
+            return {"length": len(value)}
+        sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
+        return {"sha256": sha256, "length": value.shape[0]}
+
+
+def measure(
+    array: Array, read: storage.ReadFile = storage.read_bytes
+) -> tuple[Array | int | float, int]:
+    """(`array` with all that its values tell, about how many bytes it takes where it is stored).
+
+    An array without axes is the number that it holds.
+
+    Raises:
+        RecordError: The file cannot be read or used (`media.arrays.inspect_array`), or there are
+            more or fewer values than the shape says.
+    """
+    if array.file is None:
+        measured, data = _measured_values(array, array.data), array.data
+    else:
+        data = read(array.file, MAX_RECORD_BYTES)
+        if array.dtype and not array.conversions:
+            measured = _measured_values(array, data)
+        else:
+            measured, data = _measured_file(array.file, data)
+    if measured.shape:
+        return measured, _stored_bytes(measured)
+    value = np.frombuffer(arrays.encode_array(data, measured), little_endian(measured.dtype))[0]
+    number = value.item()
+    return int(number) if isinstance(number, bool) else number, 8
+
+
+def _measured_file(file: FileRef, data: bytes) -> tuple[Array, bytes]:
+    """(the array in a .npy or .npz file, what its `file` refers to)."""
+    facts = arrays.inspect_array(data)
+    stored = data[facts.offset : facts.offset + facts.length]
+    part = FileRef(path=file.path, offset=file.offset + facts.offset, length=facts.length)
+    measured = Array(
+        dtype=facts.dtype,
+        shape=facts.shape,
+        file=hashed(part, stored),
+        minimum=facts.minimum,
+        maximum=facts.maximum,
+        conversions=facts.conversions,
+    )
+    return measured, stored
+
+
+def _measured_values(array: Array, data: bytes) -> Array:
+    """`array`, whose raw values `data` are."""
+    try:
+        dtype = little_endian(array.dtype)
+    except TypeError as error:
+        raise RecordError(UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
+    arrays.check_numbers(dtype)
+    expected = math.prod(array.shape) * dtype.itemsize
+    if len(data) != expected:
+        raise RecordError(
+            DAMAGED,
+            f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
+            f"{expected:,}",
+        )
+    minimum, maximum = arrays.value_range(arrays.raw_values(data, dtype))
+    return Array(
+        dtype=dtype.name,
+        shape=array.shape,
+        data=array.data,
+        file=hashed(array.file, data) if array.file else None,
+        minimum=minimum,
+        maximum=maximum,
+    )
+
+
+def _stored_bytes(array: Array) -> int:
+    """About how many bytes the values take in an Example: as a list, or raw."""
+    dtype = np.dtype(array.dtype)
+    size = math.prod(array.shape)
+    if dtype.kind == "f" or len(array.shape) > _LISTED_AXES:
+        return size * dtype.itemsize
+    low, high = int(array.minimum or 0), int(array.maximum or 0)
+    return size * (10 if low < 0 else max(1, -(-high.bit_length() // 7)))  # a varint's
+
+
+def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:
+    if feature.dtype == "string":  # one after the other
+        size = math.prod(size for size in feature.shape if size is not None)
+        return shape[0] == size if feature.kind == "tensor" else shape[0] % size == 0
+    return len(shape) == len(feature.shape) and agrees(feature.shape, shape)
+
+
+def _wider(one: str, other: str) -> str:
+    """The dtype that holds both: int64 for integers, else float32."""
+    if one == other:
+        return one
+    return "int64" if {one, other} <= STORED_INTEGERS else "float32"

@@ -1,0 +1,113 @@
+"""Audio: encoded files."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.kinds.files import (
+    agrees,
+    hashed,
+    of_feature,
+    one_format,
+    one_shape,
+    shape_text,
+)
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.media.audio import encode_audio, inspect_audio
+from beam_pipeline.records import Audio
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class AudioKind(Kind[Audio]):
+    """Audio: format, length, channels, sample rate, sha256 and what has to be converted."""
+
+    values = (Audio,)
+    features = ("audio",)
+    types = ("audio",)
+
+    def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
+        with of_feature(name):
+            data = inspection.read(value.file, MAX_RECORD_BYTES)
+            facts = inspect_audio(data, inspection.rules.audio)
+        for reason in facts.conversions:
+            inspection.notes[f"audio converted: {reason}"] += 1
+        inspection.num_bytes += facts.estimated_bytes
+        return Audio(
+            file=hashed(value.file, data),
+            format=facts.format,
+            sample_rate=facts.sample_rate,
+            num_samples=facts.num_samples,
+            channels=facts.channels,
+            conversions=facts.conversions,
+        )
+
+    def content(self, value: Audio) -> object:
+        return value.file.sha256
+
+    def observe(self, value: Audio, source: str, observed: Observed) -> None:
+        observed.formats[value.format] += 1
+        observed.add_shape((value.num_samples, value.channels))
+        observed.add_sample_rate(value.sample_rate)
+        observed.measure("num_samples", value.num_samples)
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        feature = Feature(name=name, kind="audio", dtype="float32", shape=(), key="")
+        return self.complete(feature, observed, declared)
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        rates = observed.sample_rates
+        return dataclasses.replace(
+            feature,
+            format=one_format(observed),
+            shape=one_shape(observed),
+            sample_rate=next(iter(rates)) if len(rates) == 1 else 0,
+        )
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        return (
+            isinstance(value, Audio)
+            and feature.sample_rate in (0, value.sample_rate)
+            and agrees(feature.shape, (value.num_samples, value.channels))
+        )
+
+    def shown(self, value: Audio) -> str:
+        return (
+            f"audio of {value.num_samples:,} samples, {value.channels} channels and "
+            f"{value.sample_rate:,} Hz"
+        )
+
+    def expected(self, feature: Feature) -> str:
+        rate = f" at {feature.sample_rate:,} Hz" if feature.sample_rate else ""
+        return f"audio {shape_text(feature)}{rate}"
+
+    def payload(self, value: Audio, data: bytes, rules: Rules) -> bytes:
+        return encode_audio(data, value)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        assert isinstance(value, Audio)
+        payload = stored.payloads[feature.name]
+        if feature.bare:
+            return {feature.key: [payload]}
+        beside = feature.key_beside
+        return {
+            feature.key: [payload],
+            beside("format"): [value.format.encode()],
+            beside("sample_rate"): [value.sample_rate],
+            beside("num_samples"): [value.num_samples],
+            beside("channels"): [value.channels],
+        }
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        numbers = dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64")
+        return {"sha256": "string", **numbers}
+
+    def facts(self, value: Audio) -> Mapping[str, Any]:
+        return {
+            "sha256": value.file.sha256,
+            "sample_rate": value.sample_rate,
+            "num_samples": value.num_samples,
+            "channels": value.channels,
+        }

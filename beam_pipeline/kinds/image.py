@@ -1,0 +1,100 @@
+"""Images: encoded files, stored upright."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.kinds.files import agrees, hashed, one_format, one_shape, shape_text
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.media.images import encode_image, inspect_image
+from beam_pipeline.records import Image
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class ImageKind(Kind[Image]):
+    """Images: format, size, sha256 and what has to be converted."""
+
+    values = (Image,)
+    features = ("image",)
+    types = ("image",)
+
+    def check(self, name: str, value: Image, inspection: Inspection) -> Image:
+        data = inspection.read(value.file)
+        facts = inspect_image(data, inspection.rules.image)
+        frame = Frame(size=facts.source_size, orientation=facts.orientation)
+        width, height = frame.upright_size
+        if (facts.width, facts.height) != (width, height):
+            scale = (facts.width / width, facts.height / height)
+            frame = dataclasses.replace(frame, scale=scale)
+        inspection.frames[name] = frame
+        for reason in facts.conversions:
+            inspection.notes[f"image converted: {reason}"] += 1
+        inspection.num_bytes += facts.estimated_bytes
+        return Image(
+            file=hashed(value.file, data),
+            format=facts.format,
+            width=facts.width,
+            height=facts.height,
+            channels=facts.channels,
+            conversions=facts.conversions,
+        )
+
+    def content(self, value: Image) -> object:
+        return value.file.sha256
+
+    def observe(self, value: Image, source: str, observed: Observed) -> None:
+        observed.formats[value.format] += 1
+        observed.add_shape((value.height, value.width))
+        observed.measure("height", value.height)
+        observed.measure("width", value.width)
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        feature = Feature(name=name, kind="image", dtype="uint8", shape=(), key="")
+        return self.complete(feature, observed, declared)
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        sizes = one_shape(observed)
+        shape = (None, None, 3) if None in sizes or not sizes else (*sizes, 3)
+        return dataclasses.replace(feature, format=one_format(observed), shape=shape)
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        return isinstance(value, Image) and agrees(feature.shape, (value.height, value.width))
+
+    def shown(self, value: Image) -> str:
+        return f"an image of {value.width}x{value.height}"
+
+    def expected(self, feature: Feature) -> str:
+        return f"image {shape_text(feature)}"
+
+    def payload(self, value: Image, data: bytes, rules: Rules) -> bytes:
+        return encode_image(data, value, rules.image)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        assert isinstance(value, Image)
+        payload = stored.payloads[feature.name]
+        if feature.bare:
+            return {feature.key: [payload]}
+        sha256 = value.file.sha256
+        if value.conversions:
+            sha256 = hashlib.sha256(payload).hexdigest()
+        beside = feature.key_beside
+        return {
+            feature.key: [payload],
+            beside("format"): [value.format.encode()],
+            beside("filename"): [stored.key.encode()],
+            beside("source_id"): [stored.source_id.encode()],
+            beside("key/sha256"): [sha256.encode()],
+            beside("height"): [value.height],
+            beside("width"): [value.width],
+        }
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        return {"sha256": "string", "width": "int64", "height": "int64"}
+
+    def facts(self, value: Image) -> Mapping[str, Any]:
+        return {"sha256": value.file.sha256, "width": value.width, "height": value.height}

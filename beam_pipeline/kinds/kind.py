@@ -1,0 +1,200 @@
+"""The protocol of a kind: what the pipeline asks of values, and of the features that hold them."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.wording import shortened
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+V = TypeVar("V")
+
+# TensorFlow reads messages of up to 2 GiB: half of that leaves room for all else.
+MAX_RECORD_BYTES = 1 << 30
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Inspection:
+    """What is known of a record while its values are checked.
+
+    Attributes:
+        rules: How values are checked.
+        read: Reads files.
+        notes: What was changed, and how often.
+        num_bytes: About how many bytes the record takes in a shard.
+        frames: Those of its images, by feature, in their order.
+    """
+
+    rules: Rules
+    read: storage.ReadFile
+    notes: Counter[str]
+    num_bytes: int
+    frames: dict[str, Frame] = dataclasses.field(default_factory=dict)
+
+
+class Stored(NamedTuple):
+    """What an Example takes beside the values of its record.
+
+    Attributes:
+        key: The record's.
+        source_id: The record's.
+        payloads: By feature, what files hold, as it is stored.
+        numbers: By feature, the stored numbers of classes by name.
+    """
+
+    key: str
+    source_id: str
+    payloads: Mapping[str, bytes]
+    numbers: Mapping[str, Mapping[str, int]]
+
+
+class Kind(Generic[V]):
+    """One kind of values: how they are checked, counted, declared, stored and described.
+
+    A kind has no state. What a value needs is asked of `kinds.of(value)`, what a feature needs of
+    `kinds.named(feature)`: the features of a kind may hold values of others, as a declared scalar
+    holds text.
+
+    Attributes:
+        values: The classes of its values.
+        features: The kinds of its features (`Feature.kind`).
+        types: The names of its types of values in `Observed.types`.
+        may_lack: Whether records without a value have one that stands for "missing".
+        has_geometry: Whether values are turned with the record's image (`turn`).
+    """
+
+    values: tuple[type, ...] = ()
+    features: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    may_lack = False
+    has_geometry = False
+
+    # Of inspected records.
+
+    def check(self, name: str, value: V, inspection: Inspection) -> Any:
+        """The value of feature `name` with all that it tells, to be stored.
+
+        Counts its bytes and changes.
+
+        Raises:
+            RecordError: It cannot be used (docs/data-checks.md).
+        """
+        inspection.num_bytes += 8
+        return value
+
+    def turn(self, value: V, inspection: Inspection) -> V:
+        """A checked value in the frame of the record's image; its images have been checked.
+
+        Raises:
+            RecordError: It does not lie in the image.
+        """
+        return value
+
+    def content(self, value: V) -> object:
+        """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""
+        return value
+
+    def inline_bytes(self, value: V) -> int:
+        """About how many bytes a value holds itself."""
+        return 0
+
+    def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
+        """The classes that a value states; of a feature of existing Examples the numbers stand
+        for them.
+        """
+        return ()
+
+    def group(self, value: V) -> str | None:
+        """What a value says as the group of its record; None where it cannot be one."""
+        return None
+
+    # Statistics and schemas.
+
+    def type_of(self, value: V) -> str:
+        """One of `types`."""
+        return self.types[0]
+
+    def observe(self, value: V, source: str, observed: Observed) -> None:
+        """Counts a checked value of a record from `source`."""
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        """The feature `name` of such values, without a key.
+
+        Args:
+            name: The feature's.
+            observed: Values of this kind alone.
+            declared: Class names in order, if layout or user declare them.
+
+        Raises:
+            DataError: No feature holds all of them.
+        """
+        raise NotImplementedError
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        """A declared feature of this kind, completed from the values that fit it.
+
+        Raises:
+            DataError: There are undeclared classes.
+        """
+        return feature
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        """Whether a declared feature of this kind holds such a value."""
+        return isinstance(value, self.values)
+
+    def shown(self, value: V) -> str:
+        """A value, for messages."""
+        return shortened(value)
+
+    def expected(self, feature: Feature) -> str:
+        """What a feature of this kind declares, for messages."""
+        return feature.kind
+
+    # Examples.
+
+    def payload(self, value: V, data: bytes, rules: Rules) -> bytes:
+        """What is stored of a value whose file holds `data`.
+
+        Raises:
+            RecordError: The file cannot be used.
+        """
+        return data
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        """What a feature of this kind holds, by key of the Example.
+
+        Args:
+            feature: The feature.
+            value: Of an inspected record; None where it has none.
+            stored: What else is stored.
+
+        Raises:
+            RecordError: "value out of range": a number that the feature's dtype cannot hold;
+                "malformed annotation": objects that lack the classes of others.
+        """
+        raise NotImplementedError
+
+    # The index.
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        """Columns of the index beside the one of a feature's name: "string" or "int64" by name."""
+        return {}
+
+    def facts(self, value: V) -> Mapping[str, Any]:
+        """What a value puts into such columns."""
+        return {"length": 1}
+
+
+def check_text(name: str, text: str) -> None:
+    """Raises RecordError for what is no UTF-8, as names of files may be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RecordError("not UTF-8", f"{name}: {text!a}") from error

@@ -1,0 +1,125 @@
+"""Classes by their names: one of a record, or any number."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from beam_pipeline.errors import DataError
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.wording import first_names, of_classes
+from beam_pipeline.records import ClassLabel, ClassLabels, composed
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class LabelKind(Kind[ClassLabel | ClassLabels]):
+    """Classes, named in Unicode's form NFC: two ways to write "é" are one."""
+
+    values = (ClassLabel, ClassLabels)
+    features = ("class_label",)
+    types = ("class_label", "class_labels")
+    may_lack = True
+
+    def check(
+        self, name: str, value: ClassLabel | ClassLabels, inspection: Inspection
+    ) -> ClassLabel | ClassLabels:
+        inspection.num_bytes += 8
+        if isinstance(value, ClassLabel):
+            check_text(name, value.name)
+            return value if value.name.isascii() else ClassLabel(composed(value.name))
+        return ClassLabels(composed_names(name, value.names))
+
+    def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
+        if isinstance(value, ClassLabel | ClassLabels):
+            return (value.name,) if isinstance(value, ClassLabel) else value.names
+        if feature is None or not isinstance(value, int):
+            return ()
+        number = value - feature.label_offset
+        return feature.classes[number : number + 1] if number >= 0 else ()
+
+    def group(self, value: ClassLabel | ClassLabels) -> str | None:
+        return value.name if isinstance(value, ClassLabel) else None
+
+    def type_of(self, value: ClassLabel | ClassLabels) -> str:
+        return "class_label" if isinstance(value, ClassLabel) else "class_labels"
+
+    def observe(self, value: ClassLabel | ClassLabels, source: str, observed: Observed) -> None:
+        if isinstance(value, ClassLabel):
+            observed.classes[value.name] += 1
+        else:
+            observed.classes.update(value.names)
+            observed.measure("length", len(value.names))
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        shape = (None,) if "class_labels" in observed.types else ()
+        feature = Feature(name=name, kind="class_label", dtype="int64", shape=shape, key="")
+        return self.complete(feature, observed, declared)
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        classes = class_order(feature.name, observed.classes, feature.classes or declared)
+        return dataclasses.replace(feature, classes=classes)
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        if not isinstance(value, ClassLabel | ClassLabels):
+            return False
+        if isinstance(value, ClassLabels) and not feature.shape:
+            return False
+        return not feature.classes or set(self.class_names(value)) <= set(feature.classes)
+
+    def shown(self, value: ClassLabel | ClassLabels) -> str:
+        if isinstance(value, ClassLabel):
+            return f"the class {value.name!r}"
+        return f"the classes {first_names(value.names)}"
+
+    def expected(self, feature: Feature) -> str:
+        return of_classes("classes" if feature.shape else "a class", feature)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        assert value is None or isinstance(value, ClassLabel | ClassLabels)
+        names = () if value is None else self.class_names(value)
+        assert feature.shape or len(names) < 2
+        number_of = stored.numbers.get(feature.name, {})
+        numbers = [number_of[name] for name in names]
+        texts = [name.encode() for name in names]
+        if not (feature.shape or names):
+            numbers, texts = [-1], [b""]
+        if feature.bare:
+            return {feature.key: numbers}
+        return {feature.key: numbers, feature.key_beside("text"): texts}
+
+
+def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of classes in form NFC.
+
+    Raises:
+        RecordError: "not UTF-8".
+    """
+    for each in names:
+        check_text(name, each)
+    return names if all(map(str.isascii, names)) else tuple(map(composed, names))
+
+
+def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -> tuple[str, ...]:
+    """Declared names in their order; else sorted, numerically if all of them are numbers.
+
+    Raises:
+        DataError: There are others than the declared ones.
+    """
+    names = set(observed)
+    if not declared:
+        if all(each.isascii() and each.isdigit() for each in names):
+            return tuple(sorted(names, key=_as_number))
+        return tuple(sorted(names))
+    if undeclared := sorted(names - set(declared)):
+        raise DataError(
+            f"feature {name!r} has undeclared classes: {', '.join(undeclared[:10])}; "
+            f"declared are {', '.join(declared[:20])}; declare them, too, or fix the annotations"
+        )
+    return declared
+
+
+def _as_number(digits: str) -> tuple[int, str, str]:
+    """Sorts whole numbers, of any length, as such."""
+    significant = digits.lstrip("0")
+    return len(significant), significant, digits

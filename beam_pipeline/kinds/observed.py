@@ -1,0 +1,292 @@
+"""What the values of one feature are, over some records: counted once, merged in any order.
+
+Kinds say what of a value is counted (`Kind.observe`); how it is counted and merged stands here.
+Schemas are inferred from it, plans show it, and statistics.json states it by split.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from beam_pipeline.kinds.moments import Moments, known
+from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
+
+# Sizes and sample rates to keep: only whether they differ matters.
+_KEPT = 2
+# Distinct strings that are counted, and their characters; where there are more, none are counted.
+MAX_DISTINCT = 10_000
+_MAX_CHARACTERS = 100
+# Columns of an array of one axis whose moments are kept.
+MAX_COLUMNS = 1024
+
+Number = float | int
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Lists:
+    """What is counted of the lists of one key in existing Examples.
+
+    Attributes:
+        lengths: (shortest, longest) in values; None without lists.
+        fours: Whether all lengths are multiples of 4.
+        characters: (fewest, most) of its texts; None without texts.
+        has_classes: Whether some number may be a class.
+    """
+
+    lengths: tuple[int, int] | None = None
+    fours: bool = True
+    characters: tuple[int, int] | None = None
+    has_classes: bool = False
+
+    def add(self, length: int) -> None:
+        """Adds a list of so many values."""
+        if self.lengths != (length, length):
+            self.lengths = _span(self.lengths, (length, length))
+        self.fours &= length % 4 == 0
+
+    def add_characters(self, number: int) -> None:
+        """Adds a text."""
+        self.characters = _span(self.characters, (number, number))
+
+    def merge(self, other: Self) -> None:
+        """Adds all of `other`."""
+        self.lengths = _span(self.lengths, other.lengths)
+        self.fours &= other.fours
+        self.characters = _span(self.characters, other.characters)
+        self.has_classes |= other.has_classes
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Observed:
+    """What the values of one feature are, over some records; merging adds those of others.
+
+    Attributes:
+        types: Records by the type of value (`Kind.type_of`).
+        example: The source of the first record by such a type, for messages.
+        formats: Images and audio by encoding; bytes of existing Examples by `ListSummary.form`.
+        sizes: By axis the smallest few sizes of images (height, width), audio (samples,
+            channels) and arrays.
+        ranks: The same by number of axes.
+        array_dtypes: Arrays by NumPy's name of their type.
+        sample_rates: Of audio, samples per second, the lowest few.
+        lengths: By what is measured ("height", "num_samples", "length", …): smallest, largest, sum.
+        minimum, maximum: Of all numbers but NaN; None without any.
+        list_minimum, list_maximum: The same of the numbers in arrays and lists alone.
+        nans: Records whose number is NaN.
+        rounded: The smallest number, or minimum or maximum of an array, of which float32 loses
+            digits; None if there is none.
+        columns: Moments of a number one; of an array of one axis, one by number; none where there
+            are more than `MAX_COLUMNS`, or where arrays differ in length.
+        has_columns: Whether `columns` still count.
+        strings: Strings by how often they are there; none where there are more than
+            `MAX_DISTINCT`, or long ones.
+        has_strings: Whether `strings` still count.
+        classes: Classes by how often they are there.
+        attributes: Of objects: dtype by attribute name.
+        keypoints: The largest number of points of an object.
+        named, nameless: The first record, by its source, whose objects have class names, and the
+            first whose objects have none; "" where there is no such.
+        without_objects: Records that have no object.
+        lists: What the lists of a key in existing Examples are; None for other values.
+    """
+
+    types: Counter[str] = dataclasses.field(default_factory=Counter)
+    example: dict[str, str] = dataclasses.field(default_factory=dict)
+    formats: Counter[str] = dataclasses.field(default_factory=Counter)
+    sizes: dict[int, set[int]] = dataclasses.field(default_factory=dict)
+    ranks: Counter[int] = dataclasses.field(default_factory=Counter)
+    array_dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
+    sample_rates: set[int] = dataclasses.field(default_factory=set)
+    lengths: dict[str, tuple[int, int, int]] = dataclasses.field(default_factory=dict)
+    minimum: Number | None = None
+    maximum: Number | None = None
+    list_minimum: Number | None = None
+    list_maximum: Number | None = None
+    nans: int = 0
+    rounded: float | None = None
+    columns: list[Moments] = dataclasses.field(default_factory=list)
+    has_columns: bool = True
+    strings: Counter[str] = dataclasses.field(default_factory=Counter)
+    has_strings: bool = True
+    classes: Counter[str] = dataclasses.field(default_factory=Counter)
+    attributes: dict[str, str] = dataclasses.field(default_factory=dict)
+    keypoints: int = 0
+    named: str = ""
+    nameless: str = ""
+    without_objects: int = 0
+    lists: Lists | None = None
+
+    @property
+    def num_values(self) -> int:
+        """Records that have a value."""
+        return self.types.total()
+
+    def count(self, type_name: str, source: str) -> None:
+        """Counts a record whose value has such a type."""
+        self.types[type_name] += 1
+        if source < self.example.setdefault(type_name, source):
+            self.example[type_name] = source
+
+    def add_shape(self, shape: Sequence[int]) -> None:
+        """Adds sizes by axis."""
+        self.ranks[len(shape)] += 1
+        for axis, size in enumerate(shape):
+            sizes = self.sizes.setdefault(axis, set())
+            if size not in sizes:
+                self.sizes[axis] = _first(sizes, {size})
+
+    def add_sample_rate(self, rate: int) -> None:
+        """Adds audio of so many samples per second."""
+        if rate not in self.sample_rates:
+            self.sample_rates = _first(self.sample_rates, {rate})
+
+    def measure(self, what: str, length: int) -> None:
+        """Adds one measure of a value: its "length", "height", …."""
+        least, most, total = self.lengths.get(what, (length, length, 0))
+        if length < least:
+            least = length
+        elif length > most:
+            most = length
+        self.lengths[what] = (least, most, total + length)
+
+    def add_number(self, number: Number) -> None:
+        """Adds a value that is one number."""
+        if len(self.columns) == 1:
+            self.columns[0].add(number)
+        else:
+            self.add_row([number])
+        if number == number:
+            self._add_range(number, number)
+            self._add_rounded(number)
+        else:
+            self.nans += 1
+
+    def add_list(self, minimum: Number | None, maximum: Number | None) -> None:
+        """Adds the range of a value that holds several numbers."""
+        self._add_range(minimum, maximum)
+        self._add_list_range(minimum, maximum)
+
+    def add_array(self, minimum: Number | None, maximum: Number | None) -> None:
+        """The same for numbers that float32 may round."""
+        self.add_list(minimum, maximum)
+        self._add_rounded(minimum)
+        self._add_rounded(maximum)
+
+    def add_row(self, numbers: list[Any]) -> None:
+        """Adds numbers, one a column."""
+        if not self.has_columns:
+            return
+        if not self.columns:
+            self.columns = [Moments() for _ in numbers]
+        if len(numbers) != len(self.columns):
+            self.drop_columns()
+            return
+        for column, number in zip(self.columns, numbers, strict=True):
+            column.add(number)
+
+    def drop_columns(self) -> None:
+        """No longer counts columns."""
+        self.columns, self.has_columns = [], False
+
+    def add_strings(self, strings: Sequence[str]) -> None:
+        """Counts strings."""
+        if self.has_strings:
+            self.strings.update(strings)
+            if len(self.strings) > MAX_DISTINCT or any(len(s) > _MAX_CHARACTERS for s in strings):
+                self.drop_strings()
+
+    def drop_strings(self) -> None:
+        """No longer counts strings."""
+        self.strings, self.has_strings = Counter(), False
+
+    def add_attributes(self, attributes: Mapping[str, str]) -> None:
+        """Adds attributes of objects by their dtypes."""
+        for name, dtype in attributes.items():
+            self.attributes[name] = wider(self.attributes.get(name, dtype), dtype)
+
+    def add_naming(self, named: str, nameless: str) -> None:
+        """Adds a record whose objects have class names, or one whose have none; "" for none."""
+        self.named = min(filter(None, (self.named, named)), default="")
+        self.nameless = min(filter(None, (self.nameless, nameless)), default="")
+
+    def merge(self, other: Self) -> None:
+        """Adds all of `other`."""
+        for counted in ("types", "formats", "ranks", "array_dtypes", "strings", "classes"):
+            if more := getattr(other, counted):
+                getattr(self, counted).update(more)
+        for type_name, source in other.example.items():
+            self.example[type_name] = min(source, self.example.get(type_name, source))
+        for axis, sizes in other.sizes.items():
+            self.sizes[axis] = _first(self.sizes.get(axis, set()), sizes)
+        self.sample_rates = _first(self.sample_rates, other.sample_rates)
+        for what, (least, most, total) in other.lengths.items():
+            mine = self.lengths.get(what, (least, most, 0))
+            self.lengths[what] = (min(mine[0], least), max(mine[1], most), mine[2] + total)
+        self._add_range(other.minimum, other.maximum)
+        self._add_list_range(other.list_minimum, other.list_maximum)
+        self.nans += other.nans
+        self._add_rounded(other.rounded)
+        self.add_attributes(other.attributes)
+        self.keypoints = max(self.keypoints, other.keypoints)
+        self.add_naming(other.named, other.nameless)
+        self.without_objects += other.without_objects
+        if other.lists:
+            self.lists = self.lists or Lists()
+            self.lists.merge(other.lists)
+        if not (self.has_strings and other.has_strings) or len(self.strings) > MAX_DISTINCT:
+            self.drop_strings()
+        self._merge_columns(other)
+
+    def _merge_columns(self, other: Self) -> None:
+        widths = {len(each) for each in (self.columns, other.columns) if each}
+        if len(widths) > 1 or not (self.has_columns and other.has_columns):
+            self.drop_columns()
+            return
+        self.columns = self.columns or [Moments() for _ in other.columns]
+        for column, more in zip(self.columns, other.columns, strict=False):
+            column.merge(more)
+
+    def _add_range(self, minimum: Number | None, maximum: Number | None) -> None:
+        if minimum is not None and (self.minimum is None or minimum < self.minimum):
+            self.minimum = minimum
+        if maximum is not None and (self.maximum is None or maximum > self.maximum):
+            self.maximum = maximum
+
+    def _add_list_range(self, minimum: Number | None, maximum: Number | None) -> None:
+        self.list_minimum = known(min, self.list_minimum, minimum)
+        self.list_maximum = known(max, self.list_maximum, maximum)
+
+    def _add_rounded(self, number: Number | None) -> None:
+        if number is None or -FIRST_SKIPPED < number < FIRST_SKIPPED:
+            return
+        smallest = self.rounded
+        if smallest is None or (abs(number), number) < (abs(smallest), smallest):
+            self.rounded = float(number) if is_rounded(number) else smallest
+
+
+def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
+    """What is observed by feature in several parts, together."""
+    together: dict[str, Observed] = {}
+    for part in parts:
+        for name, observed in part.items():
+            together.setdefault(name, Observed()).merge(observed)
+    return together
+
+
+def wider(one: str, other: str) -> str:
+    """The dtype that holds both: float32 for ints and floats, else string."""
+    if one == other:
+        return one
+    return "float32" if {one, other} == {"int64", "float32"} else "string"
+
+
+def _first(some: set[int], others: set[int]) -> set[int]:
+    """The smallest few of both, whatever the order of merging."""
+    return set(sorted(some | others)[:_KEPT])
+
+
+def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), max(one[1], other[1])

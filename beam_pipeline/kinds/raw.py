@@ -1,0 +1,58 @@
+"""Bytes, whatever they are: of files, or inline."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.kinds.files import hashed, of_feature
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.wording import shortened
+from beam_pipeline.records import RawFile
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class RawKind(Kind[bytes | RawFile]):
+    """Bytes: of a file its size and sha256."""
+
+    values = (bytes, RawFile)
+    features = ("bytes",)
+    types = ("bytes",)
+
+    def check(self, name: str, value: bytes | RawFile, inspection: Inspection) -> bytes | RawFile:
+        if isinstance(value, bytes):
+            inspection.num_bytes += len(value)
+            return value
+        with of_feature(name):
+            data = inspection.read(value.file, MAX_RECORD_BYTES)
+        inspection.num_bytes += len(data)
+        return RawFile(file=hashed(value.file, data), num_bytes=len(data))
+
+    def content(self, value: bytes | RawFile) -> object:
+        return value if isinstance(value, bytes) else value.file.sha256
+
+    def inline_bytes(self, value: bytes | RawFile) -> int:
+        return len(value) if isinstance(value, bytes) else 0
+
+    def group(self, value: bytes | RawFile) -> str | None:
+        return str(value) if isinstance(value, bytes) else None
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        return Feature(name=name, kind="bytes", dtype="string", shape=(), key="")
+
+    def shown(self, value: bytes | RawFile) -> str:
+        if isinstance(value, bytes):
+            return shortened(value)
+        return f"a file of {value.num_bytes:,} bytes"
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        return {feature.key: [value if isinstance(value, bytes) else stored.payloads[feature.name]]}
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        return {} if feature.bare else {"sha256": "string"}
+
+    def facts(self, value: bytes | RawFile) -> Mapping[str, Any]:
+        if isinstance(value, bytes):
+            return {"sha256": hashlib.sha256(value).hexdigest()}
+        return {"sha256": value.file.sha256}

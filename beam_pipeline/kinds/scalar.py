@@ -1,0 +1,54 @@
+"""Single numbers; and, where that is declared, single texts and bytes."""
+
+from typing import Any
+
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.numbers import check_number, expected_numbers, in_range
+from beam_pipeline.kinds.observed import Number, Observed
+from beam_pipeline.records import RawFile
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class ScalarKind(Kind[Number]):
+    """Numbers: whole ones of 64 bits, others of 32; a NaN may stand for a missing one."""
+
+    values = (int, float)
+    features = ("scalar",)
+    types = ("int64", "float32")
+
+    def check(self, name: str, value: Number, inspection: Inspection) -> Number:
+        check_number(name, value)
+        inspection.num_bytes += 8
+        return value
+
+    def group(self, value: Number) -> str | None:
+        return str(value)
+
+    def type_of(self, value: Number) -> str:
+        return "int64" if isinstance(value, int) else "float32"
+
+    def observe(self, value: Number, source: str, observed: Observed) -> None:
+        observed.add_number(value)
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        dtype = "float32" if "float32" in observed.types else "int64"
+        return Feature(name=name, kind="scalar", dtype=dtype, shape=(), key="")
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        if isinstance(value, str | bytes):
+            return feature.dtype == ("string" if isinstance(value, str) else "bytes")
+        if not isinstance(value, int | float):
+            return False
+        dtypes = ("int64", "float32") if isinstance(value, int) else ("float32",)
+        return feature.dtype in dtypes and in_range(feature, value, value)
+
+    def expected(self, feature: Feature) -> str:
+        return expected_numbers(feature)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        if isinstance(value, int | float):
+            return {feature.key: [float(value) if feature.dtype == "float32" else int(value)]}
+        if isinstance(value, RawFile):
+            return {feature.key: [stored.payloads[feature.name]]}
+        return {feature.key: [value if isinstance(value, bytes) else str(value).encode()]}

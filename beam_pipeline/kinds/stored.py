@@ -1,0 +1,60 @@
+"""Lists of Examples that others wrote, in brief: under every key an unknown kind of feature."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from beam_pipeline.kinds.kind import Inspection, Kind
+from beam_pipeline.kinds.observed import Lists, Observed
+from beam_pipeline.kinds.stored_values import AUDIO_FORMS, IMAGE_FORMS, MAX_CLASS, kind_of
+from beam_pipeline.kinds.wording import unsupported
+from beam_pipeline.records import ListSummary, Value
+
+
+class StoredKind(Kind[Value]):
+    """What an Example holds under a key: `ListSummary`, or the one number or short text itself."""
+
+    values = (ListSummary,)
+
+    def check(self, name: str, value: Value, inspection: Inspection) -> Value:
+        raise unsupported(value)  # no source has it: such records are checked as a whole
+
+    def type_of(self, value: Value) -> str:
+        return kind_of(value)
+
+    def observe(self, value: Value, source: str, observed: Observed) -> None:
+        lists = observed.lists = observed.lists or Lists()
+        if isinstance(value, ListSummary):
+            lists.add(value.length)
+            observed.measure("length", value.length)
+            observed.drop_columns()
+            observed.drop_strings()
+            observed.add_list(value.minimum, value.maximum)
+            if value.kind == "bytes" and value.length == 1:
+                observed.formats[value.form] += 1
+                lists.add_characters(value.num_characters)
+        elif isinstance(value, str):
+            lists.add(1)
+            lists.add_characters(len(value))
+            observed.formats["text"] += 1
+            observed.measure("length", len(value))
+            observed.add_strings((value,))
+        else:
+            assert isinstance(value, int | float)
+            lists.add(1)
+            lists.has_classes |= isinstance(value, int) and 0 <= value <= MAX_CLASS
+            observed.add_number(value)
+
+    def facts(self, value: Value) -> Mapping[str, Any]:
+        assert isinstance(value, ListSummary)
+        if value.form in IMAGE_FORMS and value.shape:
+            height, width = value.shape
+            return {"sha256": value.sha256, "width": width, "height": height}
+        if value.form in AUDIO_FORMS and value.shape:
+            num_samples, channels = value.shape
+            return {
+                "sha256": value.sha256,
+                "sample_rate": value.sample_rate,
+                "num_samples": num_samples,
+                "channels": channels,
+            }
+        return {"length": value.length}

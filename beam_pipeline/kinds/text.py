@@ -1,0 +1,38 @@
+"""Texts."""
+
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+
+
+class TextKind(Kind[str]):
+    """Texts in UTF-8; a missing one is empty."""
+
+    values = (str,)
+    features = ("text",)
+    types = ("string",)
+    may_lack = True
+
+    def check(self, name: str, value: str, inspection: Inspection) -> str:
+        check_text(name, value)
+        inspection.num_bytes += len(value)
+        return value
+
+    def inline_bytes(self, value: str) -> int:
+        return len(value)
+
+    def group(self, value: str) -> str | None:
+        return str(value)
+
+    def observe(self, value: str, source: str, observed: Observed) -> None:
+        observed.measure("length", len(value))
+        observed.add_strings((value,))
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        return Feature(name=name, kind="text", dtype="string", shape=(), key="")
+
+    def encode(
+        self, feature: Feature, value: str | None, stored: Stored
+    ) -> dict[str, FeatureValue]:
+        return {feature.key: [(value or "").encode()]}

@@ -1,0 +1,221 @@
+"""What values are is counted exactly, and merges in any order."""
+
+import dataclasses
+import functools
+import math
+import pickle
+import random
+import statistics
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_pipeline import kinds
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds.moments import Moments
+from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    ExampleRecord,
+    FileRef,
+    Image,
+    ListSummary,
+    Objects,
+    Record,
+)
+
+
+def over(values, made=Record):
+    """What is observed of values of one feature, each of a record."""
+    more = {} if made is Record else {"file": FileRef(path="a")}
+    records = (made(key="a", features={"x": value}, **more) for value in values)
+    return observe_all(records).get("x", Observed())
+
+
+def merged(parts):
+    return functools.reduce(lambda one, other: (one.merge(other), one)[1], parts, Observed())
+
+
+def counted(observed):
+    """What `observed` has counted, comparable."""
+    made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
+    return made | {"columns": [column.facts() for column in observed.columns]}
+
+
+def vector(*numbers, dtype="float32"):
+    values = np.array(numbers, dtype)
+    known = [each for each in values.tolist() if each == each]
+    return Array(
+        dtype=dtype,
+        shape=values.shape,
+        data=values.tobytes(),
+        minimum=min(known, default=None),
+        maximum=max(known, default=None),
+    )
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param([1.0, 2.0, 4.0], id="floats"),
+        pytest.param([1e30, 1.0, -1e30, 1e-30], id="floats that cancel"),
+        pytest.param([1_700_000_000.0 + n for n in range(3)], id="times"),
+        pytest.param([float(np.float32(2**-149)), 0.0], id="float32's smallest"),
+        pytest.param([2**62, -(2**62), 5], id="ints"),
+    ],
+)
+def test_moments_are_exact_in_any_order(numbers):
+    mean = statistics.fmean(map(Fraction, numbers))
+    variance = statistics.pvariance(map(Fraction, numbers))
+    for order in (numbers, numbers[::-1], random.Random(0).sample(numbers, len(numbers))):
+        (column,) = merged(over([number]) for number in order).columns
+        facts = pickle.loads(pickle.dumps(column)).facts()
+        assert facts["mean"] == mean
+        assert facts["variance"] == pytest.approx(float(variance), rel=1e-15)
+        assert (facts["minimum"], facts["maximum"]) == (min(numbers), max(numbers))
+
+
+def test_many_numbers_in_any_parts():
+    numbers = np.random.default_rng(0).normal(5, 2, 5000).astype(np.float32).tolist()
+    whole = over(numbers).columns[0].facts()
+    parts = merged(over(numbers[start : start + 70]) for start in range(0, 5000, 70))
+    assert parts.columns[0].facts() == whole
+    assert whole["count"] == 5000
+    assert whole["mean"] == pytest.approx(np.mean(numbers), rel=1e-12)
+    assert whole["variance"] == pytest.approx(np.var(numbers), rel=1e-12)
+
+
+def test_what_is_no_number_is_missing():
+    column = Moments()
+    for number in (math.nan, 3, math.inf, -math.inf):
+        column.add(number)
+    facts = {"count": 1, "missing": 3, "minimum": 3, "maximum": 3, "mean": 3.0, "variance": 0.0}
+    assert column.facts() == facts
+    assert Moments().facts() == dict.fromkeys(facts) | {"count": 0, "missing": 0}
+
+
+def test_squares_beyond_float64_have_no_variance():
+    (column,) = over([vector(1e300, -1e300, dtype="float64")]).columns[:1]
+    column.add(-1e300)
+    assert (column.facts()["mean"], column.facts()["variance"]) == (0.0, None)
+
+
+def test_columns_of_arrays():
+    seen = merged([over([vector(1, 10)]), over([]), over([vector(3, math.nan)])])
+    one, other = (column.facts() for column in seen.columns)
+    assert (one["mean"], one["count"], one["missing"]) == (2.0, 2, 0)
+    assert (other["mean"], other["count"], other["missing"]) == (10.0, 1, 1)
+    assert (seen.list_minimum, seen.list_maximum) == (1.0, 10.0)
+    truths = over([vector(True, False, dtype="bool")]).columns
+    assert [column.facts()["mean"] for column in truths] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([vector(1), vector(1, 2)], id="of other lengths"),
+        pytest.param([vector(*range(1025))], id="long"),
+        pytest.param([Array(dtype="int64", shape=(1, 1), data=bytes(8))], id="two axes"),
+        pytest.param([1, ListSummary(kind="int64", length=2)], id="stored by others"),
+    ],
+)
+def test_arrays_without_columns(values):
+    for seen in (over(values), merged(over([value]) for value in values)):
+        seen.merge(over([vector(1)]))
+        assert (seen.columns, seen.has_columns) == ([], False)
+
+
+def test_classes_lengths_and_sizes():
+    boxes = Objects(boxes=((0, 0, 1, 1),) * 3, format="rel_xyxy", labels=("a", "b", "a"))
+    assert over([boxes, Objects(boxes=(), format="rel_xyxy")]).lengths == {"length": (0, 3, 3)}
+    assert over([boxes]).classes == {"a": 2, "b": 1}
+    assert over([ClassLabel("x"), ClassLabels(("x", "y"))]).classes == {"x": 2, "y": 1}
+    image = Image(file=FileRef(path="a"), height=4, width=6)
+    assert over([image, image]).lengths == {"height": (4, 4, 8), "width": (6, 6, 12)}
+
+
+def test_strings_are_counted_while_they_are_few_and_short():
+    assert over(["a", ("a", "b"), "a"]).strings == {"a": 3, "b": 1}
+    assert not over(["a", "b" * 101]).strings
+    many = [str(number) for number in range(MAX_DISTINCT + 1)]
+    assert len(over(many[1:]).strings) == MAX_DISTINCT
+    for seen in (over(many), merged([over(many[:7000]), over(many[7000:]), over(["0"])])):
+        assert (len(seen.strings), seen.has_strings) == (0, False)
+
+
+def audio(num_samples, sample_rate=8000):
+    file = FileRef(path="a.wav")
+    return Audio(
+        file=file, format="wav", sample_rate=sample_rate, num_samples=num_samples, channels=1
+    )
+
+
+EVERY_KIND = {
+    "n": [i if i % 2 else i + 0.5 for i in range(6)],
+    "label": [ClassLabel(str(i)) for i in range(6)],
+    "labels": [ClassLabels(("a",) * i) for i in range(6)],
+    "tokens": [vector(*range(i + 1), dtype="int64") for i in range(6)],
+    "audio": [audio(100 + i, sample_rate=8000 + i) for i in range(6)],
+    "words": [("a", "b")[: i % 3] for i in range(6)],
+    "boxes": [
+        Objects(
+            boxes=((0, 0, 1, 1),) * i,
+            labels=("a",) * i,
+            attributes={"x": (i,) * i, "y": (0.5,) * i},
+        )
+        for i in range(6)
+    ],
+}
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_observations_merge_like_one(name):
+    values = EVERY_KIND[name]
+    assert counted(merged([over(values[3:]), over(values[:3])])) == counted(over(values))
+
+
+def test_what_is_kept_of_arrays_and_audio():
+    tokens = over(EVERY_KIND["tokens"])
+    assert tokens.lengths == {"length": (1, 6, 21)}
+    assert (tokens.minimum, tokens.maximum) == (0, 5)
+    assert over(EVERY_KIND["audio"]).sizes == {0: {100, 101}, 1: {1}}
+
+
+def test_lists_of_existing_examples_merge_like_one():
+    values = [3, "abcd" * 4, ListSummary(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
+    values += [ListSummary(kind="int64", length=8), ListSummary(kind="bytes", length=1)]
+    whole = over(values, ExampleRecord)
+    parts = over(values[::2], ExampleRecord), over(values[1::2], ExampleRecord)
+    assert counted(merged(parts)) == counted(whole)
+    assert (whole.lists.lengths, whole.lists.characters) == ((1, 8), (0, 16))
+    assert whole.lists.has_classes
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([1.5, 99999999.25, 20000001.25, 1e20], 20000001.25, id="the smallest"),
+        pytest.param([20000001.25, -20000001.25], -20000001.25, id="of one size the negative"),
+        pytest.param([20000001, 20000001.0], 20000001.0, id="an int and a float"),
+        pytest.param([16777216.0, float("nan"), float("inf")], None, id="none is changed"),
+        pytest.param(
+            [vector(1.0, 20000001.25, 30000001.25, dtype="float64")], 30000001.25, id="an array's"
+        ),
+        pytest.param([vector(20000000.0)], None, id="an array of float32"),
+    ],
+)
+def test_numbers_that_float32_rounds(values, expected):
+    for ordered in (values, values[::-1]):
+        parts, whole = merged(over([each]) for each in ordered), over(ordered)
+        assert parts.rounded == whole.rounded == expected
+        assert type(parts.rounded) is type(whole.rounded) is type(expected)
+
+
+def test_a_value_of_no_kind_is_refused():
+    with pytest.raises(RecordError, match="is a complex"):
+        kinds.of(1j)
