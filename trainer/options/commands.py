@@ -141,7 +141,7 @@ class TuneConfig(Options):
     output: Annotated[
         str,
         Option(
-            "JSON file for `train --tuning`, with a picture of the same name in .svg",
+            "JSON file for `train --tuning`",
             metavar="FILE",
         ),
     ] = "tuning.json"

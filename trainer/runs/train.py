@@ -141,6 +141,8 @@ def _train(
         head_steps=fine_tuning.head_steps(config, steps_per_epoch),
         times_input=not is_op_determinism_enabled(),  # it holds for the process
     )
+    if config.loop == "fit":
+        keras_fit.check(plan)
     validate = _validator(dataset, plan, validation_split, source)
     if previous and previous.weights is not None:
         check_same_weights(model, previous.weights, config.output)

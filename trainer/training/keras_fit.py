@@ -9,18 +9,16 @@ The faults of Keras 3 under MirroredStrategy, and the remedies here:
 | `LossScaleOptimizer` looks at the first replica only | refused; bfloat16 needs no scaling |
 | plain BatchNormalization differs by replica | synchronised |
 | a last batch that splits unevenly weighs its examples wrongly | all batches are full |
-| a target of several tensors is taken for several outputs | `_loss_of_dicts` |
+| a target of several tensors is taken for several outputs | refused |
 | a replica without examples fails, or gives NaN | all batches are full; `evaluation.py` |
 | `steps_per_execution`, `jit_compile` fail | off |
 | gradient accumulation, overwriting by an average (EMA) fail | refused |
 | the end of `fit` overwrites the weights by their average | `averaging.py` |
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.tasks.image_models import synchronize_batch_normalization
@@ -29,12 +27,8 @@ from trainer.training.loop import Follower, Plan, metric_names
 from trainer.training.strategy import check_global_batch
 
 
-def run(plan: Plan, follower: Follower) -> None:
-    """Trains with `Model.fit`, like `training.run`.
-
-    Raises:
-        ConfigError: `fit` does not work with the optimizer or the options.
-    """
+def check(plan: Plan) -> None:
+    """Raises ConfigError for a training that `fit` gets wrong."""
     check_optimizer(plan.optimizer)
     check_global_batch(plan.batch_size, plan.strategy.num_replicas_in_sync)
     if plan.accumulate_steps > 1 or plan.jit_compile:
@@ -42,29 +36,29 @@ def run(plan: Plan, follower: Follower) -> None:
             "--accumulate-steps and --jit-compile do not work with --loop fit under a strategy; "
             "leave them out, or use --loop custom"
         )
+    if isinstance(plan.batches_from(0).element_spec[1], dict):
+        raise ConfigError(
+            f"--loop fit takes the parts of the target {plan.task.target!r} for the targets of "
+            "several outputs; use --loop custom"
+        )
+
+
+def run(plan: Plan, follower: Follower) -> None:
+    """Trains with `Model.fit`, like `training.run`, what `check` has let pass."""
     synchronize_batch_normalization(plan.model)
     # Else `fit` ends with the average of the weights (EMA), from which the next epoch goes on.
     plan.optimizer.finalize_variable_values = lambda variables: None
-    target = plan.batches_from(0).element_spec[1]
-    loss: Callable[..., Any] | None = plan.task.loss
-    if isinstance(target, dict):
-        plan.model.compute_loss, loss = _loss_of_dicts(plan, target), None
     if follower.step < plan.head_steps:
         with frozen(plan.backbones):
-            _fit(plan, follower, loss, plan.head_steps)
-    _fit(plan, follower, loss)
+            _fit(plan, follower, plan.head_steps)
+    _fit(plan, follower)
 
 
-def _fit(
-    plan: Plan,
-    follower: Follower,
-    loss: Callable[..., Any] | None,
-    last_step: int | None = None,
-) -> None:
+def _fit(plan: Plan, follower: Follower, last_step: int | None = None) -> None:
     with plan.strategy.scope():
         plan.model.compile(
             optimizer=plan.optimizer,
-            loss=loss,
+            loss=plan.task.loss,
             metrics=[
                 keras.metrics.MeanMetricWrapper(metric, name=name)
                 for name, metric in plan.task.metrics.items()
@@ -76,44 +70,13 @@ def _fit(
         # Endless: (inputs, target) or (inputs, target, weight). An epoch may begin in its middle.
         batches = plan.batches_from(follower.step)
         plan.model.fit(
-            batches.map(
-                lambda inputs, *others: (
-                    plan.task.prepare(inputs),
-                    *tf.nest.map_structure(_without_bool, others),
-                )
-            ),
+            batches.map(lambda inputs, *others: (plan.task.prepare(inputs), *others)),
             epochs=1,
             steps_per_epoch=plan.steps_per_epoch - follower.step % plan.steps_per_epoch,
             shuffle=False,  # the dataset shuffles
             verbose=0,
             callbacks=[_Reporter(plan, follower)],
         )
-
-
-def _without_bool(values: Any) -> Any:
-    """Keras adds up a first batch over the replicas, which fails for bool."""
-    return tf.cast(values, tf.uint8) if values.dtype == tf.bool else values
-
-
-def _loss_of_dicts(plan: Plan, target: Any) -> Callable[..., Any]:
-    """`Model.compute_loss` for a target of several tensors, as boxes are.
-
-    Keras takes these for the targets of several outputs; and it does not divide such a loss by the
-    number of replicas.
-    """
-
-    def compute_loss(
-        x: Any, y: Any, y_pred: Any, sample_weight: Any = None, training: bool = True
-    ) -> Any:
-        del x, training
-        y = tf.nest.map_structure(lambda values, spec: tf.cast(values, spec.dtype), y, target)
-        losses = plan.task.loss(plan.task.goal.with_totals(y), y_pred)
-        if sample_weight is not None:
-            losses *= sample_weight
-        total = tf.add_n([tf.reduce_mean(losses), *plan.model.losses])
-        return total / plan.strategy.num_replicas_in_sync
-
-    return compute_loss
 
 
 def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:

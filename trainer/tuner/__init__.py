@@ -15,7 +15,6 @@ from trainer.runs import choices
 from trainer.tasks.reading import decoding_arguments, with_statistics
 from trainer.tuner.ladder import Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
-from trainer.tuner.picture import picture
 from trainer.tuning import Tuning, cpu_count, usual_parallel_calls
 
 __all__ = ["tune"]
@@ -66,10 +65,7 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     output = Path(config.output)
     durable.make_folders(os.fspath(output.parent))
     durable.write(config.output, to_text(tuning.to_json()).encode())
-    title = f"Records a second, up to each stage ({cpu_count()} CPUs)"
-    svg = output.with_suffix(".svg")
-    durable.write(os.fspath(svg), picture(title, ladder, bound.stage, cached).encode())
-    progress.say(f"tuning: {output} (train --tuning {output}), picture: {svg}")
+    progress.say(f"tuning: {output} (train --tuning {output})")
     rates = {rung.stage: round(rung.records_per_s, 1) for rung in [*ladder, *cached]}
     return {"records_per_s": rates, "bounds": bound.stage, "tuning": tuning.to_json()}
 

@@ -1,8 +1,11 @@
 """`fit` refuses, or replaces, what it would get wrong without a word."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.training import keras_fit
@@ -60,6 +63,27 @@ def test_faulty_optimizers_are_refused(optimizer, message):
 def test_ours_pass(clip_norm):
     for name in ("adam", "adamw", "sgd"):
         keras_fit.check_optimizer(create_optimizer(name, 0.1, clip_norm))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"batch_size": 7}, "such as 6 or 8", id="batch"),
+        pytest.param({"accumulate_steps": 2}, "leave them out, or use --loop custom", id="parts"),
+        pytest.param({"jit_compile": True}, "--jit-compile do not work", id="XLA"),
+        pytest.param({"batches": lambda first_record: in_parts()}, "'label' for the", id="a dict"),
+    ],
+)
+def test_faulty_trainings_are_refused(make_plan, two_replicas, changes, message):
+    plan = make_plan(two_replicas)
+    keras_fit.check(plan)
+
+    with pytest.raises(ConfigError, match=message):
+        keras_fit.check(dataclasses.replace(plan, **changes))
+
+
+def in_parts():
+    return tf.data.Dataset.from_tensors(([1.0], {"boxes": [0.0], "labels": [1]})).batch(8)
 
 
 @pytest.mark.slow

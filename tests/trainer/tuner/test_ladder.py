@@ -1,11 +1,14 @@
 """What follows from the rates of the stages."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from trainer.tuner.ladder import Rung, as_lines, find_bound, seconds_by_stage
-from trainer.tuner.picture import picture
 
 LADDER = [Rung("read", 10_000), Rung("parse", 5_000), Rung("decode", 500), Rung("batch", 400)]
 
@@ -40,11 +43,16 @@ def test_lines():
 
 
 def test_the_picture_has_a_bar_for_each_rung():
-    svg = ElementTree.fromstring(picture("Fast & slow", LADDER, "decode", [Rung("kept", 6_000)]))
+    rates = {"read": 10_000, "parse & so on": 5_000, "decode": 500, "batch, kept": 6_000}
+    told = json.dumps({"records_per_s": rates, "bounds": "decode"})
+    script = Path(__file__).parents[3] / "benchmarks" / "tune_picture.py"
 
-    bars = svg.findall("{http://www.w3.org/2000/svg}rect")[1:]
+    drawn = subprocess.run([sys.executable, script], input=told, capture_output=True, text=True)
+
+    assert drawn.returncode == 0, drawn.stderr
+    bars = ElementTree.fromstring(drawn.stdout).findall("{http://www.w3.org/2000/svg}rect")[1:]
     widths = [float(bar.get("width", 0)) for bar in bars]
-    assert len(widths) == 5
+    assert len(widths) == 4
     assert max(widths) == widths[0]
     assert widths[1] == pytest.approx(widths[0] / 2, abs=0.1)
     assert [bar.get("fill") for bar in bars].count(bars[2].get("fill")) == 1  # the bound
