@@ -18,6 +18,7 @@ from tfrecord_dataset.errors import BeamTFRecordsError as BeamTFRecordsError
 from tfrecord_dataset.errors import ConfigError as ConfigError
 from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
 from tfrecord_dataset.errors import DatasetDamagedError as DatasetDamagedError
+from tfrecord_dataset.errors import RecordError as RecordError
 
 
 class DatasetExistsError(ConfigError):
@@ -40,19 +41,3 @@ class SourceChangedError(BeamTFRecordsError):
 
 class CountMismatchError(BeamTFRecordsError):
     """The number of records read differs from those written plus those rejected."""
-
-
-class RecordError(BeamTFRecordsError):
-    """One record cannot be used.
-
-    Raised by the functions that work on a single record; the stage that calls them
-    turns it into a `records.Rejected` with the same reason and detail.
-    """
-
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
-
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        return (RecordError, (self.reason, self.detail))

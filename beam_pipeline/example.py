@@ -3,7 +3,7 @@
 data = serialize({"image": bytes_feature(jpeg), "label": int64_feature(3)})
 """
 
-from beam_pipeline.tfrecord.example import (
+from tfrecord_dataset.example import (
     bytes_feature,
     decode,
     encode,

@@ -17,7 +17,7 @@ from pathlib import Path
 import google_crc32c
 from PIL import Image
 
-from beam_pipeline.tfrecord.example import encode
+from tfrecord_dataset.example import encode
 
 
 def main() -> None:

@@ -12,8 +12,10 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        errors feature durable example_keys frames image_size regular_files streams
-        declaration feature_keys
+        errors feature durable example_keys frames image_size regular_files streams value_forms
+        declaration example feature_keys
+        observation
+        inference
         json_file option_values sealed_json
         options
         lock replacement
@@ -22,7 +24,8 @@ LAYERS = {
         metadata
         records
         contents record_files
-        opening
+        bare_files opening numpy_values
+        random_access
         __init__
     """,
     "beam_pipeline": """
@@ -63,7 +66,6 @@ LAYERS = {
         options
         tuning
         records
-        schema
         views
         parsing
         augmentation

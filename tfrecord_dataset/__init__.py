@@ -1,4 +1,29 @@
-"""What `beam_pipeline` and `trainer` share: errors, stores, files that stay, text that is shown.
+"""Reads single records of a dataset as NumPy values; and what the other packages share.
 
-It loads no Beam, TensorFlow or pyarrow.
+    dataset = tfrecord_dataset.open("data/cells")
+    record = dataset["train"][17]
+
+It loads no Beam, TensorFlow or pyarrow; nothing at all before `open` is first used.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfrecord_dataset.feature import Feature
+    from tfrecord_dataset.random_access import Dataset, Records, open
+
+__all__ = ["Dataset", "Feature", "Records", "open"]
+
+_MODULE_OF = {
+    "Dataset": "tfrecord_dataset.random_access",
+    "Feature": "tfrecord_dataset.feature",
+    "Records": "tfrecord_dataset.random_access",
+    "open": "tfrecord_dataset.random_access",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'tfrecord_dataset' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -56,6 +56,22 @@ class DatasetChangedError(BeamTFRecordsError):
     """A dataset, or one of its files, was replaced or changed while it was read."""
 
 
+class RecordError(BeamTFRecordsError):
+    """One record cannot be used.
+
+    Raised by the functions that work on a single record; a stage of a build turns it into a
+    reject with the same reason and detail.
+    """
+
+    def __init__(self, reason: str, detail: str):
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return (RecordError, (self.reason, self.detail))
+
+
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
     near = difflib.get_close_matches(str(name), list(choices), n=1)

@@ -5,10 +5,13 @@ docs/format.md shows the same to people.
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tfrecord_dataset.feature import Feature
+
+Lists = Mapping[str, tuple[str, Sequence[Any]]]
+"""(kind, values) by key of an Example, as `example.lists` gives them."""
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 """Of a box: four lists, in the order of a box's numbers everywhere else."""
@@ -113,6 +116,21 @@ def _of_boxes(feature: Feature) -> Iterator[tuple[str, str]]:
 def num_values(shape: Iterable[int | None]) -> int:
     """Values of such a shape; 0 where a size varies."""
     return math.prod(size or 0 for size in shape)
+
+
+def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
+    """What is wrong with the list that an Example has under `key`; "" where it is `want`."""
+    if want.optional and key not in lists:
+        return ""
+    kind, values = lists.get(key, ("", ()))
+    length = len(values)
+    if kind in ("", want.kind):
+        if want.length in (None, length) and length % want.row_size == 0:
+            return ""
+        if key not in lists:
+            return f"key {key!r} is missing, where {want} was expected"
+    actual = f"{describe_list(kind)} of {length}" if kind else "no value"
+    return f"key {key!r} holds {actual}, where {want} was expected"
 
 
 def written_key(name: str, kind: str, *, with_image: bool) -> str:

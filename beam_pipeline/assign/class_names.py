@@ -3,8 +3,8 @@
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.stored_values import is_label_key
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.inference import is_label_key
 
 
 def declared_classes(

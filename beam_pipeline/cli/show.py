@@ -9,12 +9,12 @@ from typing import Any
 from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
-from beam_pipeline.kinds.stored_values import form_of
 from beam_pipeline.records import Objects
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.shown_text import printable
+from tfrecord_dataset.value_forms import form_of
 
 _MAX_CHARACTERS = 80
 _MAX_VALUES = 8

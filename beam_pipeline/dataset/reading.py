@@ -9,7 +9,7 @@ from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
-from beam_pipeline.tfrecord.example import lists
+from tfrecord_dataset.example import lists
 
 
 class Frame(NamedTuple):

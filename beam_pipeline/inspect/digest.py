@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 
 from beam_pipeline import kinds
-from beam_pipeline.kinds.stored_values import is_label_key
 from beam_pipeline.records import ExampleRecord, Record, Value, file_of
+from tfrecord_dataset.inference import is_label_key
 
 
 def content_digest(features: Mapping[str, Value]) -> str:

@@ -9,12 +9,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.stored_values import (
-    AUDIO_FORMS,
-    IMAGE_FORMS,
-    form_of,
-    summary,
-)
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
@@ -25,10 +20,11 @@ from beam_pipeline.schema.stored_conformance import (
     schema_specs,
     size_problem,
 )
-from beam_pipeline.tfrecord.example import lists
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
+from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
 from tfrecord_dataset.feature_keys import describe_list
+from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _MISFIT = "does not fit the schema"
 

@@ -26,7 +26,7 @@ from beam_pipeline.kinds.wording import shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from beam_pipeline.records import Array, FileRef
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import STORED_INTEGERS, Feature
 
 # Arrays of more axes are stored raw, as a rule; others as lists.

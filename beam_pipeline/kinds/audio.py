@@ -17,7 +17,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import encode_audio, inspect_audio
 from beam_pipeline.records import Audio
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 

@@ -12,7 +12,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.images import encode_image, inspect_image
 from beam_pipeline.records import Image
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 

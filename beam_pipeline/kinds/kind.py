@@ -11,7 +11,7 @@ from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import shortened
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 V = TypeVar("V")

@@ -15,7 +15,7 @@ from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
 from beam_pipeline.kinds.wording import first_names, of_classes, unsupported
 from beam_pipeline.records import Objects
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
 

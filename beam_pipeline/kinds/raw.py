@@ -9,7 +9,7 @@ from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 

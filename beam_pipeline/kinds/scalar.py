@@ -6,7 +6,7 @@ from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.numbers import check_number, expected_numbers, in_range
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 

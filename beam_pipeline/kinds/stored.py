@@ -5,9 +5,11 @@ from typing import Any
 
 from beam_pipeline.kinds.kind import Inspection, Kind
 from beam_pipeline.kinds.observed import Lists, Observed
-from beam_pipeline.kinds.stored_values import AUDIO_FORMS, IMAGE_FORMS, MAX_CLASS, kind_of
+from beam_pipeline.kinds.stored_values import kind_of
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import ListSummary, Value
+from tfrecord_dataset.inference import MAX_CLASS
+from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS
 
 
 class StoredKind(Kind[Value]):

@@ -2,7 +2,7 @@
 
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.tfrecord.example import FeatureValue
+from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
 

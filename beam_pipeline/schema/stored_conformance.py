@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy
 
-from beam_pipeline.kinds.stored_values import AUDIO_FORMS, IMAGE_FORMS, form_of
 from beam_pipeline.records import ListSummary
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ListSpec, describe_list, list_specs, num_values
-
-Lists = Mapping[str, tuple[str, Sequence[Any]]]
-"""(kind, values) by key, as `example.lists` gives them."""
+from tfrecord_dataset.feature_keys import Lists as Lists
+from tfrecord_dataset.feature_keys import (
+    ListSpec,
+    list_problem,
+    list_specs,
+    num_values,
+)
+from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _ENCODED = {"image": IMAGE_FORMS, "audio": AUDIO_FORMS}
 _SHOWN_CHARACTERS = 40
@@ -30,27 +33,13 @@ def schema_specs(schema: Iterable[Feature]) -> Specs:
 def mismatches(specs: Specs, lists: Lists) -> Iterator[str]:
     """Messages about keys of an Example that do not fit the schema of `specs`, one per key."""
     for feature, keys in specs:
-        list_problems = [_list_problem(key, each, lists) for key, each in keys.items()]
+        list_problems = [list_problem(key, each, lists) for key, each in keys.items()]
         problems = [problem for problem in list_problems if problem]
         if not problems and feature.kind == "boxes" and not feature.encoding:
             problems = [_lengths_problem(feature, keys, lists)]
         elif not problems:
             problems = [_value_problem(feature, lists)]
         yield from filter(None, problems)
-
-
-def _list_problem(key: str, want: ListSpec, lists: Lists) -> str:
-    if want.optional and key not in lists:
-        return ""
-    kind, values = lists.get(key, ("", ()))
-    length = len(values)
-    if kind in ("", want.kind):
-        if want.length in (None, length) and length % want.row_size == 0:
-            return ""
-        if key not in lists:
-            return f"key {key!r} is missing, where {want} was expected"
-    actual = f"{describe_list(kind)} of {length}" if kind else "no value"
-    return f"key {key!r} holds {actual}, where {want} was expected"
 
 
 def _lengths_problem(feature: Feature, keys: Iterable[str], lists: Lists) -> str:

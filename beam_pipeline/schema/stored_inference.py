@@ -1,20 +1,14 @@
 """Infers the schema of existing Examples: every key is a feature (docs/format.md)."""
 
 import dataclasses
-import functools
 from collections.abc import Iterable
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.stored_values import (
-    AUDIO_FORMS,
-    IMAGE_FORMS,
-    MAX_CLASS,
-    is_label_key,
-    last_part,
-)
+from tfrecord_dataset import inference
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import describe_list
+from tfrecord_dataset.inference import stored_format
+from tfrecord_dataset.observation import KeyStatistics
 
 
 def infer_feature(
@@ -33,30 +27,31 @@ def infer_feature(
     Raises:
         DataError: The key has lists of two kinds, or an undeclared class.
     """
+    facts = _facts(statistics)
+    if len(facts.where) > 1:
+        raise DataError(inference.mixed_lists(name, facts))
+    names = tuple(declared)
+    feature = inference.infer_feature(name, facts, num_records, names_classes=bool(names))
+    if feature.kind != "class_label":
+        return feature
+    return dataclasses.replace(feature, classes=_class_names(name, statistics, names))
+
+
+def _facts(statistics: Observed) -> KeyStatistics:
+    """What the kinds of existing Examples are inferred from; the shape of raw numbers never is."""
     assert statistics.lists is not None
     assert statistics.lists.lengths is not None
-    kind = _one_kind(name, statistics)
     shortest, longest = statistics.lists.lengths
-    if statistics.types.total() < num_records:
-        shortest = 0
-    feature = functools.partial(Feature, name=name, key=name, bare=True)
-    if kind == "float32" and "box" in last_part(name) and statistics.lists.fours:
-        return feature(kind="sequence", dtype="float32", shape=(None, 4))
-    dtype = "string" if kind == "bytes" else kind
-    names = tuple(declared) if kind == "int64" else ()
-    if statistics.lists.lengths == (1, 1) and (names or _are_classes(name, kind, statistics)):
-        classes = _class_names(name, statistics, names)
-        default = None if shortest else -1
-        return feature(
-            kind="class_label", dtype="int64", shape=(), classes=classes, default=default
-        )
-    if shortest != longest or not longest:
-        return feature(kind="sequence", dtype=dtype, shape=(None,))
-    if longest > 1:
-        return feature(kind="tensor", dtype=dtype, shape=(longest,))
-    if kind == "bytes":
-        return _single_bytes(name, statistics)
-    return feature(kind="scalar", dtype=dtype, shape=())
+    return KeyStatistics(
+        where={kind: statistics.example[kind] for kind in statistics.types if kind},
+        num_records=statistics.types.total(),
+        shortest=shortest,
+        longest=longest,
+        fours=statistics.lists.fours,
+        smallest=statistics.minimum,
+        largest=statistics.maximum,
+        forms=set(statistics.formats),
+    )
 
 
 def complete_feature(feature: Feature, statistics: Observed, declared: Iterable[str]) -> Feature:
@@ -67,32 +62,13 @@ def complete_feature(feature: Feature, statistics: Observed, declared: Iterable[
     """
     match feature.kind:
         case "image":
-            return dataclasses.replace(feature, format=_format(statistics, ("jpeg", "png")))
+            return dataclasses.replace(feature, format=stored_format("image", statistics.formats))
         case "audio":
-            return dataclasses.replace(feature, format=_format(statistics, AUDIO_FORMS))
+            return dataclasses.replace(feature, format=stored_format("audio", statistics.formats))
         case "class_label" if not feature.classes:
             classes = _class_names(feature.key, statistics, tuple(declared), feature.label_offset)
             return dataclasses.replace(feature, classes=classes)
     return feature
-
-
-def _one_kind(name: str, statistics: Observed) -> str:
-    kinds = sorted(kind for kind in statistics.types if kind)
-    if len(kinds) > 1:
-        lists = ", ".join(f"{describe_list(kind)} in {statistics.example[kind]}" for kind in kinds)
-        raise DataError(f"key {name!r} must hold lists of one kind, but holds {lists}")
-    return kinds[0] if kinds else "bytes"  # no record has a value
-
-
-def _are_classes(name: str, kind: str, statistics: Observed) -> bool:
-    if (
-        kind != "int64"
-        or not is_label_key(name)
-        or statistics.minimum is None
-        or statistics.maximum is None
-    ):
-        return False
-    return statistics.minimum >= -1 and statistics.maximum <= MAX_CLASS
 
 
 def _class_names(
@@ -110,22 +86,3 @@ def _class_names(
             f"to {len(declared) - 1}: {', '.join(declared[:20])}; declare all of them"
         )
     return declared
-
-
-def _single_bytes(name: str, statistics: Observed) -> Feature:
-    feature = functools.partial(Feature, name=name, key=name, bare=True)
-    forms = {form for form in statistics.formats if form}
-    if forms and forms <= IMAGE_FORMS:
-        format_ = _format(statistics, ("jpeg", "png"))
-        return feature(kind="image", dtype="uint8", shape=(None, None, 3), format=format_)
-    if forms and forms <= AUDIO_FORMS:
-        format_ = _format(statistics, AUDIO_FORMS)
-        return feature(kind="audio", dtype="float32", shape=(None, None), format=format_)
-    if forms <= {"text"}:
-        return feature(kind="text", dtype="string", shape=())
-    return feature(kind="bytes", dtype="string", shape=())
-
-
-def _format(statistics: Observed, known: Iterable[str]) -> str:
-    forms = {form for form in statistics.formats if form}
-    return forms.pop() if len(forms) == 1 and forms <= set(known) else "mixed"

@@ -17,7 +17,7 @@ from beam_pipeline.dataset.reading import read_examples
 pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 
 PAGE = (Path(__file__).parents[2] / "docs/reading.md").read_text()
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## Other projects")[2], re.M | re.S)
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## By number")[2], re.M | re.S)
 # They do not install in seconds.
 NOT_HERE = {"fiftyone", "pyspark.sql"}
 
@@ -73,9 +73,13 @@ def test_the_examples_run(demo, code):
 
 
 def test_there_are_examples():
-    assert {"tfrecord.reader", "grain", "glob", "apache_beam", "duckdb", "datasets"} <= set(
-        map(module_of, EXAMPLES)
-    )
+    assert {
+        *("torch", "tfrecord_dataset", "tfrecord.reader", "grain"),
+        "glob",
+        "apache_beam",
+        "duckdb",
+        "datasets",
+    } <= set(map(module_of, EXAMPLES))
 
 
 def in_pytorch(**arguments):

@@ -11,8 +11,8 @@ import numpy as np
 import soundfile
 from PIL import Image
 
-from beam_pipeline.tfrecord.example import encode
 from fuzz import sealing
+from tfrecord_dataset.example import encode
 
 FOUND = Path(__file__).parent / "corpus"
 GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"

@@ -1,109 +1,14 @@
-"""Bare TFRecord files: their schema is inferred, declared, or that of a training run."""
+"""The features of bare TFRecord files as a caller declares them, or as a training run had them."""
 
 import dataclasses
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
 
-from google.protobuf.message import DecodeError
-
+from tfrecord_dataset.bare_files import Schema
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.record_files import (
-    describe_mixed_names,
-    first_records,
-    matching_files,
-    names_below,
-    splits_of_files,
-)
-from tfrecord_dataset.shown_text import one_line
-from tfrecord_dataset.store.cache import Cache
-from trainer.dataset import Dataset
+from tfrecord_dataset.inference import DECLARE, guesses
+from tfrecord_dataset.observation import Sample
 from trainer.dataset.declaration import Declaration, declared_features, names_of_specs
-from trainer.errors import ConfigError, NotADatasetError
-from trainer.schema.inference import DECLARE, guesses, infer
-from trainer.schema.observation import Sample, observe
-
-_LOG = logging.getLogger("trainer")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
-    """The features of the records in bare files.
-
-    Attributes:
-        features: By name.
-        notes: Guesses, as messages.
-        remedy: What to do when a record does not fit the features.
-    """
-
-    features: Mapping[str, Feature]
-    notes: Sequence[str] = ()
-    remedy: str
-
-
-def open_files(
-    path: str,
-    patterns: Sequence[str],
-    schema_of: Callable[[Sample], Schema],
-    cache: Callable[[], Cache],
-) -> Dataset:
-    """The dataset of the files that `patterns` name.
-
-    Args:
-        path: Where they are, for messages.
-        patterns: Paths and globs.
-        schema_of: Makes the schema from the first records.
-        cache: Where copies of remote files go.
-
-    Raises:
-        NotADatasetError: No such file, or files that hold no Examples.
-        ConfigError: As `schema_of` does.
-        DatasetDamagedError: A file is damaged.
-    """
-    files = matching_files(patterns)
-    names = names_below(files, patterns)
-    splits = splits_of_files(files, names, cache)
-    try:
-        sample = observe(first_records(files, splits.values()))
-    except DecodeError as error:
-        raise NotADatasetError(
-            f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
-        ) from error
-    schema = schema_of(sample)
-    notes = [*describe_mixed_names(names), *schema.notes]
-    for note in notes:
-        _LOG.warning("%s", one_line(note))
-    return Dataset(
-        path=path,
-        features=schema.features,
-        splits=MappingProxyType(splits),
-        notes=tuple(notes),
-        remedy=schema.remedy,
-    )
-
-
-def inferred_schema(path: str, sample: Sample) -> Schema:
-    """The schema inferred from the first records.
-
-    Args:
-        path: Where the files are, for messages.
-        sample: Of their records.
-
-    Raises:
-        NotADatasetError: They have no values.
-        ConfigError: A key holds lists of two kinds.
-    """
-    if not sample.keys:
-        raise NotADatasetError(
-            f"{path} has no record with any value, so its features cannot be inferred; "
-            f'declare them by {DECLARE} {{"image": {{"kind": "image"}}, …}}'
-        )
-    features = infer(sample)
-    return Schema(
-        features=features,
-        notes=guesses(features, sample),
-        remedy=f"its features were inferred from the first records; declare that key by {DECLARE}",
-    )
+from trainer.errors import ConfigError
 
 
 def declared_schema(declaration: Declaration, sample: Sample) -> Schema:

@@ -12,11 +12,11 @@ import tensorflow as tf
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import with_key_of
+from tfrecord_dataset.inference import bytes_feature, number_feature, one_kind
+from tfrecord_dataset.observation import KeyStatistics, Sample
 from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_spec
-from trainer.schema.inference import bytes_feature, number_feature, one_kind
-from trainer.schema.observation import KeyStatistics, Sample
 
 # By name: as in metadata.json, a spec of `tf.io.parse_example`, or a Feature of another dataset;
 # or a list as in metadata.json.

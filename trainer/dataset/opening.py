@@ -4,12 +4,13 @@ import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from trainer.dataset import Dataset
-from trainer.dataset.bare_files import declared_schema, inferred_schema, open_files, training_schema
+from trainer.dataset.bare_files import declared_schema, training_schema
 from trainer.dataset.declaration import Declaration, read_schema
 from trainer.errors import ConfigError
 
@@ -65,7 +66,7 @@ def open(
         schema_of = functools.partial(inferred_schema, names)
     else:
         schema_of = functools.partial(declared_schema, features)
-    return open_files(names, patterns, schema_of, cache)
+    return open_files(Dataset, names, patterns, schema_of, cache)
 
 
 def open_data(
@@ -97,7 +98,7 @@ def open_data(
         schema_of = functools.partial(training_schema, training_features)
     else:
         schema_of = functools.partial(inferred_schema, data)
-    return open_files(data, [data], schema_of, cache)
+    return open_files(Dataset, data, [data], schema_of, cache)
 
 
 def _of_bare_files(argument: str, path: str) -> ConfigError:

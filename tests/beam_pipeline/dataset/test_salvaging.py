@@ -14,8 +14,8 @@ from beam_pipeline.cli import commands
 from beam_pipeline.dataset import shard_parallelism
 from beam_pipeline.dataset.salvaging import salvage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.tfrecord.example import decode, encode
 from beam_pipeline.tfrecord.frames import framed, payload_of, read_file
+from tfrecord_dataset.example import decode, encode
 
 
 def example(number):

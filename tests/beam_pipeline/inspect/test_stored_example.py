@@ -12,9 +12,9 @@ from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef, ListSummary
-from beam_pipeline.tfrecord.example import encode
 from beam_pipeline.tfrecord.frames import framed
 from beam_pipeline.write.encoding import Encoder
+from tfrecord_dataset.example import encode
 from tfrecord_dataset.feature import Feature
 
 

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.kinds.stored_values import (
-    form_of,
-    is_label_key,
-    kind_of,
-    summary,
-)
+from beam_pipeline.kinds.stored_values import kind_of, summary
 from beam_pipeline.records import ListSummary
+from tfrecord_dataset.inference import is_label_key
+from tfrecord_dataset.value_forms import form_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BMP = b"BM\x46\x00\x00\x00" + bytes(4) + b"\x36\x00\x00\x00"

@@ -11,7 +11,7 @@ from beam_pipeline.schema.stored_conformance import (
     schema_specs,
     size_problem,
 )
-from beam_pipeline.tfrecord.example import encode, lists
+from tfrecord_dataset.example import encode, lists
 from tfrecord_dataset.feature import Feature
 
 PNG = b"\x89PNG\r\n\x1a\n"

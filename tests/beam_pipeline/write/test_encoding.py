@@ -24,8 +24,8 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.tfrecord.example import decode, lists
 from beam_pipeline.write.encoding import Encoder
+from tfrecord_dataset.example import decode, lists
 
 
 def values_of(*records, declared=None):

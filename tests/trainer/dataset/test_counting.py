@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from tfrecord_dataset.contents import count_gzip_records
 from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records.index import read_index
-from trainer.dataset.counting import count_gzip_records
 from trainer.errors import DatasetDamagedError
 
 

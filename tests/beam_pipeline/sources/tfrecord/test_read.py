@@ -9,7 +9,7 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
 from beam_pipeline.tfrecord import frames
-from beam_pipeline.tfrecord.example import encode
+from tfrecord_dataset.example import encode
 
 PAYLOADS = [encode({"x": [number]}) for number in range(5)]
 WHOLE = b"".join(map(frames.framed, PAYLOADS))

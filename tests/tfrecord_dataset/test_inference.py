@@ -6,9 +6,9 @@ import tensorflow as tf
 from inference_cases import CASES, MISSING, in_words
 
 import trainer
+from tfrecord_dataset.inference import guesses, infer
+from tfrecord_dataset.observation import observe
 from trainer.errors import ConfigError
-from trainer.schema.inference import guesses, infer
-from trainer.schema.observation import observe
 
 FLOATS = np.linspace(0, 1, 16, dtype="<f4").tobytes()
 
@@ -81,7 +81,7 @@ def test_features_are_sorted_by_key():
 def test_two_kinds_of_list_are_an_error():
     with pytest.raises(
         ConfigError,
-        match=r"'n' must hold lists of one kind.*float32 in record 1, int64 in record 0",
+        match=r"'n' must hold lists of one kind.* float list in record 1, .* list in record 0",
     ):
         infer(sample_of("n", [1], [1.5]))
 

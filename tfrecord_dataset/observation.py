@@ -6,26 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
-from google.protobuf import unknown_fields
-from google.protobuf.message import DecodeError
 
-from tfrecord_dataset import example_keys
+from tfrecord_dataset import example, example_keys
+from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
-IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
-AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
 # Possible (dtype, channels) of a square of raw numbers, the most likely first.
 RAW_LAYOUTS = tuple(
     (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
 )
-# The control characters of ASCII other than white space (\t \n \v \f \r).
-_CONTROLS = bytes([*range(9), *range(14, 32), 127])
 # Real data is usually in between; other bytes read as floats rarely are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
 # The only NaN, except for its sign, that NumPy and processors write, by bytes per value.
 _NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
-
-_KINDS = {"int64_list": "int64", "float_list": "float32", "bytes_list": "bytes"}
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -49,28 +41,32 @@ class KeyStatistics:
     shortest: int = 0
     longest: int = 0
     fours: bool = True
-    smallest: int | None = None
-    largest: int | None = None
+    smallest: float | None = None
+    largest: float | None = None
     forms: set[str] = dataclasses.field(default_factory=set)
     num_bytes: set[int] = dataclasses.field(default_factory=set)
     layouts: tuple[tuple[str, int], ...] = RAW_LAYOUTS
 
-    def add(self, feature: Any, where: str) -> None:
-        """Takes one more record's `tf.train.Feature` into account; `where` names the record."""
-        field = feature.WhichOneof("kind")
-        values: Sequence[Any] = getattr(feature, field).value if field else ()
-        if field:
-            self.where.setdefault(_KINDS[field], where)
+    def add(self, kind: str, values: Sequence[Any], where: str) -> None:
+        """Takes one more record's list into account, as `example.lists` has it.
+
+        Args:
+            kind: Of the list, "" for none.
+            values: The list.
+            where: Names the record.
+        """
+        if kind:
+            self.where.setdefault(kind, where)
         length = len(values)
         self.shortest = min(self.shortest, length) if self.num_records else length
         self.longest = max(self.longest, length)
         self.fours &= length % 4 == 0
         self.num_records += 1
-        if field == "int64_list" and values:
+        if kind == "int64" and values:
             smallest, largest = min(values), max(values)
             self.smallest = smallest if self.smallest is None else min(smallest, self.smallest)
             self.largest = largest if self.largest is None else max(largest, self.largest)
-        elif field == "bytes_list" and length == 1:
+        elif kind == "bytes" and length == 1:
             self._add_bytes(values[0])
 
     def _add_bytes(self, value: bytes) -> None:
@@ -103,60 +99,17 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
     """The statistics of (where, serialized Example) pairs.
 
     Raises:
-        google.protobuf.message.DecodeError: A record is not an Example, or has too many keys, as
-            all of them together may.
+        ValueError: A record is not an Example, or has too many keys, as all of them together may.
     """
     keys: dict[str, KeyStatistics] = {}
     num_records = 0
     for where, serialized in records:
         num_records += 1
-        for key, feature in _example(serialized).features.feature.items():
-            keys.setdefault(key, KeyStatistics()).add(feature, where)
+        for key, (kind, values) in example.lists(serialized).items():
+            keys.setdefault(key, KeyStatistics()).add(kind, values, where)
         if len(keys) > example_keys.MAX_KEYS:
-            raise DecodeError(f"they have {example_keys.TOO_MANY}")
+            raise ValueError(f"they have {example_keys.TOO_MANY}")
     return Sample(num_records, keys)
-
-
-def _example(serialized: bytes) -> Any:
-    if example_keys.has_too_many(serialized):
-        raise DecodeError(f"one has {example_keys.TOO_MANY}")
-    example = tf.train.Example.FromString(serialized)
-    if len(unknown_fields.UnknownFieldSet(example)):
-        raise DecodeError(
-            "it has a field that Examples do not have; it may be a tf.train.SequenceExample"
-        )
-    return example
-
-
-def form_of(value: bytes) -> str:
-    """The form of a value, by its first bytes; see `KeyStatistics.forms`."""
-    match value[:4]:
-        case b"":
-            return ""
-        case b"\x89PNG" if value[4:8] == b"\r\n\x1a\n":
-            return "png"
-        case b"GIF8" if value[4:6] in (b"7a", b"9a"):
-            return "gif"
-        case b"RIFF" if value[8:12] == b"WAVE":
-            return "wav"
-        case b"fLaC":
-            return "flac"
-        case b"OggS":
-            return "ogg"
-    if value[:3] == b"\xff\xd8\xff":
-        return "jpeg"
-    if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
-        return "bmp"
-    return "text" if _is_text(value) else "raw"
-
-
-def _is_text(value: bytes) -> bool:
-    """Whether it is UTF-8 without control characters, which raw numbers rarely are."""
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return value.translate(None, _CONTROLS) == value
 
 
 def is_plausible(value: bytes, dtype: str, channels: int) -> bool:

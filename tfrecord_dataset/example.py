@@ -14,8 +14,8 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
 from google.protobuf.message import DecodeError
 
-from beam_pipeline.errors import RecordError
 from tfrecord_dataset import example_keys
+from tfrecord_dataset.errors import RecordError
 
 FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
 """What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
@@ -25,7 +25,7 @@ def _describe() -> descriptor_pool.DescriptorPool:
     """A pool of the messages that make up a tf.train.Example."""
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
-        name="beam_pipeline/example.proto", package="tensorflow", syntax="proto3"
+        name="tfrecord_dataset/example.proto", package="tensorflow", syntax="proto3"
     )
 
     def message(name: str) -> Any:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.schema.observation import KeyStatistics, form_of, is_plausible, observe
+from tfrecord_dataset.observation import KeyStatistics, is_plausible, observe
+from tfrecord_dataset.value_forms import form_of
 
 
 def example(**features):
@@ -107,7 +108,7 @@ def test_layouts_are_those_that_all_values_allow():
     statistics = KeyStatistics()
     array = np.ones((4, 4), "<f4")
 
-    statistics.add(strings(array.tobytes()), "first")
+    statistics.add("bytes", [array.tobytes()], "first")
     assert statistics.layouts[0] == ("float32", 1)
-    statistics.add(strings(np.full((4, 4), 1e20, "<f4").tobytes()), "second")
+    statistics.add("bytes", [np.full((4, 4), 1e20, "<f4").tobytes()], "second")
     assert statistics.layouts == (("uint8", 1),)

@@ -1,0 +1,258 @@
+"""Records by number: what is asked for, where it is asked, and what is said of damage."""
+
+import io
+import json
+import multiprocessing
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from testdata.make_golden import GOLDEN, TESTDATA
+
+import tfrecord_dataset
+from tfrecord_dataset import example
+from tfrecord_dataset.errors import (
+    ConfigError,
+    DatasetChangedError,
+    DatasetDamagedError,
+    NotADatasetError,
+    UnknownNameError,
+)
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES
+
+
+@pytest.fixture(scope="module")
+def split():
+    return tfrecord_dataset.open(GOLDEN)["train"]
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the golden dataset, to be damaged."""
+    return Path(shutil.copytree(GOLDEN, tmp_path / "golden/1.0.0"))
+
+
+def captions(records):
+    return [each["caption"] for each in records]
+
+
+def shards_of(directory, split="train"):
+    stated = json.loads((directory / "metadata.json").read_text())["splits"][split]["shards"]
+    return [directory / each["file"] for each in stated]
+
+
+def frames_of(shard):
+    """(offset, length) of each record's payload."""
+    lines = (shard.parent / f"idx/{shard.name}.idx").read_text().splitlines()
+    pairs = (map(int, line.split()) for line in lines)
+    return [(offset + HEADER_BYTES, size - FRAME_BYTES) for offset, size in pairs]
+
+
+def test_a_dataset_says_what_it_has():
+    dataset = tfrecord_dataset.open(GOLDEN)
+
+    assert list(dataset.splits) == ["test", "train"]
+    assert list(dataset.features) == ["image", "label", "boxes", "age", "caption", "weight"]
+    assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 3, "train": 7}
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param([0, 1, 2], [0, 1, 2], id="a list"),
+        pytest.param([5, 2, 5], [5, 2, 5], id="in any order, and twice"),
+        pytest.param([-1, -7], [6, 0], id="from the end"),
+        pytest.param(np.array([3, 1], np.uint8), [3, 1], id="an array"),
+        pytest.param(np.array([-1]), [6], id="an array, from the end"),
+        pytest.param(range(2, 4), [2, 3], id="a range"),
+        pytest.param(slice(5, None), [5, 6], id="a slice"),
+        pytest.param(slice(None, None, -3), [6, 3, 0], id="a slice backwards"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_several_records(split, asked, expected):
+    everything = captions(iter(split))
+
+    assert captions(split[asked]) == [everything[number] for number in expected]
+
+
+@pytest.mark.parametrize("number", [3, -4, np.int64(3), np.uint8(3), np.array(3)])
+def test_one_record(split, number):
+    assert split[number]["caption"] == captions(split)[3]
+
+
+@pytest.mark.parametrize("number", [7, -8, [0, 7], np.array([-8]), np.int64(7), 2**70])
+def test_records_that_are_not_there(split, number):
+    with pytest.raises(IndexError, match=r"no record .* in split 'train', which has 7"):
+        split[number]
+
+
+def test_what_is_no_number(split):
+    for asked in ([True, False], [0.5], np.array([1.0]), ["a"], 1.5, "a", None):
+        with pytest.raises(TypeError):
+            split[asked]
+
+
+def test_encoded_values_and_some_features():
+    dataset = tfrecord_dataset.open(GOLDEN)
+    plain = dataset.records("train", features=["label", "image"], decode=False)[0]
+
+    assert list(plain) == ["label", "image"]
+    with Image.open(io.BytesIO(plain["image"])) as image:
+        assert np.array_equal(np.asarray(image), dataset["train"][0]["image"])
+
+
+def test_wrong_names():
+    dataset = tfrecord_dataset.open(GOLDEN)
+
+    with pytest.raises(UnknownNameError, match="did you mean 'train'"):
+        dataset["trian"]
+    with pytest.raises(UnknownNameError, match="did you mean 'caption'"):
+        dataset.records("train", features=["captoin"])
+    with pytest.raises(ConfigError, match="several splits"):
+        dataset.records()
+    with pytest.raises(NotADatasetError):
+        tfrecord_dataset.open(GOLDEN / "missing")
+    with pytest.raises(AttributeError, match="opne"):
+        _ = tfrecord_dataset.opne
+
+
+@pytest.mark.parametrize("older", ["format_1", "format_2"])
+def test_older_formats(split, older):
+    records = tfrecord_dataset.open(TESTDATA / older / "golden/1.0.0")["train"]
+
+    assert captions(records) == captions(split)
+
+
+def test_a_damaged_record_is_named_and_others_are_read(copied):
+    shard = shards_of(copied)[0]
+    offset, length = frames_of(shard)[1]
+    data = bytearray(shard.read_bytes())
+    data[offset + length // 2] ^= 1
+    shard.write_bytes(data)
+    records = tfrecord_dataset.open(copied)["train"]
+
+    with pytest.raises(DatasetDamagedError, match=f"record 1 of .*{shard.name} is not what was"):
+        records[[0, 1]]
+    assert records[0]["caption"] == tfrecord_dataset.open(GOLDEN)["train"][0]["caption"]
+
+
+def test_a_record_of_another_form_is_named(copied):
+    metadata = json.loads((copied / "metadata.json").read_text())
+    metadata |= {"format_version": 2}  # which has no checksum
+    (age,) = (each for each in metadata["features"] if each["name"] == "age")
+    age["dtype"] = "float32"
+    (copied / "metadata.json").write_text(json.dumps(metadata))
+
+    with pytest.raises(
+        DatasetDamagedError, match=r"record 0 of .*: key 'age' holds an int64 list of 1, where a fl"
+    ):
+        tfrecord_dataset.open(copied)["train"][0]
+
+
+def read_in_child(records, numbers):
+    return captions(records[numbers])
+
+
+@pytest.mark.parametrize("start", ["spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
+def test_worker_processes_read_the_same(split, start):
+    before = captions(split)
+    context = multiprocessing.get_context(start)
+    with context.Pool(2) as pool:
+        parts = pool.starmap(read_in_child, [(split, [number, -1]) for number in range(7)])
+
+    assert parts == [[caption, before[-1]] for caption in before]
+
+
+def use_inherited(queue):
+    queue.put(captions(INHERITED[0]))
+
+
+INHERITED = []
+
+
+def test_a_forked_process_reads_what_it_inherits(split):
+    INHERITED[:] = [split]
+    before = captions(split)  # so threads and files are there when this process is forked
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=use_inherited, args=(queue,))
+    child.start()
+    found = queue.get(timeout=60)
+    child.join()
+
+    assert found == before
+
+
+def test_another_process_is_told_of_a_rebuilt_dataset(copied):
+    pickled = pickle.dumps(tfrecord_dataset.open(copied)["train"])
+    metadata = json.loads((copied / "metadata.json").read_text())
+    metadata |= {"format_version": 2, "fingerprint": "another"}
+    (copied / "metadata.json").write_text(json.dumps(metadata))
+
+    with pytest.raises(DatasetChangedError, match="was built again since it was opened"):
+        pickle.loads(pickled)[0]
+
+
+def framed(payload):
+    from beam_pipeline.tfrecord.frames import framed
+
+    return framed(payload)
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Two files without metadata, one for each split; a record is its number and its square."""
+    for name, numbers in (("train", range(5)), ("test", range(5, 7))):
+        content = b"".join(
+            framed(example.encode({"n": [number], "text": [b"no. %d" % number]}))
+            for number in numbers
+        )
+        (tmp_path / f"{name}.tfrecord").write_bytes(content)
+    return tmp_path
+
+
+def test_bare_files(bare):
+    dataset = tfrecord_dataset.open(bare / "*.tfrecord")
+
+    assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 2, "train": 5}
+    assert dataset["train"][[0, -1]] == [{"n": 0, "text": b"no. 0"}, {"n": 4, "text": b"no. 4"}]
+    assert pickle.loads(pickle.dumps(dataset["test"]))[0] == {"n": 5, "text": b"no. 5"}
+
+
+def test_gzip(bare, monkeypatch):
+    import gzip
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(bare / "cache"))
+    packed = bare / "packed.tfrecord.gz"
+    packed.write_bytes(gzip.compress((bare / "train.tfrecord").read_bytes()))
+
+    assert tfrecord_dataset.open(packed).records()[3]["text"] == b"no. 3"
+
+
+def test_a_store(bucket, tmp_path, split):
+    url, store = bucket
+    for path in GOLDEN.rglob("*"):
+        if path.is_file():
+            name = f"golden/1.0.0/{path.relative_to(GOLDEN)}"
+            store.put(f"{url}/{name}", path.read_bytes())
+    records = tfrecord_dataset.open(f"{url}/golden", cache_dir=str(tmp_path / "cache"))["train"]
+
+    assert captions(records[[6, 0]]) == [split[6]["caption"], split[0]["caption"]]
+
+
+def test_it_loads_no_tensorflow_beam_or_pyarrow():
+    script = (
+        "import sys, tfrecord_dataset; assert 'numpy' not in sys.modules; "
+        f"tfrecord_dataset.open({str(GOLDEN)!r})['train'][0]; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    heavy = {"apache_beam", "beam_pipeline", "pyarrow", "tensorflow", "trainer"}
+    assert not set(done.stdout.split()) & heavy

@@ -1,0 +1,172 @@
+"""From the lists of an Example to NumPy values by name, without TensorFlow.
+
+They are those of the trainer's single records, with images in uint8.
+"""
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_problem, list_specs
+
+_DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes": object}
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+def numpy_values(feature: Feature, lists: Lists, *, decode: bool = True) -> dict[str, Any]:
+    """The values of a feature of one record, by name; docs/reading.md has their table.
+
+    Args:
+        feature: Which.
+        lists: Of the record's Example, by key.
+        decode: Whether images become uint8 [height, width, channels] and audio float32
+            [samples, channels] in -1..1; otherwise both stay the bytes that are stored.
+
+    Raises:
+        ValueError: The record does not hold such a feature; the message says what it holds.
+    """
+    if feature.kind == "boxes" and not feature.encoding:
+        return _of_boxes(feature, lists)
+    spec = list_specs(feature)[feature.key]
+    values = _list(feature, feature.key, spec, lists)
+    if feature.kind in ("image", "audio"):
+        (encoded,) = values
+        decoder = _image if feature.kind == "image" else _audio
+        return {feature.name: decoder(feature, encoded) if decode else encoded}
+    if feature.kind == "tensor" and feature.encoding == "bytes":
+        return {feature.name: _raw(feature, values[0])}
+    if spec.length == 1 and not feature.shape:
+        (value,) = values
+        array = value if spec.kind == "bytes" else _DTYPES[spec.kind](value)
+    else:
+        shape = feature.shape if spec.length is not None else (-1, *feature.shape[1:])
+        array = _array(values, spec.kind).reshape([size or 0 for size in shape])
+    if feature.kind == "class_label" and feature.label_offset:
+        array = np.where(array < 0, array, array - feature.label_offset)[()]
+    return {feature.name: array}
+
+
+def _list(feature: Feature, key: str, spec: ListSpec, lists: Lists) -> Sequence[Any]:
+    if key not in lists and feature.default is not None and spec.length is not None:
+        default = feature.default
+        return default if isinstance(default, Sequence) else [default] * spec.length
+    if problem := list_problem(key, spec, lists):
+        raise ValueError(problem)
+    return lists[key][1] if key in lists else ()
+
+
+def _array(values: Sequence[Any], kind: str) -> Any:
+    """An array [n] of the list's kind; of bytes objects."""
+    if kind != "bytes":
+        return np.array(values, _DTYPES[kind])
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
+
+
+def _raw(feature: Feature, data: bytes) -> Any:
+    """A tensor that is stored as one value."""
+    dtype = np.dtype(feature.dtype).newbyteorder("<")
+    expected = math.prod(size or 0 for size in feature.shape) * dtype.itemsize
+    if len(data) != expected:
+        raise ValueError(
+            f"key {feature.key!r} holds {len(data):,} bytes, where {feature.dtype} "
+            f"{list(feature.shape)} has {expected:,}"
+        )
+    # A copy, which may be written to.
+    return np.frombuffer(data, dtype).reshape([size or 0 for size in feature.shape]).copy()
+
+
+def _of_boxes(feature: Feature, lists: Lists) -> dict[str, Any]:
+    columns = {
+        key: _array(_list(feature, key, spec, lists), spec.kind)
+        for key, spec in list_specs(feature).items()
+        if key != feature.key_beside("class/text")
+    }
+
+    def column(part: str) -> Any:
+        return columns[feature.key_beside(part)]
+
+    boxes = [column(f"bbox/{side}") for side in SIDES]
+    count = len(boxes[0])
+    for key, values in columns.items():
+        if len(values) != count and not key.startswith(feature.key_beside("keypoint/")):
+            raise ValueError(f"key {key!r} has {len(values)} values for {count} boxes")
+    prefix = "box" if feature.name == "boxes" else feature.name
+    values = {feature.name: np.stack(boxes, axis=-1)}
+    if feature.classes:
+        values[f"{prefix}_labels"] = column("class/label") - feature.label_offset
+    values |= {f"{prefix}_{name}": column(name) for name in feature.attributes}
+    if feature.keypoints:
+        points = np.stack(
+            [column(f"keypoint/{part}") for part in ("x", "y", "visibility")], axis=-1
+        )
+        values[f"{prefix}_keypoints"] = _by_box(feature, points, column("keypoint/num"), count)
+    return values
+
+
+def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
+    """The points of each box, -1 behind the last: float32 [n, points, 3]."""
+    if (
+        len(counts) != num_boxes
+        or counts.sum() != len(points)
+        or counts.max(initial=0) > (feature.keypoints)
+    ):
+        raise ValueError(
+            f"key {feature.key_beside('keypoint/num')!r} does not give {num_boxes} boxes their "
+            f"{len(points)} points, at most {feature.keypoints} each"
+        )
+    by_box = np.full((num_boxes, feature.keypoints, 3), -1, np.float32)
+    by_box[np.arange(feature.keypoints) < counts[:, None]] = points
+    return by_box
+
+
+def _image(feature: Feature, encoded: bytes) -> Any:
+    """uint8 [height, width, channels]; three channels unless the shape declares another number."""
+    from PIL import Image  # here, since `decode=False` does without
+
+    channels = feature.shape[2] or 3
+    try:
+        with Image.open(io.BytesIO(encoded)) as opened:
+            image: Image.Image = opened
+            if image.mode.startswith("I"):  # 16 bits, of which TensorFlow takes the upper ones
+                image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+            pixels = np.array(image.convert(_MODES[channels]))
+    except Exception as error:  # decoders raise many kinds
+        raise ValueError(
+            f"key {feature.key!r} holds no image that can be decoded: {error}"
+        ) from error
+    pixels = pixels.reshape(*pixels.shape[:2], channels)
+    _check_shape(feature, pixels.shape)
+    return pixels
+
+
+def _audio(feature: Feature, encoded: bytes) -> Any:
+    """float32 [samples, channels]."""
+    import soundfile  # here, since most datasets have no audio
+
+    try:
+        samples, rate = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
+    except soundfile.LibsndfileError as error:
+        raise ValueError(
+            f"key {feature.key!r} holds no audio that libsndfile can read: {error.error_string}"
+        ) from error
+    if feature.sample_rate not in (0, rate):
+        raise ValueError(
+            f"key {feature.key!r} has {rate:,} samples per second, where {feature.sample_rate:,} "
+            "were expected"
+        )
+    _check_shape(feature, samples.shape)
+    return samples
+
+
+def _check_shape(feature: Feature, shape: tuple[int, ...]) -> None:
+    if any(want not in (None, size) for want, size in zip(feature.shape, shape, strict=True)):
+        raise ValueError(
+            f"key {feature.key!r} holds {feature.kind} {list(shape)}, where {list(feature.shape)} "
+            "was expected"
+        )

@@ -1,0 +1,232 @@
+"""Records by their number, as NumPy values and without TensorFlow: for PyTorch, Grain, anything.
+
+dataset = tfrecord_dataset.open("data/cells")
+split = dataset["train"]
+print(len(split), split[0]["image"].shape, [each["label"] for each in split[[1, 5]]])
+"""
+
+import dataclasses
+import functools
+import operator
+import os
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecord_dataset import example
+from tfrecord_dataset.bare_files import inferred_schema, open_files
+from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
+from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.opening import cache_of, is_directory, open_directory
+from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.store import storage
+from tfrecord_dataset.store.urls import is_remote
+
+Record = dict[str, Any]
+"""The values of a record, by the names of features."""
+
+
+Numbers = Sequence[int] | npt.NDArray[np.integer[Any]]
+
+
+class _Source(NamedTuple):
+    """What a dataset is opened from, in any process."""
+
+    paths: tuple[str, ...] = ()
+    cache_dir: str | None = None
+    cache_bytes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dataset(Contents):
+    """An opened dataset: `splits`, `features`, and the records of each split."""
+
+    _source: _Source = dataclasses.field(default_factory=_Source, repr=False)
+
+    def __getitem__(self, split: str) -> "Records":
+        """All features of a split's records, decoded."""
+        return self.records(split)
+
+    def records(
+        self,
+        split: str | None = None,
+        *,
+        features: Collection[str] | None = None,
+        decode: bool = True,
+    ) -> "Records":
+        """The records of a split.
+
+        Args:
+            split: May be left out if there is only one.
+            features: Names of those to read; all by default.
+            decode: Whether images and audio are decoded; otherwise they stay encoded bytes.
+
+        Raises:
+            UnknownNameError: No such split or feature.
+            ConfigError: There are several splits, and none is named.
+            DatasetDamagedError: An index is not that of its shard, or a bare file is damaged.
+        """
+        chosen = self.split(split)
+        for name in features or ():
+            if name not in self.features:
+                raise UnknownNameError(f"feature in {self.path}", name, self.features)
+        names = tuple(self.features) if features is None else tuple(features)
+        return Records(self, chosen.name, names, decode)
+
+
+def open(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    cache_dir: str | None = None,
+    cache_bytes: int | None = None,
+) -> Dataset:
+    """Opens a dataset to read its records by number.
+
+    Args:
+        path: A dataset directory (…/name/version); or its parent, for the newest finished
+            version; or the parent of that, if it holds only one dataset; or a glob, a file, or a
+            list of them, of bare TFRecord files, whose features are inferred. Local, or on a
+            store: gs://, s3://, az:// or https:// (docs/object-stores.md).
+        cache_dir: A local folder for copies of a store's shards, which processes may share;
+            by default `~/.cache/beam-tfrecords/shards`.
+        cache_bytes: What these copies may take; by default half of the space on their disk.
+
+    Raises:
+        NotADatasetError: A directory without a finished dataset, no such file, or files
+            without Examples.
+        DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
+            or a file is damaged.
+    """
+    listed = [path] if isinstance(path, str | os.PathLike) else path
+    paths = [storage.readable(os.fspath(each)) for each in listed]
+    paths = [each if is_remote(each) else os.path.abspath(each) for each in paths]
+    cache = cache_of(cache_dir, cache_bytes)
+    if len(paths) == 1 and is_directory(paths[0]):
+        dataset = open_directory(Dataset, paths[0], cache)
+        paths = [dataset.path]
+    else:
+        names = ", ".join(paths)
+        schema_of = functools.partial(inferred_schema, names)
+        dataset = open_files(Dataset, names, paths, schema_of, cache)
+    return dataclasses.replace(dataset, _source=_Source(tuple(paths), cache_dir, cache_bytes))
+
+
+class Records(Sequence[Record]):
+    """The records of a split by number: a data source of PyTorch's and Grain's loaders.
+
+    It can be pickled and used behind a fork: each process opens the files for itself, and is told
+    where they are no longer what was opened. Made by `Dataset.records`.
+    """
+
+    def __init__(self, dataset: Dataset, split: str, names: tuple[str, ...], decode: bool) -> None:
+        self._source = dataset._source
+        self._fingerprint = dataset.fingerprint
+        self._split = split
+        self._features = [dataset.features[name] for name in names]
+        self._decode = decode
+        stated = dataset.split(split).num_records
+        self._num_records = dataset.index(split).num_records if stated is None else stated
+        self._process = os.getpid()
+        self._dataset: Dataset | None = dataset
+        self._reader: RecordReader | None = None
+
+    def __len__(self) -> int:
+        return self._num_records
+
+    def __repr__(self) -> str:
+        names = ", ".join(feature.name for feature in self._features)
+        return f"{len(self):,} records of {self._split!r} in {self._source.paths[0]}: {names}"
+
+    @overload
+    def __getitem__(self, number: int) -> Record: ...
+    @overload
+    def __getitem__(self, number: slice | Numbers) -> list[Record]: ...
+
+    def __getitem__(self, number: int | slice | Numbers) -> Record | list[Record]:
+        """A record by its number; several, in their order, by a list, array or slice.
+
+        Numbers are those of the order in which the shards have the records; negative ones count
+        from the end.
+
+        Raises:
+            IndexError: There is no such record.
+            DatasetDamagedError: A record is not what was written, or has another form; it is named.
+            DatasetChangedError: The files are other ones by now.
+        """
+        if isinstance(number, slice):
+            return self.__getitems__(range(*number.indices(len(self))))
+        if isinstance(number, Sequence) or np.ndim(number):
+            return self.__getitems__(cast(Numbers, number))
+        one = operator.index(cast(int, number))
+        if not -len(self) <= one < len(self):
+            raise self._missing(one)
+        return self.__getitems__([one])[0]
+
+    def __getitems__(self, numbers: Numbers) -> list[Record]:
+        """Several records, read at once; PyTorch's loader asks for batches by this name."""
+        chosen = self._numbers(numbers)
+        index, reader = self._opened()
+        return [
+            self._record(index, number, serialized)
+            for number, serialized in zip(chosen.tolist(), reader.read(chosen), strict=True)
+        ]
+
+    def _numbers(self, numbers: Numbers) -> Any:
+        """int64 [n], each from 0."""
+        asked = np.asarray(numbers)
+        if asked.size and asked.dtype.kind not in "iu":
+            raise TypeError(f"records are chosen by whole numbers, not by {asked.dtype}")
+        asked = asked.astype(np.int64).reshape(-1)
+        chosen = np.where(asked < 0, asked + len(self), asked)
+        wrong = (chosen < 0) | (chosen >= len(self))
+        if wrong.any():
+            raise self._missing(int(asked[wrong][0]))
+        return chosen
+
+    def _missing(self, number: int) -> IndexError:
+        return IndexError(
+            f"there is no record {number} in split {self._split!r}, which has {len(self):,}"
+        )
+
+    def _record(self, index: RecordIndex, number: int, serialized: bytes) -> Record:
+        try:
+            lists = example.lists(serialized)
+            record: Record = {}
+            for feature in self._features:
+                record |= numpy_values(feature, lists, decode=self._decode)
+        except ValueError as error:
+            raise DatasetDamagedError(
+                f"{index.describe(number)}: {error}; run `python -m beam_pipeline verify` on the "
+                "dataset"
+            ) from error
+        return record
+
+    def _opened(self) -> tuple[RecordIndex, RecordReader]:
+        """The index and the reader of this process."""
+        if self._process != os.getpid():  # threads and locks do not outlive a fork
+            self._process, self._dataset, self._reader = os.getpid(), None, None
+        if self._dataset is None:
+            self._dataset = self._opened_again()
+        index = self._dataset.index(self._split)
+        if self._reader is None:
+            self._reader = RecordReader(index)
+        return index, self._reader
+
+    def _opened_again(self) -> Dataset:
+        paths, cache_dir, cache_bytes = self._source
+        dataset = open(paths, cache_dir=cache_dir, cache_bytes=cache_bytes)
+        if (dataset.fingerprint, dataset.index(self._split).num_records) != (
+            self._fingerprint,
+            len(self),
+        ):
+            raise DatasetChangedError(
+                f"{paths[0]} was built again since it was opened; open it again"
+            )
+        return dataset
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_dataset": None, "_reader": None}

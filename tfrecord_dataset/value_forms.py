@@ -1,0 +1,38 @@
+"""What a bytes value is, by its first bytes."""
+
+IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
+AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
+
+# The control characters of ASCII other than white space (\t \n \v \f \r).
+_CONTROLS = bytes([*range(9), *range(14, 32), 127])
+
+
+def form_of(value: bytes) -> str:
+    """The form of a value: one of IMAGE_FORMS or AUDIO_FORMS, "text", "raw", or "" if empty."""
+    match value[:4]:
+        case b"":
+            return ""
+        case b"\x89PNG" if value[4:8] == b"\r\n\x1a\n":
+            return "png"
+        case b"GIF8" if value[4:6] in (b"7a", b"9a"):
+            return "gif"
+        case b"RIFF" if value[8:12] == b"WAVE":
+            return "wav"
+        case b"fLaC":
+            return "flac"
+        case b"OggS":
+            return "ogg"
+    if value[:3] == b"\xff\xd8\xff":
+        return "jpeg"
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
+        return "bmp"
+    return "text" if _is_text(value) else "raw"
+
+
+def _is_text(value: bytes) -> bool:
+    """Whether it is UTF-8 without control characters, which raw numbers rarely are."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return value.translate(None, _CONTROLS) == value

@@ -1,1 +1,0 @@
-"""The features of a record: read, observed or inferred."""
