@@ -52,10 +52,10 @@ LAYERS = {
         splits classes references gather unpacking nesting left_behind
         tree input_files columns
         listing
-        side_files
         layout
+        side_files
         folders
-        manifest voc coco yolo tar arrays tfrecord
+        manifest voc coco yolo kitti tar arrays tfrecord
         registry
         detection
         inputs

@@ -109,6 +109,15 @@ def voc(root, write_image):
     return root
 
 
+def kitti(root, write_image):
+    write_image(root / "image_2/good.png")
+    (root / "label_2").mkdir()
+    for stem in ("good", EVIL):
+        line = f"{''.join(EVIL.split())} 0 0 0 1 1 3 3{' 1' * 7}\n"
+        (root / f"label_2/{stem}.txt").write_text(line, newline="")
+    return root
+
+
 def examples(root, write_image):
     records = [
         serialize({EVIL: int64_feature(1), "text": bytes_feature(EVIL)}),
@@ -119,7 +128,7 @@ def examples(root, write_image):
 
 
 ALL = ("--max-bad-fraction", "1")
-LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, examples)
+LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, kitti, examples)
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,12 @@ def labels() -> list[bytes]:
     return texts(box * 3 + "\n1 0.1 0.1 0.2 0.1 0.2 0.2\n", box.strip() + " 0.5 0.5 2 0.1 0.1 1\n")
 
 
+def kittis() -> list[bytes]:
+    """KITTI's label files, without and with a score."""
+    rows = [f"{name} 0.5 1 -1.5 1 2 3.5 4 1.5 1.6 3.9 1 2 8 -1.6" for name in ("Car", "DontCare")]
+    return texts("\n".join(rows), "".join(f"{row} 0.9\n" for row in rows))
+
+
 def csvs() -> list[bytes]:
     """Tables of images, of boxes, of numbers."""
     return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3)

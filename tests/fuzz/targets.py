@@ -21,6 +21,7 @@ from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.input_files import InputFile
+from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.manifest.records import (
     join_boxes,
@@ -29,6 +30,7 @@ from beam_pipeline.sources.manifest.records import (
     read_table,
 )
 from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
@@ -143,6 +145,21 @@ def _labels(data: bytes, folder: Path) -> int:
     path.write_bytes(data)
     parse_labels(storage.read_text(str(path), MAX_BYTES), names={0: "cat", 1: "dog"})
     return 0
+
+
+def _beside(files: SideFiles) -> Reads:
+    """A file beside an image: what it calls it, and what it says of it."""
+
+    def read(data: bytes, folder: Path) -> int:
+        files.named_image(data)
+        features, _ = files.parse(data, "a")
+        path = folder / "a.png"
+        path.write_bytes(corpus.images("PNG", "RGB")[0])
+        image = Image(file=FileRef(path=str(path)))
+        _finish(inspect_record(Record(key="a", features={"image": image, **features}), RULES))
+        return 0
+
+    return read
 
 
 def _manifest(source: type[ReadManifest], name: str) -> Reads:
@@ -406,6 +423,7 @@ FORMATS = {
     "yaml": Format(corpus=corpus.yamls, read=_yaml),
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
     "txt": Format(corpus=corpus.labels, read=_labels),
+    "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),

@@ -100,14 +100,16 @@ DETECTION: dict[str, DataSet] = {
         | {"class-descriptions-boxable.csv": "/m/011k07,Tortoise\n"},
         r"are splits without class folders; .* give a table .*class-descriptions-boxable\.csv",
     ),
-    "KITTI": refused(
+    "KITTI": read(
+        "kitti",
         files(
             "{training,testing}/image_2/00000{0..2}.png",
             "{training,testing}/calib/000000.txt",
             "training/velodyne/000000.bin",
         )
-        | {"training/label_2/00000{0..2}.txt": "Pedestrian 0.00 0 -0.20 712.40 143.00 810.73\n"},
-        "testing/image_2/ is no class by its name",
+        | {"training/label_2/00000{0..2}.txt": f"Pedestrian{' 1' * 14}\nDontCare{' -1' * 14}\n"},
+        splits="training",
+        classes="Pedestrian",
     ),
     "WIDER FACE": refused(
         files("WIDER_{train,val,test}/images/{0--Parade,9--Press_Conference}/0_Parade_1.jpg")

@@ -112,17 +112,18 @@ class Folders:
 class SideFiles(abc.ABC):
     """Files that belong to an image by their names: what they are, and what they say.
 
-    A subclass states a suffix and a noun, `image_keys` and `parse`, and refines what it knows
-    otherwise. The rest is done for it (`read.ReadSideFiles`): each file is listed once, files of
-    one name meet in a bucket, are paired and read, and what has no partner is rejected with its
-    reason. Paths are relative to the root, with forward slashes.
+    A subclass states a suffix, a noun and `parse`, and refines what it knows otherwise. The rest is
+    done for it (`read.ReadSideFiles`): each file is listed once, files of one name meet in a
+    bucket, are paired and read, and what has no partner is rejected with its reason. Paths are
+    relative to the root, with forward slashes.
 
     Attributes:
         suffix: Of an annotation, in lower case.
         noun: What an annotation is, for messages: "XML file".
         home: The folder of annotations, in lower case; lists may name what lies below it with its
             folders there.
-        images: The folders of images, in lower case: what lies there has an annotation.
+        image_home: The folder of images, in lower case, in the place of `home`; "" for none.
+        images: Folders, in lower case, in which all images have an annotation.
         lists_images: Whether lists name images; else they name annotations.
         has_sets: Whether lists below an ImageSets/ make splits.
         naming: What of an annotation names its image, where that may have another name than it;
@@ -133,20 +134,12 @@ class SideFiles(abc.ABC):
     suffix: ClassVar[str]
     noun: ClassVar[str]
     home: ClassVar[str] = ""
+    image_home: ClassVar[str] = ""
     images: ClassVar[tuple[str, ...]] = ()
     lists_images: ClassVar[bool] = False
     has_sets: ClassVar[bool] = False
     naming: ClassVar[str] = ""
     is_shared: ClassVar[bool] = False
-
-    @abc.abstractmethod
-    def image_keys(self, annotation: str, name: str) -> Iterable[str]:
-        """Where the image of an annotation may be, likeliest first: the keys of images.
-
-        Args:
-            annotation: Its path.
-            name: The path again; or what the annotation calls its image.
-        """
 
     @abc.abstractmethod
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
@@ -158,16 +151,30 @@ class SideFiles(abc.ABC):
 
     def image_key(self, image: str) -> str:
         """What annotations find an image by."""
-        return f"{folder(image).lower()}/{name_of(image)}"
+        return _place(image, self.image_home)
+
+    def image_keys(self, annotation: str, name: str) -> Iterable[str]:
+        """Where the image of an annotation may be, likeliest first: the keys of images.
+
+        Args:
+            annotation: Its path.
+            name: The path again; or what the annotation calls its image.
+        """
+        return [_place(annotation, self.home)]
 
     def role(self, path: str, survey: Survey) -> str:
         """What a file is: "image", "annotation", "list", or "" for nothing that is used."""
         if self.has_sets and split_at(path, "imagesets"):
             return "list"
         if has_image_suffix(path):
-            return "image"
+            return "image" if not self.image_home or _in(path, self.image_home) else ""
         is_annotation = suffix(path) == self.suffix and folder(path) in survey.folders
         return "annotation" if is_annotation else ""
+
+    def at_home(self, survey: Survey) -> Survey:
+        """The survey with the folders of annotations in a `home` alone, where there is one."""
+        proper = {place for place in survey.folders if _in(f"{place}/", self.home)}
+        return dataclasses.replace(survey, folders=frozenset(proper or survey.folders))
 
     def surveyed(self, survey: Survey, root: str) -> Survey:
         """The survey of all files, completed: which folders have annotations, what lists are.
@@ -175,6 +182,7 @@ class SideFiles(abc.ABC):
         Raises:
             ConfigError: The files cannot be read as they lie.
         """
+        survey = self.at_home(survey)
         homes = [f"{home}/" for home in survey.folders]
         return dataclasses.replace(
             survey,
@@ -195,7 +203,7 @@ class SideFiles(abc.ABC):
         if home is None:
             return ()
         name = name_of(path)
-        inner = composed((split_at(path, self.home) or ("", ""))[1])
+        inner = composed((_in(path, self.home) or ("", ""))[1])
         return {f"{home}\0{name}", f"{home}\0{joined(inner, name)}"}
 
     def names_of_line(self, line: Line, survey: Survey) -> Sequence[str]:
@@ -288,3 +296,15 @@ class SideFiles(abc.ABC):
             reason="missing image",
             detail=f"no image has the {self.noun}'s name{named}",
         )
+
+
+def _in(path: str, home: str) -> tuple[str, str] | None:
+    """The folders before and after `home`, if it is one and the path lies in it."""
+    return split_at(path, home) if home else None
+
+
+def _place(path: str, home: str) -> str:
+    """The folder of a file without `home`, in lower case, and its name without suffix."""
+    around = _in(path, home)
+    parts = "/".join(filter(None, around)) if around else folder(path)
+    return f"{parts.lower()}/{name_of(path)}"

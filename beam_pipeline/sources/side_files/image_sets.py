@@ -6,7 +6,7 @@ in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -35,6 +35,21 @@ class ImageSets:
             return None
         return next((folder for folder in parents(path) if folder in self.homes), None)
 
+    def without(self, paths: Collection[str], why: str) -> "ImageSets":
+        """The image sets but for these, which are not used."""
+        return image_sets(
+            {path: self.splits[path] for path in self.splits if path not in paths},
+            (*self.rejected, *(unused_list(path, why) for path in sorted(paths))),
+        )
+
+
+def image_sets(
+    splits: Mapping[str, tuple[str, str]], rejected: Iterable[Rejected] = ()
+) -> ImageSets:
+    """The lists of splits, by their paths, with their homes."""
+    homes = frozenset(home for home, _ in splits.values())
+    return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
+
 
 def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
     """The image sets in these text files; each is read, and none is kept in memory."""
@@ -49,8 +64,7 @@ def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
     rejected += (
         unused_list(path, "the list has no split's name, such as train or val") for path in unused
     )
-    homes = frozenset(home for home, _ in splits.values())
-    return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
+    return image_sets(splits, rejected)
 
 
 def unused_list(path: str, why: str) -> Rejected:

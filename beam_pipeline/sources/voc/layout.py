@@ -6,10 +6,9 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.layout import Layout, Place, first_file
-from beam_pipeline.sources.paths import folder, stem, suffix
-from beam_pipeline.sources.side_files.pairing import look
-from beam_pipeline.sources.splits import lists_of_splits
-from beam_pipeline.sources.tree import Tree, counted, places
+from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.side_files.finding import annotations_in, described
+from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.voc.read import ReadVoc, VocFiles
 
 _ROOT = re.compile(rb"<annotation[\s>]")
@@ -27,19 +26,13 @@ def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
 def find_voc(tree: Tree) -> list[Place]:
     """XML files with the root <annotation>, below Annotations/ or anywhere."""
     files = VocFiles()
-    survey = files.with_home(look(tree.names(), files))
-    by_folder: dict[str, list[str]] = {}
-    for path in sorted(tree.files()):
-        if files.role(path, survey) == "annotation":
-            by_folder.setdefault(folder(path), []).append(path)
+    by_folder = annotations_in(tree, files)
     heads = {home: tree.head(paths[0]) for home, paths in by_folder.items()}
     counts = {home: len(paths) for home, paths in by_folder.items() if _ROOT.search(heads[home])}
     if not counts:
         of_cvat = [by_folder[home][0] for home, head in heads.items() if _CVAT.search(head)]
         return [Place("", f"{of_cvat[0]} of CVAT", _CVAT_REMEDY)] if of_cvat else []
-    sets = lists_of_splits(sorted({stem(path) for path in survey.lists}))
-    what = f"{tree.at_least}{counted(sum(counts.values()), 'XML file')} in {places(counts)}"
-    return [Place("", what + (f", image sets {', '.join(sets)}" if sets else ""))]
+    return [Place("", described(tree, files, counts))]
 
 
 LAYOUT = Layout(

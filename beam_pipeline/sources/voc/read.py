@@ -10,7 +10,7 @@ import apache_beam as beam
 from beam_pipeline.records import Value
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
 from beam_pipeline.sources.paths import folder, input_folder, split_at
-from beam_pipeline.sources.side_files.files import SideFiles, Survey
+from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
 
@@ -86,14 +86,6 @@ class VocFiles(SideFiles):
     naming = "<filename>"
 
     box_format: str = "xyxy"
-
-    def with_home(self, survey: Survey) -> Survey:
-        """The survey with the folders of annotations alone."""
-        proper = {place for place in survey.folders if split_at(f"{place}/", self.home)}
-        return dataclasses.replace(survey, folders=frozenset(proper or survey.folders))
-
-    def surveyed(self, survey: Survey, root: str) -> Survey:
-        return super().surveyed(self.with_home(survey), root)
 
     def image_keys(self, annotation: str, name: str) -> Iterator[str]:
         name = name_of(name)

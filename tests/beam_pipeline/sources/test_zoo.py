@@ -4,7 +4,7 @@ import os
 import re
 
 import pytest
-from without_beam import list_names, voc_pairs, yolo_pairs
+from without_beam import list_names, side_pairs, voc_pairs, yolo_pairs
 from zoo.audio import AUDIO
 from zoo.classification import CLASSIFICATION
 from zoo.detection import DETECTION
@@ -16,6 +16,7 @@ from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.folders.profile import merge_profiles
 from beam_pipeline.sources.folders.read import checked, look_into, records_of
 from beam_pipeline.sources.inputs import find_input
+from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.side_files.read import read_pairs
 from beam_pipeline.sources.voc.read import VocFiles
 from beam_pipeline.sources.yolo.files import YoloFiles, origin_of
@@ -34,6 +35,10 @@ def in_voc(root):
     return list(read_pairs(voc_pairs(root), VocFiles(), root))
 
 
+def in_kitti(root):
+    return list(read_pairs(side_pairs(KittiFiles(), root), KittiFiles(), root))
+
+
 def in_yolo(root):
     config = read_config(root)
     origin = origin_of(config)
@@ -41,7 +46,7 @@ def in_yolo(root):
 
 
 # What a source yields; without a pipeline around, which would take most of the time.
-READERS = {"folders": in_folders, "voc": in_voc, "yolo": in_yolo}
+READERS = {"folders": in_folders, "voc": in_voc, "yolo": in_yolo, "kitti": in_kitti}
 
 
 def classes_of(element):

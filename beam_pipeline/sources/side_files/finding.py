@@ -1,0 +1,34 @@
+"""Tells from the top of a tree whether annotations lie in it, and where."""
+
+from collections.abc import Mapping
+
+from beam_pipeline.sources.layout import Place
+from beam_pipeline.sources.paths import folder, stem
+from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.pairing import look
+from beam_pipeline.sources.splits import lists_of_splits
+from beam_pipeline.sources.tree import Tree, counted, places
+
+
+def annotations_in(tree: Tree, files: SideFiles) -> dict[str, list[str]]:
+    """The annotations of a tree by folder, sorted, as far as the tree is looked at."""
+    survey = files.at_home(look(tree.names(), files))
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(tree.files()):
+        if files.role(path, survey) == "annotation":
+            by_folder.setdefault(folder(path), []).append(path)
+    return by_folder
+
+
+def places_of(tree: Tree, files: SideFiles) -> list[Place]:
+    """The tree itself, if there are annotations in it."""
+    counts = {home: len(paths) for home, paths in annotations_in(tree, files).items()}
+    return [Place("", described(tree, files, counts))] if counts else []
+
+
+def described(tree: Tree, files: SideFiles, counts: Mapping[str, int]) -> str:
+    """What a user reads of so many annotations by folder, and of the lists of splits."""
+    lists = look(tree.names(), files).lists
+    sets = lists_of_splits(sorted({stem(path) for path in lists}))
+    what = f"{tree.at_least}{counted(sum(counts.values()), files.noun)} in {places(counts)}"
+    return what + (f", image sets {', '.join(sets)}" if sets else "")
