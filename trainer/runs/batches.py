@@ -1,6 +1,6 @@
 """The batches that a run trains on, by its options."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -9,14 +9,12 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
-from trainer.runs.input import RunInput
 from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import Image
 from trainer.tasks.models import path_of
-from trainer.tasks.reading import training_batches
 
 BALANCED = "balanced"
 
@@ -59,53 +57,12 @@ def batch_changes(
     return changes
 
 
-def batches_of_run(
-    config: TrainConfig,
-    task: Task,
-    dataset: Dataset,
-    split: str,
-    source: RunInput,
-    changes: BatchChanges,
-    augment_fn: Augment | None = None,
-) -> Callable[..., tf.data.Dataset]:
-    """The function that `training.Plan.batches` describes.
-
-    Args:
-        config: The options.
-        task: What is trained.
-        dataset: The data.
-        split: To train on.
-        source: The order, the cache and the tuning of the run.
-        changes: Of whole batches.
-        augment_fn: The user's own augmentation: an image, uint8 [h, w, c], and a seed, int64 [2],
-            to such an image.
+def checked_augmentation(function: Augment, task: Task) -> Augment:
+    """The user's function, tried on the task's images.
 
     Raises:
-        ConfigError: The user's own augmentation does not suit the images.
+        ConfigError: There is no image, or the function does not take it, or returns another kind.
     """
-    assert config.seed is not None
-    seed = config.seed
-    augment = None if augment_fn is None else _checked_augmentation(augment_fn, task)
-    return lambda first_record, worker=0, num_workers=1: training_batches(
-        task,
-        dataset,
-        split,
-        batch_size=config.batch_size,
-        seed=seed,
-        window=source.order.window,
-        first_record=first_record,
-        worker=worker,
-        num_workers=num_workers,
-        changes=changes,
-        augment=augment,
-        balanced=config.sampling == BALANCED,
-        cache=source.cache,
-        tuning=source.tuning,
-    )
-
-
-def _checked_augmentation(function: Augment, task: Task) -> Augment:
-    """The user's function, tried on the task's images."""
     path = path_of(function)
     images = [each for each in task.inputs.values() if isinstance(each, Image)]
     if not images:

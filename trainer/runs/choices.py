@@ -1,7 +1,7 @@
 """What `train` chooses where its options leave it open: splits, task, sizes, steps."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
@@ -75,6 +75,19 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size} (--image-size)")
     return task, dataclasses.replace(config, image_size=size if has_images else None)
+
+
+def remarks(task: Task, *, own_model: bool) -> Iterator[str]:
+    """What is to be said of a task with its statistics.
+
+    Args:
+        task: New.
+        own_model: Whether the model is the user's own.
+    """
+    for each in task.inputs.values():
+        yield from each.remarks(own_model=own_model)
+    if len(task.classes) == 1:
+        yield f"{task.target} has only one class: there is nothing to predict"
 
 
 def settings(config: TrainConfig) -> Settings:

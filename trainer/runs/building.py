@@ -1,0 +1,118 @@
+"""What a prepared run trains with: model, optimizer, batches, validation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
+
+from trainer.runs.batches import BALANCED, checked_augmentation
+from trainer.runs.preparing import Prepared
+from trainer.tasks import models
+from trainer.tasks.reading import evaluation_batches, training_batches
+from trainer.training import fine_tuning
+from trainer.training.evaluation import evaluator
+from trainer.training.loop import Plan
+from trainer.training.optimizers import create_optimizer
+from trainer.training.random_numbers import seed_by_step
+
+
+def build(prepared: Prepared) -> Plan:
+    """The plan of a training, with its model and optimizer in the scope of the replicas.
+
+    Raises:
+        ConfigError: What the user brings does not suit the task.
+    """
+    config, task, own = prepared.config, prepared.task, prepared.own
+    with prepared.strategy.scope():
+        if own.model_fn is None:
+            model = models.branch_model(task, config.model.lower())
+        else:
+            model = models.model_from_function(task, own.model_fn)
+        backbones = fine_tuning.backbones(model) if config.weights else []
+        if config.frozen_stages:
+            for backbone in backbones:
+                fine_tuning.freeze_stages(backbone, config.frozen_stages)
+        optimizer = _optimizer(prepared)
+        optimizer.build(model.trainable_variables)
+    assert config.seed is not None
+    seed_by_step(model, optimizer, config.seed)
+    return Plan(
+        task=task,
+        model=model,
+        optimizer=optimizer,
+        strategy=prepared.strategy,
+        batches=_batches(prepared),
+        batch_size=config.batch_size,
+        steps_per_epoch=prepared.steps_per_epoch,
+        steps_per_call=config.steps_per_call,
+        accumulate_steps=config.accumulate_steps,
+        jit_compile=config.jit_compile,
+        backbones=backbones,
+        head_steps=fine_tuning.head_steps(config, prepared.steps_per_epoch),
+        times_input=not is_op_determinism_enabled(),  # it holds for the process
+    )
+
+
+def validator(prepared: Prepared, plan: Plan) -> Callable[..., dict[str, float]] | None:
+    """The function that validates the plan's model, as it is when called; None without a split."""
+    split = prepared.validation_split
+    if split is None:
+        return None
+    return evaluator(
+        plan.task,
+        plan.model,
+        plan.strategy,
+        evaluation_batches(
+            plan.task,
+            prepared.dataset,
+            split,
+            batch_size=plan.batch_size,
+            cache=prepared.source.validation_cache,
+            tuning=prepared.source.tuning,
+        ),
+        plan.batch_size,
+        prepared.dataset.num_records(split),
+    )
+
+
+def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
+    config, own = prepared.config, prepared.own
+    learning_rate = own.schedule or fine_tuning.schedule(config, prepared.steps_per_epoch)
+    optimizer = own.make_optimizer(config, learning_rate) or create_optimizer(
+        config.optimizer,
+        learning_rate,
+        config.clip_norm,
+        weight_decay=config.weight_decay,
+        ema=config.ema,
+    )
+    if config.precision == "mixed_float16":
+        return keras.optimizers.LossScaleOptimizer(optimizer)
+    return optimizer
+
+
+def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
+    """The function that `training.Plan.batches` describes."""
+    config, task, source = prepared.config, prepared.task, prepared.source
+    own = prepared.own.augment_fn
+    augment = None if own is None else checked_augmentation(own, task)
+    common: dict[str, Any] = {
+        "batch_size": config.batch_size,
+        "seed": config.seed,
+        "window": source.order.window,
+        "changes": prepared.changes,
+        "augment": augment,
+        "balanced": config.sampling == BALANCED,
+        "cache": source.cache,
+        "tuning": source.tuning,
+    }
+    return lambda first_record, worker=0, num_workers=1: training_batches(
+        task,
+        prepared.dataset,
+        prepared.train_split,
+        first_record=first_record,
+        worker=worker,
+        num_workers=num_workers,
+        **common,
+    )

@@ -1,0 +1,172 @@
+"""What a run is before anything is built: options, replicas, data, task, input."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfrecord_dataset.opening import cache_of
+from trainer.dataset import Dataset
+from trainer.dataset.opening import open_data
+from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
+from trainer.progress import Progress
+from trainer.runs import choices
+from trainer.runs.batches import batch_changes
+from trainer.runs.continuing import check_same_data, continued_config, new_config
+from trainer.runs.data import describe_data, order_of
+from trainer.runs.directory import Row, RunDirectory
+from trainer.runs.input import RunInput, input_of_run
+from trainer.runs.own_parts import OwnParts
+from trainer.runs.record import RunConfig
+from trainer.tasks import Task
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.reading import with_statistics
+from trainer.tasks.record import check_same_records
+from trainer.training.strategy import (
+    Workers,
+    check_global_batch,
+    create_strategy,
+    parse_devices,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All that a training is made of.
+
+    Attributes:
+        run: The directory.
+        config: The options, completed.
+        previous: config.json of a run that goes on; else None.
+        history: The rows of a run that goes on.
+        own: What the user brings.
+        workers: That train together.
+        strategy: The replicas.
+        dataset: The records.
+        train_split: To train on.
+        validation_split: To validate on, or None.
+        steps_per_epoch: Steps.
+        data: The identity of the training data.
+        task: With its statistics, and the user's loss and metrics.
+        source: The order of the records, kept images, parallelism.
+        changes: Of whole batches.
+        progress: For messages.
+    """
+
+    run: RunDirectory
+    config: TrainConfig
+    previous: RunConfig | None
+    history: list[Row]
+    own: OwnParts
+    workers: Workers
+    strategy: tf.distribute.Strategy
+    dataset: Dataset
+    train_split: str
+    validation_split: str | None
+    steps_per_epoch: int
+    data: Mapping[str, Any]
+    task: Task
+    source: RunInput
+    changes: BatchChanges
+    progress: Progress
+
+
+def prepare(
+    run: RunDirectory,
+    workers: Workers,
+    given: Mapping[str, Any],
+    dataset: Dataset | None,
+    own: OwnParts,
+) -> Prepared:
+    """Checks the options, opens the data, and chooses what they leave open.
+
+    Args:
+        run: The directory, held.
+        workers: That train together.
+        given: Fields of `TrainConfig` by name.
+        dataset: That of `data`, if it is open already.
+        own: What the user brings as objects.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    previous = run.read_config() if not given.get("overwrite") and run.holds_run() else None
+    config = _config(given, previous, workers)
+    progress = Progress(quiet=config.quiet or not workers.is_chief)
+    own = own.with_named(config)
+    _set_up_tensorflow(config)
+    strategy = create_strategy(parse_devices(config.devices), workers)
+    check_global_batch(config.batch_size, strategy.num_replicas_in_sync, config.accumulate_steps)
+
+    recorded = run.read_task() if previous else None
+    history = run.read_history() if previous else []
+    if dataset is None:
+        cache = cache_of(config.cache_dir, config.cache_bytes)
+        features = recorded.features if recorded else {}
+        dataset = open_data(config.data, config.schema, features, cache)
+    train_split = choices.train_split(dataset, config.train_split)
+    validation_split = choices.validation_split(dataset, config.validation_split, progress)
+    steps_per_epoch = choices.steps_per_epoch(config, dataset.num_records(train_split), progress)
+    data = describe_data(dataset, train_split)
+    order = order_of(dataset, train_split)
+    if previous and recorded:
+        check_same_data(data, previous.data, config.output)
+        order, task = previous.order or order, recorded.task
+        check_same_records(task, dataset.features, choices.settings(config))
+    else:
+        task, config = choices.choose(config, dataset, progress)
+        task = with_statistics(task, dataset, train_split, progress.say)
+        for remark in choices.remarks(task, own_model=own.model_fn is not None):
+            progress.say(remark)
+    task = own.in_task(task)
+    source = input_of_run(
+        config,
+        task,
+        dataset,
+        (train_split, validation_split),
+        order,
+        config.epochs * steps_per_epoch,
+        progress,
+        continues=previous is not None,
+    )
+    return Prepared(
+        run=run,
+        config=config,
+        previous=previous,
+        history=history,
+        own=own,
+        workers=workers,
+        strategy=strategy,
+        dataset=dataset,
+        train_split=train_split,
+        validation_split=validation_split,
+        steps_per_epoch=steps_per_epoch,
+        data=data,
+        task=task,
+        source=source,
+        changes=batch_changes(config, task, dataset, train_split, previous, workers.count),
+        progress=progress,
+    )
+
+
+def _config(given: Mapping[str, Any], previous: RunConfig | None, workers: Workers) -> TrainConfig:
+    if workers.count > 1 and previous is None:
+        given = {"seed": 0, **given}  # all workers need the same
+    config = continued_config(given, previous.options) if previous else new_config(given)
+    if workers.count > 1 and config.loop == "fit":
+        raise ConfigError(
+            "--loop fit does not work with several workers (TF_CONFIG), whose parts of the data "
+            "Keras would choose by itself; leave it out"
+        )
+    return config
+
+
+def _set_up_tensorflow(config: TrainConfig) -> None:
+    assert config.seed is not None
+    keras.utils.set_random_seed(config.seed)
+    keras.config.set_dtype_policy(config.precision)
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
