@@ -14,7 +14,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer import input_pipeline, parsing
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
-from trainer.image_cache import ImageCache, any_images
+from trainer.image_cache import ImageCache, any_images, resolve
 from trainer.image_cache.stored_images import ImageStores
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
@@ -236,6 +236,8 @@ class Dataset(Contents):
         images: Sequence[Feature],
         views: Views | None,
         size: ImageSize | None,
+        *,
+        is_seen_again: bool = True,
     ) -> ImageCache:
         """The cache that `batches` takes for `cache`: "auto" chosen, with its bound and size.
 
@@ -244,13 +246,21 @@ class Dataset(Contents):
             cache: As for `batches`.
             images: The features that are kept.
             views: As for `batches`.
-            size: `image_size`, as (height, width).
+            size: `image_size`.
+            is_seen_again: Whether there are further passes, for which "auto" keeps images.
 
         Raises:
             ConfigError: There is no size.
         """
-        count = functools.partial(self.num_records, split)
-        return self._stores.resolve(cache, images, views, size, count)
+        return resolve(
+            ImageCache(place=cache) if isinstance(cache, str) else cache,
+            images,
+            views,
+            size,
+            functools.partial(self.num_records, split),
+            self._stores.memory_bytes,
+            is_seen_again=is_seen_again,
+        )
 
     def numpy(
         self,

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -89,13 +89,45 @@ def stored_size(views: Views | None, size: ImageSize) -> ImageSize:
     return ImageSize(round(size.height * margin), round(size.width * margin))
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What decides where images are kept.
+
+    Attributes:
+        num_bytes: Of all images of the split.
+        memory: Bytes that they may take there.
+        disk: Likewise.
+        changes_crops: Whether views are crops, which would be taken of kept images.
+        is_seen_again: Whether there are further passes.
+    """
+
+    num_bytes: int
+    memory: int
+    disk: int
+    changes_crops: bool = False
+    is_seen_again: bool = True
+
+
+def place_of(asked: str, need: Need) -> str:
+    """Where images are kept: "memory", "disk" or "none"; only "auto" leaves a choice."""
+    if asked != "auto":
+        return asked
+    if need.changes_crops or not need.is_seen_again:
+        return "none"
+    if need.num_bytes <= need.memory:
+        return "memory"
+    return "disk" if need.num_bytes <= need.disk else "none"
+
+
 def resolve(
     cache: ImageCache,
     images: Sequence[Feature],
     views: Views | None,
     size: ImageSize | None,
-    num_records: int,
+    count: Callable[[], int],
     taken: int = 0,
+    *,
+    is_seen_again: bool = True,
 ) -> ImageCache:
     """The cache with a place other than "auto", its bound, and the size of what is kept.
 
@@ -103,38 +135,41 @@ def resolve(
         cache: As it was asked for.
         images: The features that are kept.
         views: Of the images.
-        size: (height, width) of a view.
-        num_records: Of the split.
+        size: Of a view.
+        count: Returns the number of records in the split.
         taken: Bytes that are promised to others in memory.
+        is_seen_again: Whether there are further passes.
 
     Raises:
         ConfigError: There is no size.
     """
-    is_asked = cache.place in ("memory", "disk")
-    if is_asked and images and size is None:
+    if not images or cache.place == "none":
+        return dataclasses.replace(cache, place="none", size=cache.size if images else None)
+    if size is None:
+        if cache.place == "auto":
+            return ImageCache(place="none")
         raise ConfigError(
             f"cache={cache.place!r} keeps images of one size; give image_size=(height, width)"
         )
-    if not images or size is None:
-        return ImageCache(place="none")
-    changes_crops = cache.size is None and not (views is None or views.are_whole)
-    if cache.place == "none" or (cache.place == "auto" and changes_crops):
-        return dataclasses.replace(cache, place="none")
     stored = cache.size or stored_size(views, size)
-    num_bytes = num_records * (row_bytes(images, stored) + _CHECKSUM_BYTES)
-    for place in ("memory", "disk"):
-        if cache.place not in (place, "auto"):
-            continue
-        most = cache.max_bytes
-        if most is None and place == "memory":
-            most = int(free_memory() * _SHARE_OF_MEMORY)
-        elif most is None:
-            most = int(free_space(cache.path) * _SHARE_OF_DISK)
-        if place == "memory":
-            most = max(0, most - taken)
-        if cache.place == place or num_bytes <= most:
-            return dataclasses.replace(cache, place=place, max_bytes=most, size=stored)
-    return dataclasses.replace(cache, place="none")
+    memory, disk = cache.max_bytes, cache.max_bytes
+    if cache.max_bytes is None:
+        memory = int(free_memory() * _SHARE_OF_MEMORY)
+        disk = int(free_space(cache.path) * _SHARE_OF_DISK)
+    assert memory is not None
+    assert disk is not None
+    need = Need(
+        num_bytes=count() * (row_bytes(images, stored) + _CHECKSUM_BYTES),
+        memory=max(0, memory - taken),
+        disk=disk,
+        changes_crops=cache.size is None and not (views is None or views.are_whole),
+        is_seen_again=is_seen_again,
+    )
+    place = place_of(cache.place, need)
+    if place == "none":
+        return dataclasses.replace(cache, place=place)
+    most = need.memory if place == "memory" else need.disk
+    return dataclasses.replace(cache, place=place, max_bytes=most, size=stored)
 
 
 def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:

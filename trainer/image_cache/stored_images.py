@@ -1,6 +1,5 @@
 """The images of records in the input pipeline: found in a store, or decoded and kept there."""
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -11,11 +10,10 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.split import Split
-from trainer.image_cache import ImageCache, make_store, resolve, row_bytes
+from trainer.image_cache import ImageCache, make_store, row_bytes
 from trainer.image_cache.store import ImageStore
 from trainer.parsing import Recall, Tensors
 from trainer.tensors import Tensor
-from trainer.views import Views
 
 # Of the bytes of images, what the rest of their records may take; and what one costs besides.
 _SHARE_OF_RESTS = 4
@@ -28,22 +26,10 @@ class ImageStores:
     def __init__(self) -> None:
         self._stores: dict[Any, StoredImages] = {}
 
-    def resolve(
-        self,
-        cache: ImageCache | str,
-        images: Sequence[Feature],
-        views: Views | None,
-        size: ImageSize | None,
-        count: Callable[[], int],
-    ) -> ImageCache:
-        """As `image_cache.resolve`; `count` returns the number of records."""
-        asked = ImageCache(place=cache) if isinstance(cache, str) else cache
-        if not images or asked.place == "none":
-            return dataclasses.replace(asked, place="none", size=asked.size if images else None)
-        taken = sum(
-            each.store.num_bytes for key, each in self._stores.items() if key[1] == "memory"
-        )
-        return resolve(asked, images, views, size, count(), taken)
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the stores in memory may take."""
+        return sum(each.store.num_bytes for key, each in self._stores.items() if key[1] == "memory")
 
     def of(
         self, split: Split, cache: ImageCache, images: Sequence[Feature], count: Callable[[], int]

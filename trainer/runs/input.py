@@ -70,8 +70,6 @@ def input_of_run(
         raise ConfigError(f"--cache {config.cache} needs an image among the inputs; leave it out")
     split, validation_split = splits
     num_records = dataset.num_records(split)
-    if place == "auto" and steps * config.batch_size <= num_records:
-        place = "none"  # no image is seen twice
     recorded = order.stored_size
     views = task.augmentation.views
     has_crops = bool(images) and views is not None and not views.are_whole
@@ -86,7 +84,14 @@ def input_of_run(
         folder=folder_in(config.cache_dir),
         size=recorded,
     )
-    cache = dataset.image_cache(split, asked, images, views, size)
+    cache = dataset.image_cache(
+        split,
+        asked,
+        images,
+        views,
+        size,
+        is_seen_again=steps * config.batch_size > num_records,
+    )
     kept = ImageCache(place="none")
     if cache.place != "none":
         progress.say(describe(cache, num_records, images))

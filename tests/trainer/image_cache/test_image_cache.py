@@ -11,7 +11,7 @@ from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer import image_cache
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.image_cache import ImageCache, resolve, stored_size
+from trainer.image_cache import ImageCache, Need, place_of, resolve, stored_size
 from trainer.image_cache.store import FileStore, MemoryStore
 from trainer.views import Views
 
@@ -144,9 +144,26 @@ def test_the_place(monkeypatch, asked, views, num_records, place, size):
     monkeypatch.setattr(image_cache, "free_memory", lambda: 20_000)
     monkeypatch.setattr(image_cache, "free_space", lambda _: 200_000)
 
-    chosen = resolve(asked, [IMAGE], views, ImageSize(10, 10), num_records)
+    chosen = resolve(asked, [IMAGE], views, ImageSize(10, 10), lambda: num_records)
 
     assert (chosen.place, chosen.size) == (place, size)
+
+
+@pytest.mark.parametrize(
+    ("asked", "need", "place"),
+    [
+        ("auto", {"num_bytes": 10}, "memory"),
+        ("auto", {"num_bytes": 11}, "disk"),
+        ("auto", {"num_bytes": 101}, "none"),
+        ("auto", {"num_bytes": 1, "changes_crops": True}, "none"),
+        ("auto", {"num_bytes": 1, "is_seen_again": False}, "none"),
+        ("memory", {"num_bytes": 101, "changes_crops": True, "is_seen_again": False}, "memory"),
+        ("disk", {"num_bytes": 1}, "disk"),
+        ("none", {"num_bytes": 1}, "none"),
+    ],
+)
+def test_only_auto_leaves_a_choice(asked, need, place):
+    assert place_of(asked, Need(memory=10, disk=100, **need)) == place
 
 
 def test_what_cannot_be_kept(dataset):
