@@ -62,8 +62,8 @@ def first_rows(tables: Iterable[Table]) -> FirstRows:
 
 def _rows(table: Table) -> Iterator[FirstRow]:
     for batch in table.batches(0, sys.maxsize, _BLOCK_BYTES):
-        for row, values in zip(batch.rows, batch.by_row(), strict=True):
-            yield FirstRow(table.manifest, row.line + 1, values)
+        for line, values in zip(batch.lines, batch.by_row(), strict=True):
+            yield FirstRow(table.manifest, line + 1, values)
 
 
 def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:

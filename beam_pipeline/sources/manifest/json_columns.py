@@ -10,7 +10,7 @@ from beam_pipeline.sources.columns.column import BOXES, ColumnFacts, Columns, at
 from beam_pipeline.sources.manifest.boxes import are_beside
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.kinds import kinds_of
-from beam_pipeline.sources.manifest.table import Batch, Row, Table
+from beam_pipeline.sources.manifest.table import Batch, Table
 
 
 def with_lists(columns: Columns, facts: ColumnFacts, rows: FirstRows) -> Columns:
@@ -50,7 +50,8 @@ def check_first_rows(table: Table, probed: FirstRows, columns: Columns) -> None:
     """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
     faults: list[tuple[str, RecordError]] = []
     for manifest, line, values in probed:
-        row = Batch(columns={name: [value] for name, value in values.items()}, rows=[Row(0, 0, 0)])
+        columns_of_row = {name: [value] for name, value in values.items()}
+        row = Batch(columns=columns_of_row, lines=[0], offsets=[0], lengths=[0])
         try:
             kinds_of(table, row, columns)
         except RecordError as error:

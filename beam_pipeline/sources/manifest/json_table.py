@@ -15,7 +15,6 @@ from beam_pipeline.sources.manifest.table import (
     MALFORMED,
     BadRow,
     Batch,
-    Row,
     Table,
     is_unicode,
 )
@@ -35,7 +34,7 @@ class JsonTable(Table):
             count = block.before(end)
             for begin in range(0, count, BATCH_ROWS):
                 stop = min(begin + BATCH_ROWS, count)
-                rows: list[Row] = []
+                lines: list[int] = []
                 objects: list[dict[str, Any]] = []
                 bad: list[BadRow] = []
                 for number in range(begin, stop):
@@ -46,18 +45,19 @@ class JsonTable(Table):
                     if isinstance(values, str):
                         bad.append(BadRow(first + number, values))
                         continue
-                    offset = block.starts[number]
-                    rows.append(Row(first + number, offset, block.starts[number + 1] - offset))
+                    lines.append(number)
                     objects.append(values)
                 names = dict.fromkeys(name for each in objects for name in each)
                 columns = {name: [each.get(name) for each in objects] for name in names}
                 self.cells.prepare(columns, None)
                 yield Batch(
                     columns=columns,
-                    rows=rows,
+                    lines=[first + number for number in lines],
+                    offsets=[block.starts[number] for number in lines],
+                    lengths=[block.starts[number + 1] - block.starts[number] for number in lines],
                     bad=bad,
-                    line=first + stop,
-                    offset=block.starts[stop],
+                    next_line=first + stop,
+                    next_offset=block.starts[stop],
                 )
             first += count
             if block.starts[-1] >= end:

@@ -7,20 +7,18 @@ from typing import Any
 from beam_pipeline.records import Deferred, FileRef, Value
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.manifest.lines import is_compressed
-from beam_pipeline.sources.manifest.table import Row
+from beam_pipeline.sources.manifest.table import Batch
 
 Convert = Callable[[Sequence[Any]], list[Value | None]]
 
 
-def row_files(path: str, rows: Sequence[Row]) -> list[FileRef | None]:
+def row_files(path: str, batch: Batch) -> list[FileRef | None]:
     """The bytes of each row that is long and can be read by itself, else None."""
     if is_compressed(path):
-        return [None] * len(rows)
+        return [None] * len(batch)
     return [
-        FileRef(path=path, offset=row.offset, length=row.length)
-        if is_long_range(row.length)
-        else None
-        for row in rows
+        FileRef(path=path, offset=offset, length=length) if is_long_range(length) else None
+        for offset, length in zip(batch.offsets, batch.lengths, strict=True)
     ]
 
 

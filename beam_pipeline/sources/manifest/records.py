@@ -23,7 +23,7 @@ from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.long_values import deferred, row_files
 from beam_pipeline.sources.manifest.survey import Overview
-from beam_pipeline.sources.manifest.table import MALFORMED, BadRow, Batch, Range, Row, Table
+from beam_pipeline.sources.manifest.table import MALFORMED, Batch, Range, Table
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -52,24 +52,19 @@ class RecordMaker:
         self._main_columns = main_columns(table.manifest, columns, kinds)
         self._other_columns = other_columns(columns, kinds)
 
-    def line(self, row: Row | BadRow) -> int:
-        """The line in the manifest on which a row starts, from 1."""
-        return self.first_line + row.line
+    def source(self, line: int) -> str:
+        """For messages: "labels.csv:12", of the row that starts on a line of the range."""
+        return f"{self.manifest.relative}:{self.first_line + line}"
 
-    def source(self, row: Row | BadRow) -> str:
-        """For messages: "labels.csv:12"."""
-        return f"{self.manifest.relative}:{self.line(row)}"
-
-    def reject(self, row: Row | BadRow, error: RecordError) -> Rejected:
+    def reject(self, line: int, error: RecordError) -> Rejected:
         """What becomes of a row that cannot be used."""
-        return Rejected(source=self.source(row), reason=error.reason, detail=error.detail)
+        return Rejected(source=self.source(line), reason=error.reason, detail=error.detail)
 
-    def named_rows(self, batch: Batch) -> Iterator[tuple[Any, Row]]:
-        """What names the record of each row, if anything does, and the row."""
-        names = batch.columns.get(self.columns.key, itertools.repeat(None, len(batch.rows)))
-        return zip(names, batch.rows, strict=True)
+    def names(self, batch: Batch) -> Iterable[Any]:
+        """What names the record of each row, if anything does."""
+        return batch.columns.get(self.columns.key, itertools.repeat(None, len(batch)))
 
-    def key(self, name: Any, row: Row) -> str:
+    def key(self, name: Any, line: int) -> str:
         """The record's: the path of its main file, or its place in the manifest.
 
         Raises:
@@ -79,31 +74,29 @@ class RecordMaker:
             path_text(name, self.columns.key)
         if isinstance(name, str) and name.strip():
             return self.manifest.locate(name)[0]
-        return self.source(row)
+        return self.source(line)
 
     def boxes(self, batch: Batch) -> Iterator["BoxRow"]:
         """The rows as boxes of an image, which may be in other tables, too."""
-        for row, values in zip(batch.rows, batch.by_row(), strict=True):
-            yield BoxRow(self.manifest, self.source(row), values)
+        for line, values in zip(batch.lines, batch.by_row(), strict=True):
+            yield BoxRow(self.manifest, self.source(line), values)
 
     def elements(self, batch: Batch) -> list[Record | Rejected]:
         """The record of each row, or why it can be none; for rows that are no boxes."""
-        num_rows = len(batch.rows)
         try:
             return list(self._records(batch))
         except RecordError as error:
-            if num_rows == 1:
-                return [self.reject(batch.rows[0], error)]
-        halves = (batch.part(0, num_rows // 2), batch.part(num_rows // 2, num_rows))
-        return [element for half in halves for element in self.elements(half)]
+            if len(batch) == 1:
+                return [self.reject(batch.lines[0], error)]
+        return [element for half in batch.halves() for element in self.elements(half)]
 
     def _records(self, batch: Batch) -> Iterator[Record]:
-        keys = [self.key(name, row) for name, row in self.named_rows(batch)]
+        keys = list(map(self.key, self.names(batch), batch.lines))
         splits = batch.columns.get(self.columns.split, itertools.repeat(None, len(keys)))
         features = self._features(batch)
-        for row, key, stated, values in zip(batch.rows, keys, splits, features, strict=True):
+        for line, key, stated, values in zip(batch.lines, keys, splits, features, strict=True):
             split = split_of_row(stated, key, self.manifest, self.columns)
-            yield Record(key=key, features=values, split=split, source=self.source(row))
+            yield Record(key=key, features=values, split=split, source=self.source(line))
 
     def _features(self, batch: Batch) -> Iterator[dict[str, Value]]:
         features = self._converted(batch, self._main_columns)
@@ -118,15 +111,15 @@ class RecordMaker:
             features |= self._converted(batch, self._other_columns)
         names = list(features)
         for of_row in (
-            zip(*features.values(), strict=True) if names else itertools.repeat((), len(batch.rows))
+            zip(*features.values(), strict=True) if names else itertools.repeat((), len(batch))
         ):
             yield {
                 name: value for name, value in zip(names, of_row, strict=True) if value is not None
             }
 
     def _converted(self, batch: Batch, columns: Sequence[FeatureColumn]) -> dict[str, list[Any]]:
-        files = row_files(self.manifest.path, batch.rows)
-        nothing = [None] * len(batch.rows)
+        files = row_files(self.manifest.path, batch)
+        nothing = [None] * len(batch)
         features = {}
         for feature, column, convert in columns:
             values = convert(batch.columns.get(column, nothing))
@@ -195,13 +188,15 @@ def read_entries(part: Range, all_rows: Overview) -> Iterator[Entry | Rejected]:
         elements: Iterable[Any] = (
             maker.boxes(batch) if all_rows.columns.corners else maker.elements(batch)
         )
-        for (name, row), element in zip(maker.named_rows(batch), elements, strict=True):
+        rows = zip(batch.lines, batch.lengths, maker.names(batch), elements, strict=True)
+        for line, length, name, element in rows:
             try:
-                key = element.key if isinstance(element, Record) else maker.key(name, row)
+                key = element.key if isinstance(element, Record) else maker.key(name, line)
             except RecordError as error:
-                yield maker.reject(row, error)
+                yield maker.reject(line, error)
             else:
-                yield Entry(key, (maker.manifest.relative, maker.line(row)), element, row.length)
+                order = (maker.manifest.relative, maker.first_line + line)
+                yield Entry(key, order, element, length)
 
 
 def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Batch]]:
@@ -215,7 +210,7 @@ def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Bat
 
 def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
     for row in batch.bad:
-        yield maker.reject(row, RecordError(MALFORMED, row.detail))
+        yield maker.reject(row.line, RecordError(MALFORMED, row.detail))
 
 
 def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator[Record | Rejected]:

@@ -138,7 +138,7 @@ def survey(part: Range, questions: Questions) -> Survey:
     elif start < part.end:
         for batch in table.batches(start, part.end):
             profile = profile.and_of(_profile(table, batch, questions))
-            num_lines, end = batch.line, batch.offset
+            num_lines, end = batch.next_line, batch.next_offset
     return Survey(part, start, end, num_lines, profile)
 
 
@@ -163,14 +163,12 @@ def _profile(table: Table, batch: Batch, questions: Questions) -> Profile:
 
 def _kinds(table: Table, batch: Batch, columns: Columns) -> dict[str, Kind | None]:
     """The kinds of the columns over those rows that can be used."""
-    num_rows = len(batch.rows)
     try:
         return kinds_of(table, batch, columns)
     except RecordError:  # such rows are rejected when they are read
-        if num_rows == 1:
+        if len(batch) == 1:
             return {}
-    halves = (batch.part(0, num_rows // 2), batch.part(num_rows // 2, num_rows))
-    return merge_kinds(_kinds(table, half, columns) for half in halves)
+    return merge_kinds(_kinds(table, half, columns) for half in batch.halves())
 
 
 def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:

@@ -29,19 +29,6 @@ RANGE_BYTES = 16 << 20
 BATCH_ROWS = 1024
 
 
-class Row(NamedTuple):
-    """Where one row lies.
-
-    Attributes:
-        line: The line that it starts on; the first of those that are read is 0.
-        offset, length: Its bytes in the file, with the end of its last line.
-    """
-
-    line: int
-    offset: int
-    length: int
-
-
 class BadRow(NamedTuple):
     """A row that cannot be read.
 
@@ -61,26 +48,42 @@ class Batch:
     Attributes:
         columns: By name what each row has: text in CSV, any JSON value in JSON Lines, None where
             it has nothing.
-        rows: Where each lies.
-        bad: Those among them that cannot be read, and are in no column.
-        line, offset: Where the row behind them begins.
+        lines: The line that each starts on; the first of those that are read is 0.
+        offsets, lengths: The bytes of each in the file, with the end of its last line.
+        bad: Rows among them that cannot be read, and are in no column.
+        next_line, next_offset: Where the row behind them begins.
     """
 
     columns: dict[str, list[Any]]
-    rows: Sequence[Row]
+    lines: Sequence[int]
+    offsets: Sequence[int]
+    lengths: Sequence[int]
     bad: Sequence[BadRow] = ()
-    line: int = 0
-    offset: int = 0
+    next_line: int = 0
+    next_offset: int = 0
+
+    def __len__(self) -> int:
+        return len(self.lines)
 
     def part(self, start: int, stop: int) -> "Batch":
         """Some of the rows that can be read."""
-        columns = {name: values[start:stop] for name, values in self.columns.items()}
-        return Batch(columns=columns, rows=self.rows[start:stop])
+        part = slice(start, stop)
+        return Batch(
+            columns={name: values[part] for name, values in self.columns.items()},
+            lines=self.lines[part],
+            offsets=self.offsets[part],
+            lengths=self.lengths[part],
+        )
+
+    def halves(self) -> tuple["Batch", "Batch"]:
+        """The first and the other half of the rows, to find those that cannot be used."""
+        middle = len(self) // 2
+        return self.part(0, middle), self.part(middle, len(self))
 
     def by_row(self) -> Iterator[dict[str, Any]]:
         """The values of each row by column."""
         if not self.columns:
-            return iter([{} for _ in self.rows])
+            return iter([{} for _ in self.lines])
         values = zip(*self.columns.values(), strict=True)
         return (dict(zip(self.columns, each, strict=True)) for each in values)
 

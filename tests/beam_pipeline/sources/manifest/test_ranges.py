@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
@@ -101,13 +102,18 @@ def stated(values):
 def in_ranges(table, range_bytes, questions):
     """The rows of all ranges, one after the other, and the survey of each range."""
     parts = table.ranges(range_bytes)
+    data = Path(table.manifest.path).read_bytes()
     all_rows = overview([survey(part, questions) for part in parts], questions)
     rows = []
     for part in parts:
         start, end, first_line = all_rows.places[table.manifest.path, part.start]
         for batch in table.batches(start, end) if start < end else ():
-            good = zip(batch.rows, batch.by_row(), strict=True)
-            rows += [(first_line - 1 + row.line, stated(values)) for row, values in good]
+            good = list(zip(batch.lines, batch.by_row(), strict=True))
+            places = zip(batch.offsets, batch.lengths, strict=True)
+            for (_, values), (offset, length) in zip(good, places, strict=True):
+                of_row = data[offset : offset + length]
+                assert {name: table.cell(name)(of_row) for name in values} == values
+            rows += [(first_line - 1 + line, stated(values)) for line, values in good]
             rows += [(first_line - 1 + row.line, None) for row in batch.bad]
     return sorted(rows, key=lambda row: row[0]), all_rows
 

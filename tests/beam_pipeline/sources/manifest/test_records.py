@@ -15,7 +15,7 @@ from beam_pipeline.sources.manifest.json_columns import with_lists
 from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.records import BoxRow, RecordMaker, record_from_boxes
-from beam_pipeline.sources.manifest.table import Batch, Row
+from beam_pipeline.sources.manifest.table import Batch
 
 MANIFEST = Manifest(path="/in/m.jsonl", relative="m.jsonl", split=None, folder="/in", root="/in")
 
@@ -28,7 +28,8 @@ def record_of_json(**values: Any) -> Record:
     """The record of a JSON row alone in its manifest."""
     values = {"file_name": "a.jpg", **values}
     table = JsonTable(manifest=MANIFEST)
-    row = Batch(columns={name: [value] for name, value in values.items()}, rows=[Row(0, 0, 0)])
+    of_row = {name: [value] for name, value in values.items()}
+    row = Batch(columns=of_row, lines=[0], offsets=[0], lengths=[0])
     first = [FirstRow(MANIFEST, 1, values)]
     facts = look(first, kind_of_json)
     columns = with_lists(pick_columns(values, ColumnOptions(), facts), facts, first)

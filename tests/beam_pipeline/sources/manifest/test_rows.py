@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.manifest import csv_table
+from beam_pipeline.sources.manifest import csv_lines
 from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
 
@@ -22,8 +22,8 @@ def rows_of(source):
     (table,) = source.tables()
     rows = []
     for batch in table.batches(0, 1 << 40):
-        good = zip(batch.rows, batch.by_row(), strict=True)
-        rows += [(row.line + 1, values) for row, values in good]
+        good = zip(batch.lines, batch.by_row(), strict=True)
+        rows += [(line + 1, values) for line, values in good]
         rows += [(row.line + 1, row.detail) for row in batch.bad]
     return sorted(rows, key=lambda row: row[0])
 
@@ -143,7 +143,7 @@ def test_quotes_over_several_lines(tmp_path, text, bad, good):
 
 
 def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_table, "_MAX_AGAIN_BYTES", 100_000)
+    monkeypatch.setattr(csv_lines, "_MAX_AGAIN_BYTES", 100_000)
     path = write(tmp_path / "a.csv", "a,b\n" + 'x","\n' * 50_000)
     rows = csv_rows(path)
     assert len(rows) == 50_000
