@@ -55,7 +55,7 @@ LAYERS = {
         layout
         side_files
         folders
-        manifest voc coco yolo kitti tar arrays tfrecord
+        manifest voc coco yolo kitti labelme tar arrays tfrecord
         registry
         detection
         inputs

@@ -5,7 +5,20 @@ from fuzz import corpus, running
 from fuzz.targets import FORMATS
 
 # The readers of these load TensorFlow, or verify a whole dataset.
-_QUICK = ("jpeg", "png", "npy", "tar", "xml", "json", "yaml", "txt", "kitti", "csv", "jsonl")
+_QUICK = (
+    "jpeg",
+    "png",
+    "npy",
+    "tar",
+    "xml",
+    "json",
+    "yaml",
+    "txt",
+    "kitti",
+    "labelme",
+    "csv",
+    "jsonl",
+)
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
 
 

@@ -13,6 +13,7 @@ from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
+from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest.layout import CSV, JSONL
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
@@ -23,7 +24,7 @@ from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 GROUP = "beam_tfrecords.layouts"
 AUTO = "auto"
 
-_OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, CSV, JSONL, TAR, ARRAYS, TFRECORD)
+_OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, CSV, JSONL, TAR, ARRAYS, TFRECORD)
 
 
 def layout_names() -> list[str]:

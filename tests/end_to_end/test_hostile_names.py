@@ -118,6 +118,15 @@ def kitti(root, write_image):
     return root
 
 
+def labelme(root, write_image):
+    write_image(root / "good.png")
+    shape = {"label": EVIL, "points": [[1, 1], [3, 3]], "shape_type": "rectangle", EVIL: EVIL}
+    for stem in ("good", EVIL):
+        value = {"shapes": [shape], "imagePath": EVIL}
+        (root / f"{stem}.json").write_text(json.dumps(value))
+    return root
+
+
 def examples(root, write_image):
     records = [
         serialize({EVIL: int64_feature(1), "text": bytes_feature(EVIL)}),
@@ -128,7 +137,7 @@ def examples(root, write_image):
 
 
 ALL = ("--max-bad-fraction", "1")
-LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, kitti, examples)
+LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, kitti, labelme, examples)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,17 @@ def kittis() -> list[bytes]:
     return texts("\n".join(rows), "".join(f"{row} 0.9\n" for row in rows))
 
 
+def labelmes() -> list[bytes]:
+    """LabelMe's files, with and without the image in them."""
+    shapes = [
+        {"label": "cat", "points": [[1, 2], [9.5, 3], [4, 8]], "shape_type": "polygon"},
+        {"label": "dog", "points": [[9, 8], [1, 2]], "shape_type": "rectangle", "group_id": 1},
+        {"label": "tail", "points": [[3, 4]], "shape_type": "point", "flags": {"hidden": True}},
+    ]
+    value = {"shapes": shapes, "imagePath": "a.png", "imageWidth": 16, "imageHeight": 12}
+    return texts(value, {**value, "imageData": "aGVsbG8=", "flags": {"night": False}})
+
+
 def csvs() -> list[bytes]:
     """Tables of images, of boxes, of numbers."""
     return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3)

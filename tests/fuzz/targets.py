@@ -22,6 +22,7 @@ from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
+from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.manifest.records import (
     join_boxes,
@@ -424,6 +425,7 @@ FORMATS = {
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
     "txt": Format(corpus=corpus.labels, read=_labels),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
+    "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),

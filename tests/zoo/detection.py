@@ -24,6 +24,21 @@ def voc(name: str, label: str) -> str:
     return XML.format(name=name, label=label)
 
 
+LABELME = json.dumps(
+    {
+        "version": "4.0.0",
+        "flags": {},
+        "shapes": [
+            {"label": "person", "points": [[191, 107], [313, 329]], "shape_type": "rectangle"}
+        ],
+        "imagePath": "2011_000003.jpg",
+        "imageData": None,
+        "imageHeight": 338,
+        "imageWidth": 500,
+    }
+)
+
+
 DETECTION: dict[str, DataSet] = {
     "ILSVRC of Kaggle": read(
         "voc",
@@ -110,6 +125,13 @@ DETECTION: dict[str, DataSet] = {
         | {"training/label_2/00000{0..2}.txt": f"Pedestrian{' 1' * 14}\nDontCare{' -1' * 14}\n"},
         splits="training",
         classes="Pedestrian",
+    ),
+    "LabelMe's example of boxes": read(
+        "labelme",
+        files("examples/bbox_detection/data_annotated/2011_00000{3,6}.jpg")
+        | {"examples/bbox_detection/data_annotated/2011_00000{3,6}.json": LABELME}
+        | files("examples/bbox_detection/{labels.txt,labelme2voc.py}"),
+        classes="person",
     ),
     "WIDER FACE": refused(
         files("WIDER_{train,val,test}/images/{0--Parade,9--Press_Conference}/0_Parade_1.jpg")

@@ -128,6 +128,7 @@ class SideFiles(abc.ABC):
         has_sets: Whether lists below an ImageSets/ make splits.
         naming: What of an annotation names its image, where that may have another name than it;
             "" where nothing does.
+        max_bytes: Of an annotation.
         is_shared: Whether one annotation is of all images that have its name.
     """
 
@@ -139,6 +140,7 @@ class SideFiles(abc.ABC):
     lists_images: ClassVar[bool] = False
     has_sets: ClassVar[bool] = False
     naming: ClassVar[str] = ""
+    max_bytes: ClassVar[int] = MAX_BYTES
     is_shared: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -151,16 +153,16 @@ class SideFiles(abc.ABC):
 
     def image_key(self, image: str) -> str:
         """What annotations find an image by."""
-        return _place(image, self.image_home)
+        return place_of(image, self.image_home)
 
     def image_keys(self, annotation: str, name: str) -> Iterable[str]:
         """Where the image of an annotation may be, likeliest first: the keys of images.
 
         Args:
             annotation: Its path.
-            name: The path again; or what the annotation calls its image.
+            name: Its own, without folders; or what it calls its image.
         """
-        return [_place(annotation, self.home)]
+        return [place_of(annotation, self.home)]
 
     def role(self, path: str, survey: Survey) -> str:
         """What a file is: "image", "annotation", "list", or "" for nothing that is used."""
@@ -172,9 +174,10 @@ class SideFiles(abc.ABC):
         return "annotation" if is_annotation else ""
 
     def at_home(self, survey: Survey) -> Survey:
-        """The survey with the folders of annotations in a `home` alone, where there is one."""
+        """The survey with the folders in a `home` alone, where there is one or must be one."""
         proper = {place for place in survey.folders if _in(f"{place}/", self.home)}
-        return dataclasses.replace(survey, folders=frozenset(proper or survey.folders))
+        others = frozenset[str]() if self.image_home else survey.folders
+        return dataclasses.replace(survey, folders=frozenset(proper) or others)
 
     def surveyed(self, survey: Survey, root: str) -> Survey:
         """The survey of all files, completed: which folders have annotations, what lists are.
@@ -303,7 +306,7 @@ def _in(path: str, home: str) -> tuple[str, str] | None:
     return split_at(path, home) if home else None
 
 
-def _place(path: str, home: str) -> str:
+def place_of(path: str, home: str = "") -> str:
     """The folder of a file without `home`, in lower case, and its name without suffix."""
     around = _in(path, home)
     parts = "/".join(filter(None, around)) if around else folder(path)

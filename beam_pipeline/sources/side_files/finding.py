@@ -1,5 +1,6 @@
 """Tells from the top of a tree whether annotations lie in it, and where."""
 
+import re
 from collections.abc import Mapping
 
 from beam_pipeline.sources.layout import Place
@@ -8,6 +9,8 @@ from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.pairing import look
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tree import Tree, counted, places
+
+_FILES_LOOKED_INTO = 5
 
 
 def annotations_in(tree: Tree, files: SideFiles) -> dict[str, list[str]]:
@@ -20,9 +23,19 @@ def annotations_in(tree: Tree, files: SideFiles) -> dict[str, list[str]]:
     return by_folder
 
 
-def places_of(tree: Tree, files: SideFiles) -> list[Place]:
-    """The tree itself, if there are annotations in it."""
-    counts = {home: len(paths) for home, paths in annotations_in(tree, files).items()}
+def places_of(tree: Tree, files: SideFiles, sign: re.Pattern[bytes] | None = None) -> list[Place]:
+    """The tree itself, if there are annotations in it.
+
+    Args:
+        tree: The top of the input.
+        files: What annotations are by their names.
+        sign: What the first bytes of one of the first files in a folder must have.
+    """
+    counts = {
+        home: len(paths)
+        for home, paths in annotations_in(tree, files).items()
+        if sign is None or any(sign.search(tree.head(path)) for path in paths[:_FILES_LOOKED_INTO])
+    }
     return [Place("", described(tree, files, counts))] if counts else []
 
 

@@ -18,7 +18,6 @@ from beam_pipeline.running.pickling import pack
 from beam_pipeline.sources.listing import Names, name_of
 from beam_pipeline.sources.paths import below, folder, split_at, suffix, unused
 from beam_pipeline.sources.side_files.files import (
-    MAX_BYTES,
     Folders,
     Line,
     Match,
@@ -129,7 +128,10 @@ def known_of(
         )
         yield Pictured(path, splits.get(path, _NONE), is_told)
     by_key = _by_key(images, files)
-    found = {path: _images_at(path, path, by_key, files) for path in paths["annotation"]}
+    found = {
+        path: _images_at(path, path.rpartition("/")[2], by_key, files)
+        for path in paths["annotation"]
+    }
     alone = [path for path, images in found.items() if not images and files.naming]
     named = read_names(root, alone, files)
     for path, of_name in found.items():
@@ -198,7 +200,7 @@ def read_names(
 
     def read(path: str) -> str | Rejected:
         try:
-            data = storage.read_bytes(FileRef(path=below(root, path)), MAX_BYTES)
+            data = storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
             return files.named_image(data)
         except RecordError as error:
             return Rejected(source=path, reason=error.reason, detail=error.detail)

@@ -22,7 +22,6 @@ from beam_pipeline.sources.listing import (
 )
 from beam_pipeline.sources.paths import below, in_batches
 from beam_pipeline.sources.side_files.files import (
-    MAX_BYTES,
     Folders,
     Line,
     Match,
@@ -187,7 +186,7 @@ def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
     data = b""
     try:
         if annotation:
-            data = storage.read_bytes(FileRef(path=below(root, annotation)), MAX_BYTES)
+            data = storage.read_bytes(FileRef(path=below(root, annotation)), files.max_bytes)
         features, notes = files.parse(data, annotation)
     except RecordError as error:
         return Rejected(source=annotation, reason=error.reason, detail=error.detail)

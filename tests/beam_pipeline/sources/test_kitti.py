@@ -6,7 +6,9 @@ from without_beam import side_pairs
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.kitti import KittiFiles, parse_kitti
+from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles, read_pairs
+from beam_pipeline.sources.tree import Tree
 
 CAR = "Car 0.50 1 -1.57 10 20.5 30 40 1.5 1.6 3.9 1.8 1.5 8.4 -1.6"
 FLAT = "Pedestrian 0 3 -10 1 2 3 4 -1 -1 -1 -1000 -1000 -1000 -10"
@@ -118,3 +120,8 @@ def test_the_transform(make_tree, run_transform):
     tree, records, rejects = TREES["as it is downloaded"]
     root = make_tree(tree)
     assert told(run_transform(ReadSideFiles(root, KittiFiles()))) == (records, rejects)
+
+
+def test_texts_elsewhere_are_no_labels(make_tree):
+    tree = Tree(make_tree({"labels.txt": CAR, "image_2/a.png": "", "label_3/a.txt": CAR}))
+    assert places_of(tree, KittiFiles()) == []

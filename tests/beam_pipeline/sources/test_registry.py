@@ -12,8 +12,8 @@ from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
-OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "csv"]
-OWN += ["jsonl", "tar", "arrays", "tfrecord"]
+OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme"]
+OWN += ["csv", "jsonl", "tar", "arrays", "tfrecord"]
 MODULE = """
 from beam_pipeline import Layout
 PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)

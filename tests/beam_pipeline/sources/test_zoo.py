@@ -17,6 +17,7 @@ from beam_pipeline.sources.folders.profile import merge_profiles
 from beam_pipeline.sources.folders.read import checked, look_into, records_of
 from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.kitti import KittiFiles
+from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.side_files.read import read_pairs
 from beam_pipeline.sources.voc.read import VocFiles
 from beam_pipeline.sources.yolo.files import YoloFiles, origin_of
@@ -39,6 +40,10 @@ def in_kitti(root):
     return list(read_pairs(side_pairs(KittiFiles(), root), KittiFiles(), root))
 
 
+def in_labelme(root):
+    return list(read_pairs(side_pairs(LabelMeFiles(), root), LabelMeFiles(), root))
+
+
 def in_yolo(root):
     config = read_config(root)
     origin = origin_of(config)
@@ -46,7 +51,13 @@ def in_yolo(root):
 
 
 # What a source yields; without a pipeline around, which would take most of the time.
-READERS = {"folders": in_folders, "voc": in_voc, "yolo": in_yolo, "kitti": in_kitti}
+READERS = {
+    "folders": in_folders,
+    "voc": in_voc,
+    "yolo": in_yolo,
+    "kitti": in_kitti,
+    "labelme": in_labelme,
+}
 
 
 def classes_of(element):

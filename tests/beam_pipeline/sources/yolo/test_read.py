@@ -305,6 +305,6 @@ def test_names_of_keypoints_are_counted_as_not_kept(make_tree):
 
 
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
-    monkeypatch.setattr(side_files, "MAX_BYTES", 100)
+    monkeypatch.setattr(YoloFiles, "max_bytes", 100)
     root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
     assert read(root)[1] == {"labels/a.txt": ("file too large", True)}

@@ -1,0 +1,120 @@
+"""The layout `labelme`: a JSON file beside each image, with the shapes that were drawn on it.
+
+Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.py.
+"""
+
+import contextlib
+import posixpath
+import re
+from collections import Counter
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.records import Objects, Value
+from beam_pipeline.sources.layout import Layout, first_file
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.paths import folder, input_folder, suffix
+from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles, place_of
+from beam_pipeline.sources.side_files.finding import places_of
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.tree import joined
+from tfrecord_dataset.json_file import JsonError, parse_object
+
+_SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
+_IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
+_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2}  # of a mask: the corners of its box
+_MOST = 1e9  # pixels
+_KEPT = frozenset({"label", "points", "shape_type", "mask"})
+
+
+class LabelMeFiles(SideFiles):
+    """JSON files, each beside its image or with the path to it."""
+
+    suffix = "json"
+    noun = "JSON file"
+    naming = "imagePath"
+    max_bytes = 8 * MAX_BYTES  # with imageData
+
+    def image_keys(self, annotation: str, name: str) -> list[str]:
+        home = folder(annotation)
+        places = posixpath.normpath(joined(home, name)), joined(home, name.rpartition("/")[2])
+        return list(map(place_of, places))
+
+    def named_image(self, data: bytes) -> str:
+        name = _parsed(data).get("imagePath")
+        return name.replace("\\", "/") if isinstance(name, str) else ""
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        objects, notes = parse_labelme(data)
+        return {"boxes": objects}, notes
+
+
+def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
+    """The boxes around the shapes of one file that have an area, and what is not kept.
+
+    Raises:
+        RecordError: "malformed annotation", with the shape's number (from 1) and value.
+    """
+    value = _parsed(data)
+    check_number(len(value["shapes"]))
+    boxes, labels = list[tuple[float, float, float, float]](), list[str]()
+    left = ["flags"] * _says(value.get("flags"))
+    for number, shape in enumerate(value["shapes"], start=1):
+        if not isinstance(shape, dict):
+            raise _malformed(f"shape {number} is {shape!r:.80}, not an object")
+        kind, label = str(shape.get("shape_type") or "polygon"), shape.get("label")
+        if kind not in _FEWEST:
+            left.append(kind)
+            continue
+        if not isinstance(label, str) or not label.strip():
+            raise _malformed(f"shape {number} has no label")
+        boxes.append(_around(shape.get("points"), kind, f"shape {number} ({label:.80})"))
+        labels.append(label.strip())
+        left += [kind] * (kind != "rectangle")
+        left += (name for name, said in shape.items() if name not in _KEPT and _says(said))
+    size: Any = value.get("imageWidth"), value.get("imageHeight")
+    size = size if all(type(side) is int and side > 0 for side in size) else None
+    return Objects(boxes=tuple(boxes), labels=tuple(labels), image_size=size), not_kept(left)
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    """The file's JSON, without the image that may be in it once more, in base64."""
+    data = _IMAGE_DATA.sub(b'"imageData":null', data.removeprefix(b"\xef\xbb\xbf"))
+    if len(data) > MAX_BYTES:
+        raise _malformed(f"over {MAX_BYTES:,} bytes besides imageData")
+    try:
+        value = parse_object(data)
+    except JsonError as error:
+        raise _malformed(str(error)) from error
+    if not isinstance(value.get("shapes"), list):
+        raise _malformed("no list of shapes, as LabelMe writes it")
+    return value
+
+
+def _around(points: Any, kind: str, where: str) -> tuple[float, float, float, float]:
+    xs: Any = ()
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        xs, ys = zip(*((float(x), float(y)) for x, y in points), strict=True)
+    if len(xs) < _FEWEST[kind] or not all(abs(number) < _MOST for number in (*xs, *ys)):
+        raise _malformed(f"{where}: the points {points!r:.80} of a {kind} are no list of [x, y]")
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _says(value: Any) -> bool:
+    """Whether a member says something: a flag that is set, a group, a description."""
+    return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
+
+
+def _malformed(detail: str) -> RecordError:
+    return RecordError("malformed annotation", detail)
+
+
+LAYOUT = Layout(
+    name="labelme",
+    sign=".json files of LabelMe next to their images",
+    kind="annotations",
+    read=lambda path, config, scratch: ReadSideFiles(input_folder(path), LabelMeFiles()),
+    find=lambda tree: places_of(tree, LabelMeFiles(), _SHAPES),
+    accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),
+)
