@@ -157,6 +157,54 @@ def test_only_targets_know_their_kind():
     assert wrong == []
 
 
+# Classes of values, and kinds of features, between which only their kinds tell.
+VALUES = {
+    "Image",
+    "Audio",
+    "Array",
+    "RawFile",
+    "ClassLabel",
+    "ClassLabels",
+    "Objects",
+    "ListSummary",
+}
+KINDS = {"image", "audio", "class_label", "boxes", "tensor", "sequence", "text", "bytes", "scalar"}
+# Cells of tables become values of the kind that a user declares: what is read tells them apart.
+READERS_OF_CELLS = {"sources/columns/fitting.py", "sources/columns/long_values.py"}
+
+
+def told_apart(path: Path) -> set[str]:
+    """The classes of values and kinds of features between which a module's matches choose."""
+    classes: set[str] = set()
+    kinds: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case (
+                ast.MatchClass(cls=named)
+                | ast.Call(func=ast.Name(id="isinstance"), args=[_, named])
+            ):
+                classes |= {each.id for each in ast.walk(named) if isinstance(each, ast.Name)}
+            case ast.match_case(pattern=pattern):
+                kinds |= {
+                    each.value.value
+                    for each in ast.walk(pattern)
+                    if isinstance(each, ast.MatchValue) and isinstance(each.value, ast.Constant)
+                }
+    chosen = (classes & VALUES, kinds & KINDS)
+    return set().union(*(each for each in chosen if len(each) > 1))
+
+
+def test_only_kinds_tell_kinds_apart():
+    folder = ROOT / "beam_pipeline"
+    found = {
+        name: told
+        for path in folder.rglob("*.py")
+        if (told := told_apart(path))
+        and not (name := path.relative_to(folder).as_posix()).startswith("kinds/")
+    }
+    assert found.keys() == READERS_OF_CELLS
+
+
 def test_files_stay_small():
     long = {
         str(path.relative_to(ROOT)): lines

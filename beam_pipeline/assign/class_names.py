@@ -1,5 +1,6 @@
 """The classes of each feature in their order, where the user or the layout declares them."""
 
+from beam_pipeline import kinds
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.kinds.observed import Observed
@@ -31,7 +32,7 @@ def declared_classes(
         # Two numbers with one name are one class, at its first number.
         names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
     if given:
-        labelled = [each.name for each in schema if each.kind in ("class_label", "boxes")] or [
+        labelled = [each.name for each in schema if kinds.named(each).has_classes] or [
             name for name, observed in statistics.features().items() if _has_classes(name, observed)
         ]
         main = [name for name in labelled if name == "label"] or labelled

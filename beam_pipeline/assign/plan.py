@@ -155,6 +155,6 @@ def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[s
     return {
         feature.name: observed.rounded
         for feature in schema
-        if feature.kind in ("scalar", "tensor", "sequence") and feature.dtype == "float32"
+        if feature.dtype == "float32"
         if (observed := features.get(feature.name)) and observed.rounded is not None
     }

@@ -34,6 +34,7 @@ from beam_pipeline.errors import (
     RecordError,
 )
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.wording import counted
 from beam_pipeline.pipeline import build, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
@@ -192,14 +193,14 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
         print(one_line(problem), file=sys.stderr)
     if problems:
         raise DatasetDamagedError(
-            f"{info.directory} does not verify: {summary.counted(len(problems), 'problem')}; build "
+            f"{info.directory} does not verify: {counted(len(problems), 'problem')}; build "
             "it again, or restore the files listed above"
         )
     shards = sum(map(len, info.splits.values()))
     records = sum(map(info.num_records, info.splits))
     print(
-        f"{summary.counted(records, 'record')} in {summary.counted(shards, 'shard')} of "
-        f"{summary.counted(len(info.splits), 'split')}: no problems"
+        f"{counted(records, 'record')} in {counted(shards, 'shard')} of "
+        f"{counted(len(info.splits), 'split')}: no problems"
     )
 
 
@@ -207,14 +208,13 @@ def _salvage(args: argparse.Namespace, options: PipelineOptions) -> None:
     saved = salvage(args.inputs, args.output)
     damaged = {loss.file for loss in saved.losses}
     print(
-        f"{summary.counted(saved.num_records, 'whole record')} of "
-        f"{summary.counted(saved.num_files, 'file')}",
+        f"{counted(saved.num_records, 'whole record')} of {counted(saved.num_files, 'file')}",
         file=sys.stderr,
     )
     print(saved.directory)
     if damaged:
         raise DatasetDamagedError(
-            f"something is gone of {summary.counted(len(damaged), 'file')}: "
+            f"something is gone of {counted(len(damaged), 'file')}: "
             f"{storage.join(saved.directory, LOSSES_FILE)} lists it"
         )
 

@@ -1,11 +1,11 @@
 """`show`: records as text, and images with their boxes drawn."""
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
@@ -27,32 +27,15 @@ def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str
     """
     keys = {key: printable(key, keeps="") for key in example}
     width = max(map(len, keys.values()), default=0)
-    of_key = {feature.key: feature for feature in features}
+    notes = {
+        feature.key: kinds.named(feature).note(feature, example)
+        for feature in features
+        if feature.key in example
+    }
     return "\n".join(
-        f"{keys[key]:{width}}  {_values_text(value)}{_note(of_key.get(key), example)}"
+        f"{keys[key]:{width}}  {_values_text(value)}{notes.get(key, '')}"
         for key, value in example.items()
     )
-
-
-def _note(feature: Feature | None, example: Mapping[str, Any]) -> str:
-    """The type and shape of an array, or the length of audio, in brackets."""
-    match feature:
-        case Feature(kind="tensor") | Feature(kind="sequence", shape=(_, _, *_)):
-            return f" ({feature.dtype} {_sizes(feature, example.get(feature.key, ()))})"
-        case Feature(kind="audio", bare=False):
-            facts = ("num_samples", "sample_rate", "channels")
-            samples, rate, channels = (example[feature.key_beside(name)][0] for name in facts)
-            plural = "" if channels == 1 else "s"
-            seconds = f"{samples / rate:.2f} s, " if rate else ""
-            return f" ({seconds}{rate:,} Hz, {channels} channel{plural})"
-    return ""
-
-
-def _sizes(feature: Feature, values: Sequence[Any]) -> str:
-    """The shape of such values, "2×3"."""
-    inner = [size for size in feature.shape if size is not None]
-    rows = [] if len(inner) == len(feature.shape) else [len(values) // math.prod(inner)]
-    return "×".join(map(str, (*rows, *inner))) or "scalar"
 
 
 def _values_text(values: Sequence[Any]) -> str:

@@ -1,16 +1,17 @@
 """The result of a build, or of a plan, in a few lines for a person."""
 
-import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Preview, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.wording import count_classes, counted
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
 
@@ -85,102 +86,23 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def _feature(feature: Feature, statistics: Observed, num_records: int = 0) -> str:
+def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
     """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 
     Args:
         feature: The feature.
-        statistics: Of its values.
+        observed: Its values.
         num_records: Of the dataset; records of existing TFRecords may lack the feature.
     """
-    facts = [" ".join([feature.kind, *_type(feature)])]
-    match feature.kind:
-        case "image":
-            height, width = feature.shape[:2]
-            facts += [f"{width:,}×{height:,} pixels"] if height and width else []
-        case "audio":
-            facts += [f"{feature.sample_rate:,} Hz"] if feature.sample_rate else []
-            channels = feature.shape[1] if feature.shape[1:] else None
-            facts += [counted(channels, "channel")] if channels else []
-            # The audio of existing TFRecords is not decoded: its length is unknown.
-            facts += (
-                [] if statistics.lists else _lengths(_span(statistics, "num_samples"), "sample")
-            )
-        case "class_label" | "boxes":
-            facts += [_count_classes(feature.classes)]
-            if feature.shape == (None,):
-                lengths = _list_lengths(statistics, num_records)
-                facts += [f"{each} per record" for each in _lengths(lengths, "class")]
-            facts += ["none in some records"] if feature.default is not None else []
-        case "text":
-            characters = statistics.lists.characters if statistics.lists else None
-            facts += _lengths(characters or _span(statistics, "length"), "character")
-        case "sequence":
-            inner = math.prod(size for size in feature.shape if size is not None)
-            lengths = _list_lengths(statistics, num_records, max(1, inner))
-            facts += _lengths(lengths, "row" if feature.shape[1:] else "value")
-            facts += _range(statistics)
-        case "scalar" | "tensor":
-            facts += _range(statistics)
+    kind = kinds.named(feature)
+    facts = [
+        " ".join([feature.kind, *kind.type_words(feature)]),
+        *kind.summary(feature, observed, num_records),
+    ]
     name = (
         feature.name if feature.name.strip() and feature.name.isprintable() else repr(feature.name)
     )
     return f"feature {name}: {', '.join(facts)}"
-
-
-def _type(feature: Feature) -> Iterator[str]:
-    """The format, dtype, shape and encoding of the values, where they matter."""
-    if feature.format:
-        yield feature.format if feature.format != "mixed" else "in several formats"
-    if feature.kind in ("scalar", "tensor", "sequence"):
-        yield feature.dtype
-    if feature.kind == "tensor" or (feature.kind == "sequence" and feature.shape[1:]):
-        yield str([*feature.shape]).replace("None", "n")
-    if feature.encoding == "bytes":
-        yield "as bytes"
-
-
-def _count_classes(classes: Collection[str]) -> str:
-    return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
-
-
-def _list_lengths(
-    statistics: Observed, num_records: int, values_per_row: int = 1
-) -> tuple[int, int] | None:
-    """(shortest, longest) in rows; a list that a record lacks is empty."""
-    if not statistics.lists or not statistics.lists.lengths:
-        return _span(statistics, "length")
-    shortest, longest = statistics.lists.lengths
-    if statistics.num_values < num_records:
-        shortest = 0
-    return shortest // values_per_row, longest // values_per_row
-
-
-def _span(statistics: Observed, what: str) -> tuple[int, int] | None:
-    """(least, most) of what was measured."""
-    measured = statistics.lengths.get(what)
-    return measured[:2] if measured else None
-
-
-def _lengths(lengths: tuple[int, int] | None, what: str) -> list[str]:
-    if lengths is None:
-        return []
-    shortest, longest = lengths
-    plural = f"{what}es" if what.endswith("s") else f"{what}s"
-    if shortest == longest:
-        return [f"{longest:,} {what if longest == 1 else plural}"]
-    return [f"{shortest:,} to {longest:,} {plural}"]
-
-
-def _range(statistics: Observed) -> list[str]:
-    missing = [f"nan in {counted(statistics.nans, 'record')}"] if statistics.nans else []
-    if statistics.minimum is None or statistics.maximum is None:
-        return missing
-    minimum, maximum = (
-        f"{each:,}" if isinstance(each, int) else f"{each:,.6g}"
-        for each in (statistics.minimum, statistics.maximum)
-    )
-    return [f"always {minimum}" if minimum == maximum else f"{minimum} to {maximum}", *missing]
 
 
 def _missing_shards(info: DatasetInfo) -> list[str]:
@@ -225,11 +147,6 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> list[str]
     ]
 
 
-def counted(count: int, what: str) -> str:
-    """ "1 shard", "2 shards"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _empty_splits(split_names: Collection[str], splits: Collection[str]) -> list[str]:
     """A warning where a split of `--split` has no records; a single name is the default."""
     empty = [name for name in split_names if name not in splits]
@@ -253,7 +170,7 @@ def _duplicates_of(statistics: Statistics) -> list[str]:
 
 def _classes(classes: tuple[str, ...]) -> list[str]:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    return [f"{_count_classes(classes)}: {shown}"] if classes else []
+    return [f"{count_classes(classes)}: {shown}"] if classes else []
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> list[str]:

@@ -191,7 +191,7 @@ def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
     names = {feature.name for feature in schema}
     columns = {}
     for feature in schema:
-        if feature.kind in ("scalar", "text") and feature.dtype in _TYPES:
+        if kinds.named(feature).has_own_column and feature.dtype in _TYPES:
             name = feature.name
             while name in taken or (name in names and name != feature.name):
                 name += "_"

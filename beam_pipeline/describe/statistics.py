@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.kinds.moments import Moments
 from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.feature import Feature
@@ -44,14 +45,15 @@ def stated_records(text: str) -> dict[str, int]:
 
 def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
     """What the file states of a feature in a split."""
+    kind = kinds.named(feature)
     facts: dict[str, Any] = {"num_values": values.num_values}
     for name, (least, most, total) in sorted(values.lengths.items()):
         facts[name] = {"minimum": least, "maximum": most, "total": total}
     if values.list_minimum is not None:
         facts |= {"minimum": values.list_minimum, "maximum": values.list_maximum}
-    if values.columns and feature.kind != "class_label":
+    if values.columns and not kind.has_classes:
         facts |= _moments(values.columns, is_list=feature.kind != "scalar")
-    if feature.kind in ("class_label", "boxes"):
+    if kind.has_classes:
         facts["classes"] = _by_count(values.classes)
     if values.strings:
         facts["strings"] = _by_count(values.strings)

@@ -9,17 +9,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.describe.shard_info import ShardEntry
+from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES, list_specs
 
 # How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-
-_PACKAGE = "tensorflow_datasets.core.features"
-
-# Raw values that tf.io.decode_raw has no type for; TFDS gives them as bytes.
-_NOT_DECODED = frozenset({"uint32"})
 
 # TFDS counts classes from 0 and detection's label maps from 1: index 0 gets this name.
 PLACEHOLDER_CLASS = "background"
@@ -85,7 +82,7 @@ def features(schema: Iterable[Feature]) -> str:
     all_leaves = {key: leaf for feature in schema for key, leaf in leaves(feature).items()}
     return _text(
         {
-            "pythonClassName": f"{_PACKAGE}.features_dict.FeaturesDict",
+            "pythonClassName": f"{PACKAGE}.features_dict.FeaturesDict",
             "featuresDict": {"features": dict(sorted(all_leaves.items()))},
         }
     )
@@ -93,22 +90,8 @@ def features(schema: Iterable[Feature]) -> str:
 
 def leaves(feature: Feature) -> dict[str, Any]:
     """TFDS's description of every key under which `feature` is stored."""
-    number = _class_number(feature)
-    is_list = feature.kind == "boxes" or (
-        # TFDS has no default
-        feature.kind == "class_label" and bool(feature.shape or feature.may_lack_key)
-    )
-    described = {}
-    for key, spec in list_specs(feature).items():
-        if feature.kind == "boxes":
-            is_class = key == feature.key_beside("class/label")
-            leaf = number if is_class else _scalar_leaf(spec.kind)
-        elif key == feature.key:
-            leaf = number if feature.kind == "class_label" else _of_key(feature)
-        else:
-            leaf = _scalar_leaf(spec.kind)
-        described[key] = _sequence(leaf) if is_list else leaf
-    return described
+    kind = kinds.named(feature)
+    return {key: kind.tfds(feature, key, spec) for key, spec in list_specs(feature).items()}
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:
@@ -116,8 +99,7 @@ def class_names(schema: Iterable[Feature]) -> dict[str, str]:
     files = {}
     for feature in schema:
         if feature.classes:
-            is_boxes = feature.kind == "boxes"
-            key = feature.key_beside("class/label") if is_boxes else feature.key
+            key = kinds.named(feature).class_key(feature)
             placeholder = PLACEHOLDER_CLASS
             while placeholder in feature.classes:  # TFDS refuses a name twice
                 placeholder = f"_{placeholder}"
@@ -128,65 +110,3 @@ def class_names(schema: Iterable[Feature]) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return json.dumps(value, indent=2) + "\n"
-
-
-def _tensor(dtype: str, shape: Sequence[int | None] = (), encoding: str = "none") -> dict[str, Any]:
-    dimensions = {"dimensions": list(map(str, shape))} if shape else {}
-    return {
-        "pythonClassName": f"{_PACKAGE}.tensor_feature.Tensor",
-        "tensor": {"shape": dimensions, "dtype": dtype, "encoding": encoding},
-    }
-
-
-def _bytes_text() -> dict[str, Any]:
-    return {"pythonClassName": f"{_PACKAGE}.text_feature.Text", "text": {}}
-
-
-def _class_label(num_classes: int) -> dict[str, Any]:
-    return {
-        "pythonClassName": f"{_PACKAGE}.class_label_feature.ClassLabel",
-        "classLabel": {"numClasses": str(num_classes)},
-    }
-
-
-def _sequence(feature: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "pythonClassName": f"{_PACKAGE}.sequence_feature.Sequence",
-        "sequence": {"feature": feature, "length": "-1"},
-    }
-
-
-def _scalar_leaf(dtype: str) -> dict[str, Any]:
-    return _bytes_text() if dtype in ("string", "bytes") else _tensor(dtype)
-
-
-def _class_number(feature: Feature) -> dict[str, Any]:
-    num_classes = len(feature.classes) + feature.label_offset
-    return _class_label(num_classes) if feature.classes else _tensor("int64")
-
-
-def _of_key(feature: Feature) -> dict[str, Any]:
-    match feature.kind:
-        case "image":
-            return _image(feature)
-        case "audio":  # the file as bytes: TFDS's own Audio reads files of one format only
-            return _bytes_text()
-        case "tensor":
-            if feature.encoding != "bytes":
-                return _tensor(feature.dtype, feature.shape)
-            is_decoded = feature.dtype not in _NOT_DECODED
-            return _tensor(feature.dtype, feature.shape, "bytes") if is_decoded else _bytes_text()
-        case "sequence":
-            return _sequence(_tensor(feature.dtype, feature.shape[1:]))
-    return _scalar_leaf(feature.dtype)
-
-
-def _image(feature: Feature) -> dict[str, Any]:
-    return {
-        "pythonClassName": f"{_PACKAGE}.image_feature.Image",
-        "image": {
-            "shape": {"dimensions": ["-1", "-1", "3"]},
-            "dtype": "uint8",
-            "encodingFormat": "png" if feature.format == "png" else "jpeg",
-        },
-    }

@@ -8,22 +8,18 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.example_lists import describe_bytes
+from beam_pipeline.kinds.files import size_problem
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
-from beam_pipeline.schema.stored_conformance import (
-    Lists,
-    describe_bytes,
-    mismatches,
-    schema_specs,
-    size_problem,
-)
+from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
 from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
-from tfrecord_dataset.feature_keys import describe_list
+from tfrecord_dataset.feature_keys import Lists, describe_list
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _MISFIT = "does not fit the schema"
@@ -86,7 +82,9 @@ def inspect_example(
                 value = _inspected(value, values[0], rules.image.max_pixels, notes)
             except RecordError as error:
                 raise RecordError(error.reason, f"key {key!r}: {error.detail}") from error
-            if key in declared and (problem := size_problem(declared[key], value)):
+            if key in declared and (
+                problem := size_problem(declared[key], value.shape, value.sample_rate)
+            ):
                 raise RecordError(_MISFIT, problem)
         features[declared[key].name if key in declared else key] = value
     return features, dict(notes)

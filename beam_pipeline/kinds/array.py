@@ -3,15 +3,17 @@
 import functools
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.files import storage
-from beam_pipeline.kinds.files import agrees, hashed, of_feature, one_shape
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored, check_text
+from beam_pipeline.errors import DataError
+from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds.example_lists import one, range_problem, values
+from beam_pipeline.kinds.files import agrees, of_feature, one_shape
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.measuring import measure
 from beam_pipeline.kinds.numbers import (
     cast,
     casts,
@@ -22,17 +24,17 @@ from beam_pipeline.kinds.numbers import (
 )
 from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.wording import shortened, unsupported
+from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
-from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
-from beam_pipeline.records import Array, FileRef
+from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import STORED_INTEGERS, Feature
+from tfrecord_dataset.feature_keys import Lists, ListSpec, num_values
 
-# Arrays of more axes are stored raw, as a rule; others as lists.
-_LISTED_AXES = 1
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256
+# Raw values that tf.io.decode_raw has no type for; TFDS gives them as bytes.
+_NOT_DECODED = frozenset({"uint32"})
 
 _Strings = tuple[str, ...]
 
@@ -147,6 +149,20 @@ class ArrayKind(Kind[Array | _Strings]):
     def expected(self, feature: Feature) -> str:
         return expected_numbers(feature)
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        if feature.kind == "sequence":
+            row_size = math.prod(size for size in feature.shape if size is not None)
+            if lengths := observed.list_span(num_records, max(1, row_size)):
+                yield between(*lengths, "row" if feature.shape[1:] else "value")
+        yield from observed.range_words()
+
+    def type_words(self, feature: Feature) -> Iterator[str]:
+        yield feature.dtype
+        if feature.kind == "tensor" or feature.shape[1:]:
+            yield str([*feature.shape]).replace("None", "n")
+        if feature.encoding == "bytes":
+            yield "as bytes"
+
     def payload(self, value: Array | _Strings, data: bytes, rules: Rules) -> bytes:
         assert isinstance(value, Array)
         return arrays.encode_array(data, value)
@@ -164,6 +180,45 @@ class ArrayKind(Kind[Array | _Strings]):
         listed: Sequence[Any] = made.tolist() if feature.encoding != "bytes" else [made.tobytes()]
         return {feature.key: listed}
 
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        if feature.encoding != "bytes":
+            numbers = feature.dtype in ("int64", "float32")
+            return range_problem(feature, values(lists, feature.key)) if numbers else ""
+        data = one(lists, feature.key)
+        dtype = little_endian(feature.dtype)
+        num_bytes = num_values(feature.shape) * dtype.itemsize
+        if len(data) != num_bytes:
+            return (
+                f"key {feature.key!r} holds {len(data):,} bytes, where {feature.dtype} "
+                f"{list(feature.shape)} has {num_bytes:,}"
+            )
+        return range_problem(feature, np.frombuffer(data, dtype))
+
+    def read(self, feature: Feature, lists: Lists) -> ListSummary | None:
+        if feature.kind == "tensor":
+            return None
+        row_size = math.prod(size or 1 for size in feature.shape[1:])
+        return ListSummary(kind="", length=len(values(lists, feature.key)) // row_size)
+
+    def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
+        """Its type and shape."""
+        sizes = [size for size in feature.shape if size is not None]
+        if feature.kind == "sequence":
+            if not sizes:
+                return ""
+            sizes.insert(0, len(lists.get(feature.key, ())) // math.prod(sizes))
+        return f" ({feature.dtype} {'×'.join(map(str, sizes)) or 'scalar'})"
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        if feature.kind == "sequence":
+            row = tfds_features.tensor(feature.dtype, feature.shape[1:])
+            return tfds_features.sequence(row)
+        if feature.encoding != "bytes":
+            return tfds_features.tensor(feature.dtype, feature.shape)
+        if feature.dtype in _NOT_DECODED:
+            return tfds_features.text()
+        return tfds_features.tensor(feature.dtype, feature.shape, "bytes")
+
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         length = {"length": "int64"} if feature.kind == "sequence" else {}
         is_file = not feature.bare and feature.dtype != "string"
@@ -174,83 +229,6 @@ class ArrayKind(Kind[Array | _Strings]):
             return {"length": len(value)}
         sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
         return {"sha256": sha256, "length": value.shape[0]}
-
-
-def measure(
-    array: Array, read: storage.ReadFile = storage.read_bytes
-) -> tuple[Array | int | float, int]:
-    """(`array` with all that its values tell, about how many bytes it takes where it is stored).
-
-    An array without axes is the number that it holds.
-
-    Raises:
-        RecordError: The file cannot be read or used (`media.arrays.inspect_array`), or there are
-            more or fewer values than the shape says.
-    """
-    if array.file is None:
-        measured, data = _measured_values(array, array.data), array.data
-    else:
-        data = read(array.file, MAX_RECORD_BYTES)
-        if array.dtype and not array.conversions:
-            measured = _measured_values(array, data)
-        else:
-            measured, data = _measured_file(array.file, data)
-    if measured.shape:
-        return measured, _stored_bytes(measured)
-    value = np.frombuffer(arrays.encode_array(data, measured), little_endian(measured.dtype))[0]
-    number = value.item()
-    return int(number) if isinstance(number, bool) else number, 8
-
-
-def _measured_file(file: FileRef, data: bytes) -> tuple[Array, bytes]:
-    """(the array in a .npy or .npz file, what its `file` refers to)."""
-    facts = arrays.inspect_array(data)
-    stored = data[facts.offset : facts.offset + facts.length]
-    part = FileRef(path=file.path, offset=file.offset + facts.offset, length=facts.length)
-    measured = Array(
-        dtype=facts.dtype,
-        shape=facts.shape,
-        file=hashed(part, stored),
-        minimum=facts.minimum,
-        maximum=facts.maximum,
-        conversions=facts.conversions,
-    )
-    return measured, stored
-
-
-def _measured_values(array: Array, data: bytes) -> Array:
-    """`array`, whose raw values `data` are."""
-    try:
-        dtype = little_endian(array.dtype)
-    except TypeError as error:
-        raise RecordError(UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
-    arrays.check_numbers(dtype)
-    expected = math.prod(array.shape) * dtype.itemsize
-    if len(data) != expected:
-        raise RecordError(
-            DAMAGED,
-            f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
-            f"{expected:,}",
-        )
-    minimum, maximum = arrays.value_range(arrays.raw_values(data, dtype))
-    return Array(
-        dtype=dtype.name,
-        shape=array.shape,
-        data=array.data,
-        file=hashed(array.file, data) if array.file else None,
-        minimum=minimum,
-        maximum=maximum,
-    )
-
-
-def _stored_bytes(array: Array) -> int:
-    """About how many bytes the values take in an Example: as a list, or raw."""
-    dtype = np.dtype(array.dtype)
-    size = math.prod(array.shape)
-    if dtype.kind == "f" or len(array.shape) > _LISTED_AXES:
-        return size * dtype.itemsize
-    low, high = int(array.minimum or 0), int(array.maximum or 0)
-    return size * (10 if low < 0 else max(1, -(-high.bit_length() // 7)))  # a varint's
 
 
 def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:

@@ -1,32 +1,40 @@
 """Audio: encoded files."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import (
+    MediaKind,
     agrees,
     hashed,
     of_feature,
+    of_key,
     one_format,
     one_shape,
     shape_text,
+    size_problem,
 )
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media.audio import encode_audio, inspect_audio
-from beam_pipeline.records import Audio
+from beam_pipeline.kinds.wording import between, counted
+from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
+from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.value_forms import AUDIO_FORMS
 
 
-class AudioKind(Kind[Audio]):
+class AudioKind(MediaKind[Audio]):
     """Audio: format, length, channels, sample rate, sha256 and what has to be converted."""
 
     values = (Audio,)
     features = ("audio",)
     types = ("audio",)
+    forms = AUDIO_FORMS
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
         with of_feature(name):
@@ -83,6 +91,14 @@ class AudioKind(Kind[Audio]):
         rate = f" at {feature.sample_rate:,} Hz" if feature.sample_rate else ""
         return f"audio {shape_text(feature)}{rate}"
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        if feature.sample_rate:
+            yield f"{feature.sample_rate:,} Hz"
+        if feature.shape[1:] and (channels := feature.shape[1]):
+            yield counted(channels, "channel")
+        if samples := observed.span("num_samples"):  # none of existing Examples
+            yield between(*samples, "sample")
+
     def payload(self, value: Audio, data: bytes, rules: Rules) -> bytes:
         return encode_audio(data, value)
 
@@ -99,6 +115,42 @@ class AudioKind(Kind[Audio]):
             beside("num_samples"): [value.num_samples],
             beside("channels"): [value.channels],
         }
+
+    def read(self, feature: Feature, lists: Lists) -> Audio:
+        data = bytes(one(lists, feature.key))
+        with of_key(feature.key):
+            facts = inspect_audio(data, AudioOptions())
+        return Audio(
+            file=hashed(FileRef(path=""), data),
+            format=facts.format,
+            sample_rate=facts.sample_rate,
+            num_samples=facts.num_samples,
+            channels=facts.channels,
+        )
+
+    read_existing = read
+
+    def differences(self, feature: Feature, lists: Lists, value: Audio) -> Iterator[str]:
+        for name in (
+            ("format", "sample_rate", "num_samples", "channels") if not feature.bare else ()
+        ):
+            fact, key = getattr(value, name), feature.key_beside(name)
+            stated = one(lists, key)
+            stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
+            if stated != fact:
+                yield f"the audio's {name} is {fact}, {key} states {stated}"
+        sizes = (value.num_samples, value.channels)
+        if problem := size_problem(feature, sizes, value.sample_rate):
+            yield problem
+
+    def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
+        """Its length, rate and channels."""
+        if feature.bare:
+            return ""
+        facts = ("num_samples", "sample_rate", "channels")
+        samples, rate, channels = (lists[feature.key_beside(name)][0] for name in facts)
+        seconds = f"{samples / rate:.2f} s, " if rate else ""
+        return f" ({seconds}{rate:,} Hz, {counted(channels, 'channel')})"
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         numbers = dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64")

@@ -2,26 +2,39 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.kinds.files import agrees, hashed, one_format, one_shape, shape_text
+from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds.example_lists import one, text
+from beam_pipeline.kinds.files import (
+    MediaKind,
+    agrees,
+    hashed,
+    of_key,
+    one_format,
+    one_shape,
+    shape_text,
+)
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media.images import encode_image, inspect_image
-from beam_pipeline.records import Image
+from beam_pipeline.media.images import encode_image, inspect_image, size_in_file
+from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists, ListSpec
+from tfrecord_dataset.value_forms import IMAGE_FORMS
 
 
-class ImageKind(Kind[Image]):
+class ImageKind(MediaKind[Image]):
     """Images: format, size, sha256 and what has to be converted."""
 
     values = (Image,)
     features = ("image",)
     types = ("image",)
+    forms = IMAGE_FORMS
 
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
         data = inspection.read(value.file)
@@ -71,6 +84,11 @@ class ImageKind(Kind[Image]):
     def expected(self, feature: Feature) -> str:
         return f"image {shape_text(feature)}"
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        height, width = feature.shape[:2]
+        if height and width:
+            yield f"{width:,}×{height:,} pixels"
+
     def payload(self, value: Image, data: bytes, rules: Rules) -> bytes:
         return encode_image(data, value, rules.image)
 
@@ -92,6 +110,33 @@ class ImageKind(Kind[Image]):
             beside("height"): [value.height],
             beside("width"): [value.width],
         }
+
+    def read(self, feature: Feature, lists: Lists) -> Image:
+        sha256, width, height = map(feature.key_beside, ("key/sha256", "width", "height"))
+        return Image(
+            file=FileRef(path="", sha256=text(lists, sha256)),
+            width=one(lists, width),
+            height=one(lists, height),
+        )
+
+    def read_existing(self, feature: Feature, lists: Lists) -> Image:
+        data = bytes(one(lists, feature.key))
+        with of_key(feature.key):
+            width, height = size_in_file(data)
+        return Image(file=hashed(FileRef(path=""), data), width=width, height=height)
+
+    def differences(self, feature: Feature, lists: Lists, value: Image) -> Iterator[str]:
+        if feature.bare:
+            return
+        key = feature.key_beside("key/sha256")
+        sha256 = hashlib.sha256(one(lists, feature.key)).hexdigest()
+        if sha256 != (stated := text(lists, key)):
+            yield f"the image's sha256 is {sha256}, {key} states {stated}"
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        return (
+            tfds_features.image(feature) if key == feature.key else super().tfds(feature, key, spec)
+        )
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         return {"sha256": "string", "width": "int64", "height": "int64"}

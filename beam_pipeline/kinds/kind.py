@@ -2,17 +2,20 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.kinds.wording import shortened
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists, ListSpec
 
 V = TypeVar("V")
 
@@ -68,6 +71,8 @@ class Kind(Generic[V]):
         types: The names of its types of values in `Observed.types`.
         may_lack: Whether records without a value have one that stands for "missing".
         has_geometry: Whether values are turned with the record's image (`turn`).
+        has_classes: Whether features have classes.
+        has_own_column: Whether the index has a column of the values themselves.
     """
 
     values: tuple[type, ...] = ()
@@ -75,6 +80,8 @@ class Kind(Generic[V]):
     types: tuple[str, ...] = ()
     may_lack = False
     has_geometry = False
+    has_classes = False
+    has_own_column = False
 
     # Of inspected records.
 
@@ -157,6 +164,31 @@ class Kind(Generic[V]):
         """What a feature of this kind declares, for messages."""
         return feature.kind
 
+    def complete_stored(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Feature:
+        """The same for existing Examples.
+
+        Raises:
+            DataError: There is an undeclared class.
+        """
+        return feature
+
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        """What a person is told of a feature of this kind, beside its `type_words`.
+
+        Args:
+            feature: The feature.
+            observed: Its values.
+            num_records: Of the dataset; records of existing Examples may lack the feature.
+        """
+        yield from ()
+
+    def type_words(self, feature: Feature) -> Iterator[str]:
+        """Format, dtype, shape and encoding of a feature, where they matter."""
+        if feature.format:
+            yield feature.format if feature.format != "mixed" else "in several formats"
+
     # Examples.
 
     def payload(self, value: V, data: bytes, rules: Rules) -> bytes:
@@ -181,7 +213,47 @@ class Kind(Generic[V]):
         """
         raise NotImplementedError
 
-    # The index.
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        """What is wrong with an Example's values of a feature, whose lists are as they must be.
+
+        Returns:
+            A message, or "".
+        """
+        return ""
+
+    def read(self, feature: Feature, lists: Lists) -> Any:
+        """The value that a conforming Example was made of, as far as it tells; None for none.
+
+        Raises:
+            RecordError: An image or audio is damaged.
+        """
+        return None
+
+    def read_existing(self, feature: Feature, lists: Lists) -> Any:
+        """What an existing Example holds under the feature's one key, as Inspect sees it.
+
+        Raises:
+            RecordError: An image or audio is damaged.
+        """
+        return summary(*lists[feature.key]) if feature.key in lists else None
+
+    def differences(self, feature: Feature, lists: Lists, value: V) -> Iterator[str]:
+        """Where a conforming Example states of its image or audio what `value`, read, is not."""
+        yield from ()
+
+    def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
+        """What is shown behind the values of a feature's key."""
+        return ""
+
+    # The index and other descriptions.
+
+    def class_key(self, feature: Feature) -> str:
+        """The key that holds the numbers of classes."""
+        return feature.key
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        """TFDS's description of a key of a feature."""
+        return tfds_features.scalar(spec.kind)
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         """Columns of the index beside the one of a feature's name: "string" or "int64" by name."""

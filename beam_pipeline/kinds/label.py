@@ -1,16 +1,19 @@
 """Classes by their names: one of a record, or any number."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError
+from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds.example_lists import one, texts, values
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import first_names, of_classes
+from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists, ListSpec
 
 
 class LabelKind(Kind[ClassLabel | ClassLabels]):
@@ -20,6 +23,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     features = ("class_label",)
     types = ("class_label", "class_labels")
     may_lack = True
+    has_classes = True
 
     def check(
         self, name: str, value: ClassLabel | ClassLabels, inspection: Inspection
@@ -75,6 +79,21 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     def expected(self, feature: Feature) -> str:
         return of_classes("classes" if feature.shape else "a class", feature)
 
+    def complete_stored(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Feature:
+        if feature.classes:
+            return feature
+        classes = numbered_classes(feature.key, observed, declared, feature.label_offset)
+        return dataclasses.replace(feature, classes=classes)
+
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        yield count_classes(feature.classes)
+        if feature.shape and (lengths := observed.list_span(num_records)):
+            yield f"{between(*lengths, 'class')} per record"
+        if feature.default is not None:
+            yield "none in some records"
+
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         assert value is None or isinstance(value, ClassLabel | ClassLabels)
         names = () if value is None else self.class_names(value)
@@ -87,6 +106,30 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if feature.bare:
             return {feature.key: numbers}
         return {feature.key: numbers, feature.key_beside("text"): texts}
+
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        first, count = feature.label_offset, len(feature.classes)
+        for number in values(lists, feature.key):
+            if number != -1 and (number < first or (count and number >= first + count)):
+                last = f"to {first + count - 1} " if count else "or more "
+                return (
+                    f"key {feature.key!r} holds the class {number}, where {first} {last}was "
+                    "expected, or -1 for none"
+                )
+        return ""
+
+    def read(self, feature: Feature, lists: Lists) -> ClassLabel | ClassLabels | None:
+        names = texts(lists, feature.key_beside("text"))
+        if feature.shape:
+            return ClassLabels(names)
+        return ClassLabel(names[0]) if one(lists, feature.key) != -1 else None
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        is_number = key == feature.key
+        leaf = tfds_features.class_number(feature) if is_number else tfds_features.text()
+        # TFDS has no default.
+        is_list = feature.shape or feature.may_lack_key
+        return tfds_features.sequence(leaf) if is_list else leaf
 
 
 def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -115,6 +158,27 @@ def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -
         raise DataError(
             f"feature {name!r} has undeclared classes: {', '.join(undeclared[:10])}; "
             f"declared are {', '.join(declared[:20])}; declare them, too, or fix the annotations"
+        )
+    return declared
+
+
+def numbered_classes(
+    name: str, observed: Observed, declared: tuple[str, ...], offset: int = 0
+) -> tuple[str, ...]:
+    """The classes of existing Examples: the declared names, else the numbers up to the largest.
+
+    Raises:
+        DataError: There is an undeclared class.
+    """
+    largest = int(observed.maximum if observed.maximum is not None else -1) - offset
+    if not declared:
+        return tuple(map(str, range(largest + 1)))
+    smallest = int(observed.minimum or 0)
+    if largest >= len(declared) or smallest < -1:
+        wrong = smallest if smallest < -1 else largest
+        raise DataError(
+            f"{name!r} has the class {wrong}, but {len(declared)} classes are declared, from 0 "
+            f"to {len(declared) - 1}: {', '.join(declared[:20])}; declare all of them"
         )
     return declared
 

@@ -3,21 +3,23 @@
 import dataclasses
 import functools
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.boxes import MALFORMED, place
+from beam_pipeline.kinds.example_lists import range_problem, texts, values
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.label import class_order, composed_names
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
-from beam_pipeline.kinds.wording import first_names, of_classes, unsupported
+from beam_pipeline.kinds.wording import count_classes, first_names, of_classes, unsupported
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES
+from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_specs
 
 _BOX_BYTES = 40
 # The splits of records without files follow from this text of theirs, so it stays what it was.
@@ -32,12 +34,13 @@ class ObjectsKind(Kind[Objects]):
     types = ("boxes",)
     may_lack = True
     has_geometry = True
+    has_classes = True
 
     def check(self, name: str, value: Objects, inspection: Inspection) -> Objects:
         inspection.num_bytes += 8
         labels = composed_names(name, value.labels)
-        for attribute, values in value.attributes.items():
-            for each in values:
+        for attribute, column in value.attributes.items():
+            for each in column:
                 if isinstance(each, str):
                     check_text(f"{name}.{attribute}", each)
                 elif isinstance(each, int | float):
@@ -120,6 +123,9 @@ class ObjectsKind(Kind[Objects]):
     def expected(self, feature: Feature) -> str:
         return of_classes("boxes", feature)
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        yield count_classes(feature.classes)
+
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         objects = value or Objects(boxes=(), format="rel_xyxy")
         assert isinstance(objects, Objects)
@@ -127,7 +133,7 @@ class ObjectsKind(Kind[Objects]):
         if feature.encoding == "flat":
             return {feature.key: [float(side) for box in objects.boxes for side in box]}
         columns = [*zip(*objects.boxes, strict=True)] or [()] * len(SIDES)
-        values: dict[str, FeatureValue] = {
+        lists: dict[str, FeatureValue] = {
             beside(f"bbox/{side}"): column for side, column in zip(SIDES, columns, strict=True)
         }
         if feature.classes:
@@ -138,15 +144,42 @@ class ObjectsKind(Kind[Objects]):
                     "other records name the class of every box",
                 )
             number_of = stored.numbers[feature.name]
-            values[beside("class/label")] = [number_of[name] for name in objects.labels]
+            lists[beside("class/label")] = [number_of[name] for name in objects.labels]
             if not feature.bare:
-                values[beside("class/text")] = [name.encode() for name in objects.labels]
+                lists[beside("class/text")] = [name.encode() for name in objects.labels]
         for name, dtype in feature.attributes.items():
-            values[beside(name)] = _attribute(name, dtype, objects)
+            lists[beside(name)] = _attribute(name, dtype, objects)
         if feature.keypoints:
             parts = _keypoints(objects)
-            values |= {beside(f"keypoint/{part}"): column for part, column in parts.items()}
-        return values
+            lists |= {beside(f"keypoint/{part}"): column for part, column in parts.items()}
+        return lists
+
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        """Checks that all lists, except those of keypoints, have one value an object."""
+        if feature.encoding:
+            return range_problem(feature, values(lists, feature.key))
+        lengths = {
+            key: len(values(lists, key))
+            for key in list_specs(feature)
+            if not key.startswith(feature.key_beside("keypoint/"))
+        }
+        (one, shortest), *_, (other, longest) = sorted(lengths.items(), key=lambda item: item[1])
+        if shortest == longest:
+            return ""
+        return (
+            f"key {one!r} has {shortest} values, but {other!r} has {longest}; both need one per box"
+        )
+
+    def read(self, feature: Feature, lists: Lists) -> Objects:
+        return Objects(boxes=(), labels=texts(lists, feature.key_beside("class/text")))
+
+    def class_key(self, feature: Feature) -> str:
+        return feature.key_beside("class/label")
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        if key == self.class_key(feature):
+            return tfds_features.sequence(tfds_features.class_number(feature))
+        return tfds_features.sequence(tfds_features.scalar(spec.kind))
 
 
 def _dtype_of(value: object) -> str:

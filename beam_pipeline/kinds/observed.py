@@ -6,11 +6,12 @@ Schemas are inferred from it, plans show it, and statistics.json states it by sp
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from beam_pipeline.kinds.moments import Moments, known
 from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
+from beam_pipeline.kinds.wording import counted
 
 # Sizes and sample rates to keep: only whether they differ matters.
 _KEPT = 2
@@ -24,7 +25,7 @@ Number = float | int
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Lists:
+class ListCounts:
     """What is counted of the lists of one key in existing Examples.
 
     Attributes:
@@ -115,12 +116,37 @@ class Observed:
     named: str = ""
     nameless: str = ""
     without_objects: int = 0
-    lists: Lists | None = None
+    lists: ListCounts | None = None
 
     @property
     def num_values(self) -> int:
         """Records that have a value."""
         return self.types.total()
+
+    def span(self, what: str) -> tuple[int, int] | None:
+        """(smallest, largest) of what was measured; None where nothing was."""
+        measured = self.lengths.get(what)
+        return measured[:2] if measured else None
+
+    def list_span(self, num_records: int, row_size: int = 1) -> tuple[int, int] | None:
+        """(shortest, longest) list, in rows; one that an existing Example lacks is empty."""
+        if not self.lists or not self.lists.lengths:
+            return self.span("length")
+        shortest, longest = self.lists.lengths
+        if self.num_values < num_records:
+            shortest = 0
+        return shortest // row_size, longest // row_size
+
+    def range_words(self) -> Iterator[str]:
+        """The range of the numbers, for people: "17 to 90"."""
+        if self.minimum is not None and self.maximum is not None:
+            low, high = (
+                f"{each:,}" if isinstance(each, int) else f"{each:,.6g}"
+                for each in (self.minimum, self.maximum)
+            )
+            yield f"always {low}" if low == high else f"{low} to {high}"
+        if self.nans:
+            yield f"nan in {counted(self.nans, 'record')}"
 
     def count(self, type_name: str, source: str) -> None:
         """Counts a record whose value has such a type."""
@@ -212,9 +238,9 @@ class Observed:
 
     def merge(self, other: Self) -> None:
         """Adds all of `other`."""
-        for counted in ("types", "formats", "ranks", "array_dtypes", "strings", "classes"):
-            if more := getattr(other, counted):
-                getattr(self, counted).update(more)
+        for name in ("types", "formats", "ranks", "array_dtypes", "strings", "classes"):
+            if more := getattr(other, name):
+                getattr(self, name).update(more)
         for type_name, source in other.example.items():
             self.example[type_name] = min(source, self.example.get(type_name, source))
         for axis, sizes in other.sizes.items():
@@ -232,7 +258,7 @@ class Observed:
         self.add_naming(other.named, other.nameless)
         self.without_objects += other.without_objects
         if other.lists:
-            self.lists = self.lists or Lists()
+            self.lists = self.lists or ListCounts()
             self.lists.merge(other.lists)
         if not (self.has_strings and other.has_strings) or len(self.strings) > MAX_DISTINCT:
             self.drop_strings()

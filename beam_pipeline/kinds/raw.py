@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import hashed, of_feature
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
@@ -11,6 +12,7 @@ from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists
 
 
 class RawKind(Kind[bytes | RawFile]):
@@ -48,6 +50,9 @@ class RawKind(Kind[bytes | RawFile]):
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         return {feature.key: [value if isinstance(value, bytes) else stored.payloads[feature.name]]}
+
+    def read(self, feature: Feature, lists: Lists) -> bytes:
+        return bytes(one(lists, feature.key))
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         return {} if feature.bare else {"sha256": "string"}

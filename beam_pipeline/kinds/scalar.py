@@ -1,13 +1,16 @@
 """Single numbers; and, where that is declared, single texts and bytes."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, values
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.numbers import check_number, expected_numbers, in_range
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists
 
 
 class ScalarKind(Kind[Number]):
@@ -16,6 +19,7 @@ class ScalarKind(Kind[Number]):
     values = (int, float)
     features = ("scalar",)
     types = ("int64", "float32")
+    has_own_column = True
 
     def check(self, name: str, value: Number, inspection: Inspection) -> Number:
         check_number(name, value)
@@ -46,9 +50,30 @@ class ScalarKind(Kind[Number]):
     def expected(self, feature: Feature) -> str:
         return expected_numbers(feature)
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        yield from observed.range_words()
+
+    def type_words(self, feature: Feature) -> Iterator[str]:
+        yield feature.dtype
+
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         if isinstance(value, int | float):
             return {feature.key: [float(value) if feature.dtype == "float32" else int(value)]}
         if isinstance(value, RawFile):
             return {feature.key: [stored.payloads[feature.name]]}
         return {feature.key: [value if isinstance(value, bytes) else str(value).encode()]}
+
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        if feature.dtype == "string":
+            return text_problem(feature, one(lists, feature.key))
+        if feature.dtype == "bytes":
+            return ""
+        return range_problem(feature, values(lists, feature.key))
+
+    def read(self, feature: Feature, lists: Lists) -> Any:
+        value = one(lists, feature.key)
+        if feature.dtype == "string":
+            return str(value.decode())
+        return None if feature.dtype == "bytes" else value
+
+    read_existing = read

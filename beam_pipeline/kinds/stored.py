@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.kinds.kind import Inspection, Kind
-from beam_pipeline.kinds.observed import Lists, Observed
+from beam_pipeline.kinds.observed import ListCounts, Observed
 from beam_pipeline.kinds.stored_values import kind_of
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import ListSummary, Value
@@ -24,7 +24,7 @@ class StoredKind(Kind[Value]):
         return kind_of(value)
 
     def observe(self, value: Value, source: str, observed: Observed) -> None:
-        lists = observed.lists = observed.lists or Lists()
+        lists = observed.lists = observed.lists or ListCounts()
         if isinstance(value, ListSummary):
             lists.add(value.length)
             observed.measure("length", value.length)

@@ -1,9 +1,14 @@
 """Texts."""
 
+from collections.abc import Iterator
+
+from beam_pipeline.kinds.example_lists import one, text_problem
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.wording import between
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists
 
 
 class TextKind(Kind[str]):
@@ -13,6 +18,7 @@ class TextKind(Kind[str]):
     features = ("text",)
     types = ("string",)
     may_lack = True
+    has_own_column = True
 
     def check(self, name: str, value: str, inspection: Inspection) -> str:
         check_text(name, value)
@@ -32,7 +38,20 @@ class TextKind(Kind[str]):
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         return Feature(name=name, kind="text", dtype="string", shape=(), key="")
 
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        characters = observed.lists.characters if observed.lists else observed.span("length")
+        if characters:
+            yield between(*characters, "character")
+
     def encode(
         self, feature: Feature, value: str | None, stored: Stored
     ) -> dict[str, FeatureValue]:
         return {feature.key: [(value or "").encode()]}
+
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        return text_problem(feature, one(lists, feature.key))
+
+    def read(self, feature: Feature, lists: Lists) -> str:
+        return str(one(lists, feature.key).decode())
+
+    read_existing = read

@@ -1,6 +1,6 @@
-"""Values and classes in words, for messages."""
+"""Values, classes and counts in words, for messages and summaries."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.feature import Feature
@@ -34,3 +34,21 @@ def unsupported(value: object) -> RecordError:
         f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, RawFile, ClassLabel, "
         "ClassLabels, Objects, int, float, str, bytes or a tuple of str",
     )
+
+
+def counted(count: int, what: str) -> str:
+    """ "1 shard", "2 shards"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def count_classes(classes: Collection[str]) -> str:
+    """ "1 class", "2 classes"."""
+    return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
+
+
+def between(least: int, most: int, what: str) -> str:
+    """ "3 values", "1 to 3 values"."""
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    if least == most:
+        return f"{most:,} {what if most == 1 else plural}"
+    return f"{least:,} to {most:,} {plural}"

@@ -77,7 +77,7 @@ def _completed(
 ) -> Feature:
     names = tuple(declared.get(feature.name, ()))
     if observed.lists:
-        return stored_inference.complete_feature(feature, observed, names)
+        return kinds.named(feature).complete_stored(feature, observed, names)
     return kinds.named(feature).complete(feature, observed, names)
 
 

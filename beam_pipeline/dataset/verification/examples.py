@@ -3,14 +3,14 @@
 No Beam here: worker processes import this module.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.describe import tfds
-from beam_pipeline.records import Audio, Image, ListSummary, Record
-from beam_pipeline.schema.stored_conformance import Lists, Specs, mismatches, size_problem
+from beam_pipeline.records import Record
+from beam_pipeline.schema.stored_conformance import Specs, mismatches
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists
 
 
 def stored_keys(features: Iterable[Feature]) -> frozenset[str]:
@@ -42,33 +42,6 @@ def media_causes(example: Lists, features: Iterable[Feature], record: Record) ->
         record: The `stored_record` of it.
     """
     for feature in features:
-        match record.features.get(feature.name):
-            case Image() if not feature.bare:
-                yield from _image_causes(feature, example)
-            case Audio() as audio:
-                yield from _audio_causes(feature, example, audio)
-
-
-def _image_causes(feature: Feature, example: Lists) -> Iterator[str]:
-    key = feature.key_beside("key/sha256")
-    sha256 = hashlib.sha256(_one(example, feature.key)).hexdigest()
-    stated = _one(example, key).decode(errors="replace")
-    if sha256 != stated:
-        yield f"the image's sha256 is {sha256}, {key} states {stated}"
-
-
-def _audio_causes(feature: Feature, example: Lists, audio: Audio) -> Iterator[str]:
-    for name in ("format", "sample_rate", "num_samples", "channels") if not feature.bare else ():
-        key = feature.key_beside(name)
-        fact, stated = getattr(audio, name), _one(example, key)
-        stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
-        if stated != fact:
-            yield f"the audio's {name} is {fact}, {key} states {stated}"
-    shape = (audio.num_samples, audio.channels)
-    stored = ListSummary(kind="bytes", length=1, shape=shape, sample_rate=audio.sample_rate)
-    if cause := size_problem(feature, stored):
-        yield cause
-
-
-def _one(example: Lists, key: str) -> Any:
-    return example[key][1][0]
+        value = record.features.get(feature.name)
+        if value is not None:
+            yield from kinds.named(feature).differences(feature, example, value)

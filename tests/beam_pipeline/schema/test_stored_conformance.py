@@ -5,11 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from beam_pipeline.records import ListSummary
+from beam_pipeline.kinds.files import size_problem
 from beam_pipeline.schema.stored_conformance import (
     mismatches,
     schema_specs,
-    size_problem,
 )
 from tfrecord_dataset.example import encode, lists
 from tfrecord_dataset.feature import Feature
@@ -126,22 +125,18 @@ def test_boxes_have_one_value_each():
 @pytest.mark.parametrize(
     ("shape", "more", "there", "told"),
     [
-        pytest.param((8, 9, 3), {}, {"shape": (8, 9)}, "", id="the size"),
-        pytest.param((8, None, 3), {}, {"shape": (8, 9)}, "", id="any width"),
-        pytest.param(
-            (8, 8, 3), {}, {"shape": (8, 9)}, "image [8, 9], where [8, 8]", id="another size"
-        ),
+        pytest.param((8, 9, 3), {}, ((8, 9),), "", id="the size"),
+        pytest.param((8, None, 3), {}, ((8, 9),), "", id="any width"),
+        pytest.param((8, 8, 3), {}, ((8, 9),), "image [8, 9], where [8, 8]", id="another size"),
         pytest.param(
             (None, 1),
             {"sample_rate": 8000},
-            {"shape": (99, 1), "sample_rate": 16000},
+            ((99, 1), 16000),
             "16,000 samples per second, where 8,000",
             id="another sample rate",
         ),
     ],
 )
 def test_sizes(shape, more, there, told):
-    found = size_problem(
-        bare("image", "uint8", shape, **more), ListSummary(kind="bytes", length=1, **there)
-    )
+    found = size_problem(bare("image", "uint8", shape, **more), *there)
     assert told in found if told else found == ""

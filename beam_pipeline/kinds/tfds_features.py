@@ -1,0 +1,58 @@
+"""Features as TFDS describes them in features.json."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfrecord_dataset.feature import Feature
+
+PACKAGE = "tensorflow_datasets.core.features"
+
+
+def tensor(dtype: str, shape: Sequence[int | None] = (), encoding: str = "none") -> dict[str, Any]:
+    """Numbers of such a shape."""
+    dimensions = {"dimensions": list(map(str, shape))} if shape else {}
+    return {
+        "pythonClassName": f"{PACKAGE}.tensor_feature.Tensor",
+        "tensor": {"shape": dimensions, "dtype": dtype, "encoding": encoding},
+    }
+
+
+def text() -> dict[str, Any]:
+    """One bytes value, which TFDS takes for a text."""
+    return {"pythonClassName": f"{PACKAGE}.text_feature.Text", "text": {}}
+
+
+def class_number(feature: Feature) -> dict[str, Any]:
+    """The number of one of a feature's classes."""
+    if not feature.classes:
+        return tensor("int64")
+    num_classes = len(feature.classes) + feature.label_offset
+    return {
+        "pythonClassName": f"{PACKAGE}.class_label_feature.ClassLabel",
+        "classLabel": {"numClasses": str(num_classes)},
+    }
+
+
+def sequence(feature: dict[str, Any]) -> dict[str, Any]:
+    """Any number of what `feature` describes."""
+    return {
+        "pythonClassName": f"{PACKAGE}.sequence_feature.Sequence",
+        "sequence": {"feature": feature, "length": "-1"},
+    }
+
+
+def scalar(dtype: str) -> dict[str, Any]:
+    """One value of a list of an Example."""
+    return text() if dtype in ("string", "bytes") else tensor(dtype)
+
+
+def image(feature: Feature) -> dict[str, Any]:
+    """An encoded image."""
+    return {
+        "pythonClassName": f"{PACKAGE}.image_feature.Image",
+        "image": {
+            "shape": {"dimensions": ["-1", "-1", "3"]},
+            "dtype": "uint8",
+            "encodingFormat": "png" if feature.format == "png" else "jpeg",
+        },
+    }
