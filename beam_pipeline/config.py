@@ -234,6 +234,11 @@ class BuildConfig:
         )
 
     @property
+    def missing_number(self) -> float | None:
+        """What stands for a number that a row misses; None rejects the row."""
+        return math.nan if self.missing_numbers == "nan" else None
+
+    @property
     def rules(self) -> Rules:
         """How records are checked and stored."""
         return Rules(

@@ -6,7 +6,7 @@ add theirs by entry points of the group "beam_tfrecords.layouts" (docs/layouts.m
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
 
@@ -107,6 +107,12 @@ class Input:
     summary: str
     doubt: str = ""
     has_usual_name: bool = False
+
+
+def options_of(source: type, config: BuildConfig) -> dict[str, Any]:
+    """The options of a source, a dataclass, that `config` has under the same names."""
+    names = [field.name for field in dataclasses.fields(source)]
+    return {name: getattr(config, name) for name in names if hasattr(config, name)}
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

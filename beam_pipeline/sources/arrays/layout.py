@@ -6,21 +6,14 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
-from beam_pipeline.sources.layout import Layout, Place, container_places
+from beam_pipeline.sources.layout import Layout, Place, container_places, options_of
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import Tree
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadArrays(
-        path,
-        scratch,
-        label_column=config.label_column,
-        ignore_columns=config.ignore_columns,
-        classes=config.classes,
-        schema=config.schema,
-    )
+    return ReadArrays(path, scratch, **options_of(ReadArrays, config))
 
 
 def find_arrays(tree: Tree) -> list[Place]:

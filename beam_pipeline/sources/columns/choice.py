@@ -18,13 +18,13 @@ from beam_pipeline.sources.columns.column import (
     SPLIT,
     WIDTH,
     ColumnFacts,
-    ColumnOptions,
     Columns,
     Media,
 )
+from beam_pipeline.sources.columns.options import TableOptions
 
 
-def pick_columns(names: Iterable[str], options: ColumnOptions, facts: ColumnFacts) -> Columns:
+def pick_columns(names: Iterable[str], options: TableOptions, facts: ColumnFacts) -> Columns:
     """Finds the part of each column by its name and values, or takes the one of an option.
 
     Raises:
@@ -42,8 +42,8 @@ def pick_columns(names: Iterable[str], options: ColumnOptions, facts: ColumnFact
     if columns.corners:
         if len(classes) > 1:
             raise ConfigError(
-                f"--label-column {options.label!r} names several columns, but a box, of which "
-                "there is one a row, has one class; name its column"
+                f"--label-column {options.label_column!r} names several columns, but a box, of "
+                "which there is one a row, has one class; name its column"
             )
         columns = dataclasses.replace(columns, box_labels="".join(classes))
         classes = []
@@ -52,14 +52,14 @@ def pick_columns(names: Iterable[str], options: ColumnOptions, facts: ColumnFact
         key=next((each.column for each in media if each.feature == each.kind), ""),
         media=media,
         labels=tuple((name, name) for name in classes) if classes[1:] else _label(classes),
-        split=option_column("split", options.split, usable) or first(SPLIT, free),
-        ignored=options.ignored,
+        split=told("split", options, usable) or first(SPLIT, free),
+        ignored=frozenset(options.ignore_columns),
     )
     _check_clashes(usable, columns)
     return columns
 
 
-def usable_columns(names: Iterable[str], options: ColumnOptions) -> list[str]:
+def usable_columns(names: Iterable[str], options: TableOptions) -> list[str]:
     """The columns that have a name and are not ignored.
 
     Raises:
@@ -67,7 +67,7 @@ def usable_columns(names: Iterable[str], options: ColumnOptions) -> list[str]:
     """
     if options.box_format and options.box_format not in FORMATS:
         raise ConfigError(f"--box-format {options.box_format!r} is none of {', '.join(FORMATS)}")
-    return [name for name in names if name and name not in options.ignored]
+    return [name for name in names if name and name not in options.ignore_columns]
 
 
 def check_ignored(ignored: Iterable[str], names: Collection[str]) -> None:
@@ -82,12 +82,16 @@ def lowered(name: str) -> str:
     return name.strip().lower()
 
 
-def option_column(part: str, name: str, usable: Collection[str]) -> str:
-    """The column that an option names; "" where it names none.
+def told(part: str, options: TableOptions, usable: Collection[str]) -> str:
+    """The column that a user names for a part, such as "image"; "" where none is named.
 
     Raises:
         ConfigError: There is no such column.
     """
+    return _checked(part, getattr(options, f"{part}_column", ""), usable)
+
+
+def _checked(part: str, name: str, usable: Collection[str]) -> str:
     if name and name not in usable:
         raise ConfigError(f"--{part}-column {name!r} is not a column; {there_are(name, usable)}")
     return name
@@ -106,14 +110,12 @@ def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
 
 
 def _media(
-    usable: list[str], plain: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts
+    usable: list[str], plain: Mapping[str, str], options: TableOptions, facts: ColumnFacts
 ) -> tuple[Media, ...]:
     """The columns of paths: the main image, audio and array first, if there are such."""
-    audio = option_column("audio", options.audio, usable) or first(
-        AUDIO, _of_kind("audio", plain, facts)
-    )
+    audio = told("audio", options, usable) or first(AUDIO, _of_kind("audio", plain, facts))
     array = first(ARRAY, _of_kind("array", plain, facts))
-    image = option_column("image", options.image, usable) or _image(
+    image = told("image", options, usable) or _image(
         plain, options, facts, alone=not audio and not array
     )
     if audio and audio == image:
@@ -136,14 +138,14 @@ def _of_kind(kind: str, plain: Mapping[str, str], facts: ColumnFacts) -> dict[st
 
 
 def _image(
-    plain: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts, *, alone: bool
+    plain: Mapping[str, str], options: TableOptions, facts: ColumnFacts, *, alone: bool
 ) -> str:
     """The column of images by its name; names as "path" need images' suffixes beside audio."""
     possible = {
         key: name
         for key, name in plain.items()
         if facts.media.get(name, "image") == "image"
-        and name != options.audio
+        and name != options.audio_column
         and not (key in FILE and name in facts.numbers)
     }
     sure = {key: name for key, name in possible.items() if name in facts.media or key not in FILE}
@@ -151,7 +153,7 @@ def _image(
 
 
 def box_columns(
-    usable: Iterable[str], free: Mapping[str, str], options: ColumnOptions, facts: ColumnFacts
+    usable: Iterable[str], free: Mapping[str, str], options: TableOptions, facts: ColumnFacts
 ) -> Columns:
     """The columns of boxes.
 
@@ -203,15 +205,16 @@ def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...] | None, str]:
 def _labels(
     usable: list[str],
     free: Mapping[str, str],
-    options: ColumnOptions,
+    options: TableOptions,
     facts: ColumnFacts,
     *,
     with_boxes: bool,
 ) -> list[str]:
     """The columns of the record's classes."""
-    if options.label:
-        stated = [options.label] if options.label in usable else options.label.split(",")
-        return [option_column("label", name.strip(), usable) for name in stated]
+    if options.label_column:
+        whole = [options.label_column]
+        stated = whole if whole[0] in usable else whole[0].split(",")
+        return [_checked("label", name.strip(), usable) for name in stated]
     possible = {key: name for key, name in free.items() if name not in facts.no_classes}
     lists = set() if with_boxes else set(facts.lists).difference(facts.no_classes)
     name = first(LABELS.of_record, possible) or first(

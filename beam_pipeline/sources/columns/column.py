@@ -96,25 +96,6 @@ class Media(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnOptions:
-    """What a user says of the columns; empty where their names and values tell.
-
-    Attributes:
-        image, audio, split: Columns by name.
-        label: One column or several: "color,shape".
-        box_format: One of `boxes.FORMATS`.
-        ignored: Columns, and members of boxes, to leave out.
-    """
-
-    image: str = ""
-    audio: str = ""
-    label: str = ""
-    split: str = ""
-    box_format: str = ""
-    ignored: frozenset[str] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
     """What the first rows hold, by column.
 

@@ -8,8 +8,8 @@ from beam_pipeline.sources.columns.choice import (
     box_columns,
     first,
     lowered,
-    option_column,
     there_are,
+    told,
     usable_columns,
 )
 from beam_pipeline.sources.columns.column import (
@@ -20,10 +20,10 @@ from beam_pipeline.sources.columns.column import (
     LABELS,
     SPLIT,
     ColumnFacts,
-    ColumnOptions,
     Columns,
     attribute_name,
 )
+from beam_pipeline.sources.columns.options import TableOptions
 from tfrecord_dataset.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
@@ -36,19 +36,18 @@ _USUAL = {
 }
 
 
-def declare_columns(
-    schema: Sequence[Feature], names: Iterable[str], options: ColumnOptions, facts: ColumnFacts
-) -> Columns:
+def declare_columns(names: Iterable[str], options: TableOptions, facts: ColumnFacts) -> Columns:
     """The column of every declared feature; all others are left out.
 
     Raises:
         ConfigError: A feature has no column, or a given column is not there.
     """
+    schema = options.schema
     usable = usable_columns(names, options)
     # Made of the texts, by --tokenizer.
     tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
     declared = tuple(
-        (feature, _column(feature, schema, usable, options))
+        (feature, _column(feature, usable, options))
         for feature in schema
         if feature.kind != "boxes" and (feature.name not in tokens or feature.name in usable)
     )
@@ -62,7 +61,7 @@ def declare_columns(
     columns = dataclasses.replace(
         columns,
         key=_key(declared, facts),
-        split=option_column("split", options.split, usable) or first(SPLIT, plain),
+        split=told("split", options, usable) or first(SPLIT, plain),
         declared=declared,
     )
     attributes = {name for feature in boxes for name in feature.attributes}
@@ -71,20 +70,17 @@ def declare_columns(
         for name in usable
         if name not in columns.taken and attribute_name(name) not in attributes
     }
-    return dataclasses.replace(columns, ignored=options.ignored | left_out)
+    return dataclasses.replace(columns, ignored=frozenset(left_out).union(options.ignore_columns))
 
 
-def _column(
-    feature: Feature, schema: Sequence[Feature], usable: Sequence[str], options: ColumnOptions
-) -> str:
+def _column(feature: Feature, usable: Sequence[str], options: TableOptions) -> str:
     """The column that a user names for the feature, or of its name, or of a usual name."""
-    of_user = {"image": options.image, "audio": options.audio, "label": options.label}
     usual = _USUAL.get((feature.name, feature.kind), ())
-    if usual and (stated := option_column(feature.name, of_user.get(feature.name, ""), usable)):
+    if usual and (stated := told(feature.name, options, usable)):
         return stated
     if feature.name in usable:
         return feature.name
-    others = {each.name for each in schema}
+    others = {each.name for each in options.schema}
     column = first(usual, {lowered(name): name for name in usable if name not in others})
     if not column:
         raise ConfigError(
@@ -98,7 +94,7 @@ def _box_columns(
     boxes: Sequence[Feature],
     usable: Sequence[str],
     plain: dict[str, str],
-    options: ColumnOptions,
+    options: TableOptions,
     facts: ColumnFacts,
 ) -> Columns:
     columns = box_columns(usable, plain, options, facts)
@@ -113,7 +109,7 @@ def _box_columns(
             f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
         )
     if columns.corners:
-        label = option_column("label", options.label, usable) or first(LABELS.of_record, plain)
+        label = told("label", options, usable) or first(LABELS.of_record, plain)
         columns = dataclasses.replace(columns, box_labels=label)
     return columns
 

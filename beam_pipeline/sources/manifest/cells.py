@@ -8,6 +8,7 @@ from typing import Any
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.kinds import class_name
+from beam_pipeline.sources.columns.options import TableOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +57,15 @@ class Cells:
 AS_THEY_ARE = Cells()
 
 
-def cells(missing: Collection[str], template: str, column: str, names: Collection[str]) -> Cells:
-    """What a user says of the cells of a manifest.
-
-    Args:
-        missing: Texts that stand for a missing value.
-        template: The path of an image, with names of columns in braces: "train/{id}.png"; "" for
-            none.
-        column: The column of the image, where the user names it.
-        names: All columns.
+def cells(options: TableOptions, names: Collection[str]) -> Cells:
+    """What a user says of the cells of a table whose columns are `names`.
 
     Raises:
-        ConfigError: The template cannot be used.
+        ConfigError: The template of the images' paths cannot be used.
     """
+    missing, template = frozenset(options.missing_values), options.image_template
     if not template:
-        return Cells(frozenset(missing))
+        return Cells(missing)
     try:
         parts = [(literal, name) for literal, name, *_ in string.Formatter().parse(template)]
     except ValueError as error:
@@ -81,15 +76,13 @@ def cells(missing: Collection[str], template: str, column: str, names: Collectio
             raise _error(template, f"{name!r} is not a column; {there_are(name, names)}")
     if not used:
         raise _error(template, "it names no column; write it as '{id}.png'")
-    column = column or "image"
+    column = options.image_column or "image"
     if column in names and column not in used:
         raise _error(
             template,
             f"there is a column {column!r} already; name the column of the path by --image-column",
         )
-    return Cells(
-        frozenset(missing), column, tuple((literal, name or "") for literal, name in parts)
-    )
+    return Cells(missing, column, tuple((literal, name or "") for literal, name in parts))
 
 
 def _error(template: str, why: str) -> ConfigError:

@@ -45,7 +45,7 @@ class Manifest:
 
 
 def find_manifests(
-    path: str, image_root: str | None, metadata: str, suffixes: Collection[str]
+    path: str, image_root: str, metadata: str, suffixes: Collection[str]
 ) -> list[Manifest]:
     """The manifests that `path` means.
 

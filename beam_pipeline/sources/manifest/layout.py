@@ -2,17 +2,15 @@
 
 import contextlib
 import functools
-import math
 import re
 import zlib
-from collections.abc import Callable
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.layout import Layout, Place, options_of
 from beam_pipeline.sources.manifest.files import find_manifests
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
@@ -36,36 +34,11 @@ _CSV = ("csv", "tsv")
 _JSONL = ("jsonl", "ndjson")
 
 
-def _read_csv(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    read = functools.partial(ReadCsv, column_names=config.column_names)
-    return _read(read, path, config, scratch)
-
-
-def _read_jsonl(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return _read(ReadJsonl, path, config, scratch)
-
-
 def _read(
-    read_manifest: Callable[..., beam.PTransform], path: str, config: BuildConfig, scratch: str
+    path: str, config: BuildConfig, scratch: str, source: type[ReadManifest]
 ) -> beam.PTransform:
-    return read_manifest(
-        path,
-        image_root=config.image_root or None,
-        image_column=config.image_column or None,
-        audio_column=config.audio_column or None,
-        label_column=config.label_column or None,
-        split_column=config.split_column or None,
-        box_format=config.box_format or None,
-        ignore_columns=config.ignore_columns,
-        classes=config.classes,
-        schema=config.schema,
-        missing_values=config.missing_values,
-        image_template=config.image_template,
-        missing_number=math.nan if config.missing_numbers == "nan" else None,
-        allow_outside=config.allow_outside,
-        divided=len(config.split) > 1,
-        scratch=scratch,
-    )
+    divided = len(config.split) > 1
+    return source(path, divided=divided, scratch=scratch, **options_of(source, config))
 
 
 def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
@@ -96,14 +69,14 @@ def _first_text(tree: Tree, name: str) -> bytes:
 
 
 def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
-    return find_manifests(folder, None, f"metadata.{suffixes[0]}", suffixes)[0].relative
+    return find_manifests(folder, "", f"metadata.{suffixes[0]}", suffixes)[0].relative
 
 
 CSV = Layout(
     name="csv",
     sign="one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
     kind="manifest",
-    read=_read_csv,
+    read=functools.partial(_read, source=ReadCsv),
     suffixes=_CSV,
     find=functools.partial(find_tables, suffixes=_CSV),
     accept=functools.partial(_accept, suffixes=_CSV),
@@ -112,7 +85,7 @@ JSONL = Layout(
     name="jsonl",
     sign="one such .jsonl or .ndjson file",
     kind="manifest",
-    read=_read_jsonl,
+    read=functools.partial(_read, source=ReadJsonl),
     suffixes=_JSONL,
     find=functools.partial(find_tables, suffixes=_JSONL),
     accept=functools.partial(_accept, suffixes=_JSONL),

@@ -12,11 +12,12 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
-from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Columns
+from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
+from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.gather import Gather, ReadInBatches
-from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
+from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
@@ -38,7 +39,6 @@ from beam_pipeline.sources.manifest.records import (
 )
 from beam_pipeline.sources.manifest.survey import Questions, overview, survey
 from beam_pipeline.sources.manifest.table import Range, Table
-from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line
 
 _CSV_SUFFIXES = ("csv", "tsv", "txt")
@@ -48,44 +48,18 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
-class ReadManifest(beam.PTransform, abc.ABC):
+class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     """What CSV and JSON Lines have in common.
 
     Attributes:
         path: The file; or a folder with metadata.csv (.jsonl), or one in the folder of each
             split (Hugging Face), or with one such file, or train.csv, test.csv, ….
-        image_root: What the files' paths are relative to; default: the manifest's folder.
-        image_column, audio_column, split_column: Columns by name; None finds them
-            (`column.IMAGE`, `AUDIO`, `SPLIT`).
-        label_column: Likewise (`column.LABELS`); several as "color,shape".
-        box_format: One of `boxes.FORMATS`; None is what the columns' names say, in pixels.
-        ignore_columns: Columns to leave out; also attributes of boxes, as "objects.area".
-        classes: Names of classes that are written as numbers.
-        schema: What is read, and as what; empty finds out by looking.
-        missing_values: Texts that stand for a missing value, such as "NA".
-        image_template: The image's path, made of columns: "train/{id}.png".
-        missing_number: What stands for a number that a row misses, such as NaN, so that the
-            column is float32; None rejects the row.
-        allow_outside: Folders elsewhere whose files may be named, too.
         divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, into which compressed manifests are unpacked to be
             read in ranges; "" reads each whole, with its long values in memory.
     """
 
     path: str
-    image_root: str | None = None
-    image_column: str | None = None
-    audio_column: str | None = None
-    label_column: str | None = None
-    split_column: str | None = None
-    box_format: str | None = None
-    ignore_columns: Sequence[str] = ()
-    classes: Sequence[str] = ()
-    schema: Sequence[Feature] = ()
-    missing_values: Sequence[str] = ()
-    image_template: str = ""
-    missing_number: float | None = None
-    allow_outside: Sequence[str] = ()
     divided: bool = False
     scratch: str = ""
 
@@ -108,7 +82,7 @@ class ReadManifest(beam.PTransform, abc.ABC):
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
-        prepared = self.cells(_names(tables, rows))
+        prepared = cells(self, _names(tables, rows))
         if prepared != AS_THEY_ARE:
             tables = [dataclasses.replace(table, cells=prepared) for table in tables]
             rows = first_rows(tables)
@@ -142,20 +116,12 @@ class ReadManifest(beam.PTransform, abc.ABC):
             ConfigError: An option or the schema does not fit the columns, or all files of one lie
                 outside the input.
         """
-        options = ColumnOptions(
-            image=self.image_column or "",
-            audio=self.audio_column or "",
-            label=self.label_column or "",
-            split=self.split_column or "",
-            box_format=self.box_format or "",
-            ignored=frozenset(self.ignore_columns),
-        )
         if self.schema:
-            columns = declare_columns(self.schema, names, options, facts)
-            left_out = columns.ignored - options.ignored
+            columns = declare_columns(names, self, facts)
+            left_out = columns.ignored.difference(self.ignore_columns)
             _warn("left out, since --schema does not declare them", left_out)
         else:
-            columns = pick_columns(names, options, facts)
+            columns = pick_columns(names, self, facts)
             lost = facts.media.keys() - columns.taken - set(facts.files)
             _warn(
                 "read as text, since no such files exist in the input (see --image-root and "
@@ -171,14 +137,6 @@ class ReadManifest(beam.PTransform, abc.ABC):
             unlabelled=without,
             missing_number=self.missing_number,
         )
-
-    def cells(self, names: Collection[str]) -> Cells:
-        """What the user says of the values of columns with these names.
-
-        Raises:
-            ConfigError: The template of the images' paths cannot be used.
-        """
-        return cells(self.missing_values, self.image_template, self.image_column or "", names)
 
     def questions(self, columns: Columns, rows: FirstRows) -> Questions:
         """What all rows are asked for.

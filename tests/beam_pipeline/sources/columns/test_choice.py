@@ -4,11 +4,12 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import pick_columns
-from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions, Media
+from beam_pipeline.sources.columns.column import ColumnFacts, Media
+from beam_pipeline.sources.columns.options import TableOptions
 
 
 def pick(names, facts=None, **named):
-    return pick_columns(names.split(), ColumnOptions(**named), ColumnFacts(**(facts or {})))
+    return pick_columns(names.split(), TableOptions(**named), ColumnFacts(**(facts or {})))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "files": {"a", "b"}}
             {"image": "image", "audio": "audio_path"}, "image", id="image and sound",
         ),
         pytest.param(
-            "image audio", {"media": {"image": "image"}}, {"ignored": frozenset({"audio"})},
+            "image audio", {"media": {"image": "image"}}, {"ignore_columns": ["audio"]},
             {"image": "image"}, "image", id="ignored",
         ),
         pytest.param("recording label", {}, {}, {}, "", id="a sound's name, but text"),
@@ -91,7 +92,9 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "files": {"a", "b"}}
             {"image": "scan"}, "scan", id="the only image",
         ),
         pytest.param("a b", IMAGES, {}, {"a": "a", "b": "b"}, "", id="none is the main one"),
-        pytest.param("a b", IMAGES, {"image": "b"}, {"image": "b", "a": "a"}, "b", id="told"),
+        pytest.param(
+            "a b", IMAGES, {"image_column": "b"}, {"image": "b", "a": "a"}, "b", id="told"
+        ),
         pytest.param(
             "left right path",
             {
@@ -99,7 +102,7 @@ IMAGES = {"media": {"a": "image", "b": "image"}, "files": {"a", "b"}}
                 "files": {"left", "right"},
                 "numbers": {"path"},
             },
-            {"audio": "right"}, {"audio": "right", "left": "left"}, "right",
+            {"audio_column": "right"}, {"audio": "right", "left": "left"}, "right",
             id="told sound; numbers are no path",
         ),
         pytest.param(
@@ -136,22 +139,30 @@ def test_columns_of_paths(names, facts, named, media, key):
     ],
 )
 def test_columns_of_labels(names, facts, label, labels):
-    assert dict(pick(names, facts, label=label).labels) == labels
+    assert dict(pick(names, facts, label_column=label).labels) == labels
 
 
 @pytest.mark.parametrize(
     ("names", "options", "message"),
     [
-        ("image labl", {"label": "label"}, "--label-column 'label'.*did you mean 'labl'"),
-        ("image a b", {"label": "a,c"}, "--label-column 'c'.*there are 'image', 'a', 'b'"),
-        ("image", {"audio": "sound"}, "--audio-column 'sound' is not a column"),
-        ("image", {"audio": "image", "image": "image"}, "cannot hold images and audio"),
-        ("path image", {"image": "path"}, "'image' would take the place"),
-        ("path label kind", {"label": "kind"}, "'label' would take the place"),
+        ("image labl", {"label_column": "label"}, "--label-column 'label'.*did you mean 'labl'"),
+        ("image a b", {"label_column": "a,c"}, "--label-column 'c'.*there are 'image', 'a', 'b'"),
+        ("image", {"audio_column": "sound"}, "--audio-column 'sound' is not a column"),
+        (
+            "image",
+            {"audio_column": "image", "image_column": "image"},
+            "cannot hold images and audio",
+        ),
+        ("path image", {"image_column": "path"}, "'image' would take the place"),
+        ("path label kind", {"label_column": "kind"}, "'label' would take the place"),
         ("path image/height", {}, "'image/height' would take the place of the feature 'image'"),
         ("path xmin ymin xmax ymax", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
         ("path boxes xmin ymin xmax ymax", {}, "'boxes' would take the place"),
-        ("path a b xmin ymin xmax ymax", {"label": "a,b"}, "'a,b' names several .* one class"),
+        (
+            "path a b xmin ymin xmax ymax",
+            {"label_column": "a,b"},
+            "'a,b' names several .* one class",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(names, options, message):

@@ -4,17 +4,17 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.columns.column import ColumnFacts, ColumnOptions
+from beam_pipeline.sources.columns.column import ColumnFacts
 from beam_pipeline.sources.columns.declared import declare_columns
+from beam_pipeline.sources.columns.options import TableOptions
 
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2]}
 AGE = {"kind": "scalar", "dtype": "int64"}
 
 
 def declare(schema, names, facts=None, **named):
-    return declare_columns(
-        parse_schema(schema), names.split(), ColumnOptions(**named), ColumnFacts(**(facts or {}))
-    )
+    options = TableOptions(schema=parse_schema(schema), **named)
+    return declare_columns(names.split(), options, ColumnFacts(**(facts or {})))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def declare(schema, names, facts=None, **named):
         ),
         pytest.param(
             {"image": "image", "label": "class_label"}, "path scan target kind",
-            {"image": "scan", "label": "kind"},
+            {"image_column": "scan", "label_column": "kind"},
             {"image": "scan", "label": "kind"}, "scan", id="told",
         ),
         pytest.param(
@@ -55,7 +55,7 @@ def test_arrays_name_their_records_where_they_are_files():
 
 
 def test_all_other_columns_are_left_out():
-    declared = declare({"age": AGE}, "id age split note", ignored=frozenset({"note"}))
+    declared = declare({"age": AGE}, "id age split note", ignore_columns=["note"])
     assert declared.split == "split"
     assert declared.ignored == {"id", "note"}
 
@@ -83,7 +83,12 @@ def test_boxes_take_their_columns_and_declared_attributes():
     [
         ({"age": AGE}, "ages id", {}, "feature 'age', .* there are 'ages', 'id'; did you .*'ages'"),
         ({"image": "image"}, "x y", {}, "feature 'image', but there is no column for it"),
-        ({"label": "class_label"}, "x", {"label": "y"}, "--label-column 'y' is not a column"),
+        (
+            {"label": "class_label"},
+            "x",
+            {"label_column": "y"},
+            "--label-column 'y' is not a column",
+        ),
         ({"boxes": "boxes"}, "image", {}, "declares boxes, but there .*xmin, ymin, xmax, ymax"),
         ({"parts": "boxes"}, "boxes", {}, "the boxes 'parts'; .*named 'boxes'"),
     ],

@@ -7,8 +7,8 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Objects, Record, Rejected
 from beam_pipeline.sources.columns.choice import pick_columns
-from beam_pipeline.sources.columns.column import ColumnOptions
 from beam_pipeline.sources.columns.kinds import kind_of_json
+from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import FirstRow, look
 from beam_pipeline.sources.manifest.json_columns import with_lists
@@ -32,7 +32,7 @@ def record_of_json(**values: Any) -> Record:
     row = Batch(columns=of_row, lines=[0], offsets=[0], lengths=[0])
     first = [FirstRow(MANIFEST, 1, values)]
     facts = look(first, kind_of_json)
-    columns = with_lists(pick_columns(values, ColumnOptions(), facts), facts, first)
+    columns = with_lists(pick_columns(values, TableOptions(), facts), facts, first)
     kinds = kinds_of(table, row, columns)
     (element,) = RecordMaker(table, columns, kinds, 1).elements(row)
     if isinstance(element, Rejected):
@@ -130,7 +130,7 @@ def test_lists_beside_boxes(values, box_attributes, others_):
 
 def test_rows_of_one_image_in_two_splits_are_rejected():
     columns = pick_columns(
-        ["image", "xmin", "ymin", "xmax", "ymax", "split"], ColumnOptions(), look([], str)
+        ["image", "xmin", "ymin", "xmax", "ymax", "split"], TableOptions(), look([], str)
     )
     box = {"image": "a.jpg", "xmin": "1", "ymin": "1", "xmax": "2", "ymax": "2"}
     rows = [BoxRow(MANIFEST, "m.jsonl", {**box, "split": split}) for split in ("train", "test")]
