@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        errors feature durable example_keys frames image_size regular_files streams value_forms
+        split_names value_forms
+        errors feature durable example_keys frames image_size regular_files streams
         declaration example feature_keys
         observation
         inference
@@ -21,8 +22,8 @@ LAYERS = {
         lock replacement
         store
         inner_paths
-        metadata
-        records
+        metadata inflation
+        finding records
         contents record_files
         bare_files opening numpy_values
         random_access

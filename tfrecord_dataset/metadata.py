@@ -5,20 +5,26 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
-from tfrecord_dataset.sealed_json import check_seal
-from tfrecord_dataset.store.folders import Folder
+from tfrecord_dataset.sealed_json import check_seal, is_sealed
+
+if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a build do without
+    from tfrecord_dataset.store.folders import Folder
 
 FILE = "metadata.json"
 _STATISTICS = "statistics.json"
-_FORMAT_VERSION = 3
-_FIRST_SEALED = 3
+# 1 had the offsets for DALI in index/, a label map of every dataset with classes, paths as
+# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`; 2 no `files`, and
+# no checksum in metadata.json and build.json.
+FORMAT_VERSION = 3
+# The one since which it ends with its checksum, and lists all files.
+FIRST_SEALED = 3
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
 # What statistics.json may state of a feature, of what is used.
@@ -32,20 +38,42 @@ _BY_COLUMN = ("count", "missing", "minimum", "maximum", "mean", "variance")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StatedShard:
+class ShardEntry:
     """A shard as metadata.json lists it.
 
     Attributes:
-        file: Its path below the dataset's directory.
+        file: Its path in the dataset's directory.
         num_records: Records in it.
-        num_bytes: Bytes of its records before compression, with their frames.
-        sha256: Hex digest of the file; empty if it is not stated.
+        num_bytes: Bytes of the records before compression, with their framing.
+        sha256: Hex digest of the file as it lies on disk; "" where nothing states it.
     """
 
     file: str
     num_records: int
     num_bytes: int
-    sha256: str = ""
+    sha256: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry's object in metadata.json."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file that is no shard, as metadata.json lists it.
+
+    Attributes:
+        num_bytes: Its size on disk.
+        sha256: Hex digest of it.
+    """
+
+    num_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """The entry of a file with these bytes."""
+        return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +88,7 @@ class Metadata:
     """
 
     features: Mapping[str, Feature]
-    splits: Mapping[str, tuple[StatedShard, ...]]
+    splits: Mapping[str, tuple[ShardEntry, ...]]
     fingerprint: str
     digests: Mapping[str, str]
 
@@ -77,15 +105,7 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
         DatasetDamagedError: It is not what a build wrote.
     """
     try:
-        value = parse_object(data)
-        version = typed(value.get("format_version"), int, "format_version")
-        if version > _FORMAT_VERSION:
-            raise ConfigError(
-                f"{path} has format version {version}, but this program reads up to "
-                f"{_FORMAT_VERSION}; install a newer one"
-            )
-        if version >= _FIRST_SEALED:
-            check_seal(data)
+        value = stated_facts(data, path)
         splits = typed(value.get("splits"), Mapping[str, Mapping[str, Any]], "splits")
         files = typed(value.get("files", {}), Mapping[str, Mapping[str, Any]], "files")
         metadata = Metadata(
@@ -108,6 +128,31 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
         ) from error
 
 
+def stated_facts(data: bytes, path: str) -> dict[str, Any]:
+    """All that a metadata.json states, once its checksum and its format are known to be right.
+
+    Args:
+        data: The content of the file.
+        path: Of the file, for messages.
+
+    Raises:
+        ConfigError: It is of a newer format.
+        JsonError: It is no JSON object, or is not what was written.
+    """
+    if is_sealed(data):  # so a version that a flipped bit makes an older one is found
+        check_seal(data)
+    value = parse_object(data)
+    version = typed(value.get("format_version"), int, "format_version")
+    if version > FORMAT_VERSION:
+        raise ConfigError(
+            f"{path} has format version {version}, but this program reads up to {FORMAT_VERSION}; "
+            "install a newer one"
+        )
+    if version >= FIRST_SEALED:
+        check_seal(data)
+    return value
+
+
 def _features(declared: Any) -> Mapping[str, Feature]:
     entries = typed(declared, list[Mapping[str, Any]], "features")
     try:
@@ -116,14 +161,14 @@ def _features(declared: Any) -> Mapping[str, Feature]:
         raise JsonError(str(error)) from error
 
 
-def _shards(entry: Mapping[str, Any], place: str) -> tuple[StatedShard, ...]:
+def _shards(entry: Mapping[str, Any], place: str) -> tuple[ShardEntry, ...]:
     listed = typed(entry.get("shards"), list[Mapping[str, Any]], f"{place}.shards")
-    fields = [field.name for field in dataclasses.fields(StatedShard)]
+    fields = [field.name for field in dataclasses.fields(ShardEntry)]
     shards = []
     for number, stated in enumerate(listed):
         where = f"{place}.shards[{number}]"
-        known = {name: stated[name] for name in fields if name in stated}
-        shard: StatedShard = typed(known, StatedShard, where)
+        known = {"sha256": ""} | {name: stated[name] for name in fields if name in stated}
+        shard: ShardEntry = typed(known, ShardEntry, where)
         if min(shard.num_records, shard.num_bytes) < 0:
             raise JsonError(f"{where} states a negative number")
         inner_path(shard.file, f"{where}.file")
@@ -141,7 +186,7 @@ def _sha256(value: Any, place: str) -> str:
     return value
 
 
-def read_stated(folder: Folder, name: str, digests: Mapping[str, str]) -> bytes | None:
+def read_stated(folder: "Folder", name: str, digests: Mapping[str, str]) -> bytes | None:
     """The content of a small file of a dataset; None if there is none.
 
     Args:
@@ -164,7 +209,9 @@ def read_stated(folder: Folder, name: str, digests: Mapping[str, str]) -> bytes 
     return data
 
 
-def read_statistics(folder: Folder, digests: Mapping[str, str]) -> Mapping[str, Mapping[str, Any]]:
+def read_statistics(
+    folder: "Folder", digests: Mapping[str, str]
+) -> Mapping[str, Mapping[str, Any]]:
     """What statistics.json states by split and feature; nothing without it, as where adopted.
 
     Raises:

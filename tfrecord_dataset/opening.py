@@ -1,20 +1,19 @@
-"""Finds a dataset's directory, and opens what its metadata.json states."""
+"""Opens a dataset by its metadata.json."""
 
 import functools
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from tfrecord_dataset import metadata
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import (
-    ConfigError,
     DatasetChangedError,
     DatasetDamagedError,
     NotADatasetError,
 )
-from tfrecord_dataset.metadata import StatedShard
+from tfrecord_dataset.finding import find_dataset
+from tfrecord_dataset.metadata import ShardEntry
 from tfrecord_dataset.record_files import compression_of
 from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
 from tfrecord_dataset.records.split import Split
@@ -22,7 +21,6 @@ from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.folders import Folder, open_folder
 
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)$")
 _Opened = TypeVar("_Opened", bound=Contents)
 
 
@@ -31,7 +29,7 @@ def is_dataset(path: str) -> bool:
     if not is_directory(path):
         return ".tfrecord" in path or ".record" in path
     try:
-        find_dataset(path)
+        find_dataset(path, storage.exists, storage.folders)
     except NotADatasetError:
         return False
     return True
@@ -45,7 +43,7 @@ def cache_of(folder: str | None, max_bytes: int | None) -> Callable[[], Cache]:
 def is_directory(path: str) -> bool:
     """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
     if storage.lists_nothing(path):
-        return "?" not in path and _is_finished(path)
+        return "?" not in path and storage.exists(os.path.join(path, metadata.FILE))
     return storage.is_folder(path)
 
 
@@ -61,7 +59,7 @@ def open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -
         NotADatasetError, ConfigError: As `find_dataset`.
         DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
     """
-    directory = find_dataset(path)
+    directory = find_dataset(path, storage.exists, storage.folders)
     folder = open_folder(directory, cache, metadata.FILE)
     if folder.commit.data is None:
         raise DatasetChangedError(
@@ -81,7 +79,7 @@ def open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -
 
 
 def _split(
-    folder: Folder, name: str, shards: Sequence[StatedShard], digests: Mapping[str, str]
+    folder: Folder, name: str, shards: Sequence[ShardEntry], digests: Mapping[str, str]
 ) -> Split:
     sha256 = tuple(shard.sha256 for shard in shards)
     names = [shard.file for shard in shards]
@@ -109,48 +107,3 @@ def _split(
         sha256=sha256,
         check=folder.commit.check,
     )
-
-
-def find_dataset(path: str) -> str:
-    """The dataset directory at or below `path`.
-
-    Raises:
-        NotADatasetError: There is no finished dataset.
-        ConfigError: There are several datasets.
-    """
-    if _is_finished(path):
-        return path
-    newest = _newest_version(path)
-    if newest is not None:
-        return newest
-    names = {}
-    for child in storage.folders(path):
-        version = _newest_version(os.path.join(path, child))
-        if version is not None:
-            names[child] = version
-    if len(names) > 1:
-        raise ConfigError(
-            f"{path} holds several datasets: {', '.join(names)}; open one, such as "
-            f"{os.path.join(path, min(names))}"
-        )
-    if names:
-        return next(iter(names.values()))
-    raise NotADatasetError(
-        f"{path} is not a finished dataset: there is no {metadata.FILE} in it, nor in a version "
-        "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
-        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
-        f"{os.path.join(path, '*.tfrecord*')}"
-    )
-
-
-def _newest_version(path: str) -> str | None:
-    versions = []
-    for child in storage.folders(path):
-        match = _VERSION.match(child)
-        if match and _is_finished(os.path.join(path, child)):
-            versions.append((tuple(int(part) for part in match.groups()), child))
-    return os.path.join(path, max(versions)[1]) if versions else None
-
-
-def _is_finished(path: str) -> bool:
-    return storage.exists(os.path.join(path, metadata.FILE))

@@ -11,6 +11,7 @@ from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatase
 from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
+from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.files import Files, changed
@@ -18,14 +19,6 @@ from tfrecord_dataset.store.folders import open_folder
 from tfrecord_dataset.store.local_files import LocalFiles
 from tfrecord_dataset.store.remote_files import RemoteFiles
 
-# Names that state a split, as in `beam_pipeline` (docs/tfrecords.md).
-_TFDS_NAME = re.compile(r"[a-zA-Z]\w*-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
-_SPLIT_NAME = re.compile(
-    r"(train|training|val|valid|validation|test|testing|dev|eval|evaluation)"
-    r"([-_ ]?(\d{4}|set|split|data|images))?",
-    re.IGNORECASE,
-)
-_YEAR_OR_NUMBER = re.compile(r"\d+$")
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 
@@ -60,30 +53,6 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
     return ["/".join(file.split("/")[depth:]) for file in files]
 
 
-def stated_splits(names: Sequence[str]) -> list[str | None]:
-    """The split of each file, if all state one: as TFDS names files, else by folder or name."""
-    for find in (_split_of_tfds, _split_of_folder, _split_in_name):
-        splits = [find(name) for name in names]
-        if all(splits):
-            return splits
-    return [None] * len(names)
-
-
-def _split_of_tfds(path: str) -> str | None:
-    match = _TFDS_NAME.fullmatch(os.path.basename(path))
-    return match["split"] if match else None
-
-
-def _split_of_folder(path: str) -> str | None:
-    return next(filter(_SPLIT_NAME.fullmatch, path.split("/")[:-1]), None)
-
-
-def _split_in_name(path: str) -> str | None:
-    """The first word of the file name that names a split, without year or number."""
-    words = re.split(r"[_\-.]", os.path.basename(path))
-    return next(filter(_SPLIT_NAME.fullmatch, (_YEAR_OR_NUMBER.sub("", w) for w in words)), None)
-
-
 def splits_of_files(
     files: Sequence[str], names: Sequence[str], cache: Callable[[], Cache]
 ) -> dict[str, Split]:
@@ -98,7 +67,7 @@ def splits_of_files(
         ConfigError: A split has both plain and gzip files, or local and remote ones.
     """
     grouped: dict[str, list[str]] = {}
-    for file, split in zip(files, stated_splits(names), strict=True):
+    for file, split in zip(files, splits_of_record_files(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
     return {
         name: Split(name=name, shards=open_shards(members, cache))
@@ -144,8 +113,8 @@ def _opened(names: Sequence[str], cache: Callable[[], Cache]) -> Files:
 
 def describe_mixed_names(names: Sequence[str]) -> list[str]:
     """A note if only some of `names` state a split, which is then ignored."""
-    example = {bool(stated_splits([name])[0]): name for name in reversed(names)}
-    if len(example) < 2 or all(stated_splits(names)):
+    example = {bool(splits_of_record_files([name])[0]): name for name in reversed(names)}
+    if len(example) < 2 or all(splits_of_record_files(names)):
         return []
     return [
         f"{example[True]} is named after a split, but {example[False]} is not, so all {len(names)} "

@@ -23,7 +23,6 @@ from beam_pipeline.dataset.shard_inspection import (
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import index, metadata, tfds
-from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import local, storage
@@ -39,6 +38,7 @@ from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_n
 from beam_pipeline.sources.tfrecord.read import first_records
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.

@@ -3,23 +3,18 @@
 import contextlib
 import dataclasses
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from beam_pipeline.describe.metadata import FILE, FORMAT_VERSION
-from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.errors import ConfigError, DatasetChangedError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
+from tfrecord_dataset import finding
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.json_file import MAX_BYTES, JsonError, parse_object, typed
-from tfrecord_dataset.sealed_json import check_seal, is_sealed
-
-# The format version since which metadata.json ends with its checksum.
-_FIRST_SEALED = 3
+from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
+from tfrecord_dataset.metadata import FILE, FIRST_SEALED, FileEntry, ShardEntry, stated_facts
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +46,7 @@ class DatasetInfo:
     @property
     def lists_files(self) -> bool:
         """Whether `files` are all; formats 1 and 2 list none."""
-        return self.format_version >= _FIRST_SEALED
+        return self.format_version >= FIRST_SEALED
 
     @property
     def compressed(self) -> bool:
@@ -100,53 +95,25 @@ def find_dataset(path: str) -> str:
     Raises:
         ConfigError: There is not a finished dataset, or below `path` are several.
     """
-    path = storage.absolute(path)
-    if is_dataset(path):
-        return path
-    folders = [storage.join(path, name) for name in storage.list_folder(path).folders]
-    datasets = [newest for each in (path, *folders) if (newest := _newest_version(each))]
-    if len(datasets) != 1:
-        several = f"holds several datasets ({', '.join(datasets)})"
-        what = several if datasets else "is not a finished dataset"
-        raise ConfigError(
-            f"{path} {what}; give a directory <output>/<name>/<version> with a {FILE}, which a "
-            "build writes last"
-        )
-    return datasets[0]
+    return finding.find_dataset(storage.absolute(path), storage.exists, _folders)
 
 
-def _newest_version(folder: str) -> str:
-    """The newest version of a dataset in the folder of its name, or ""."""
-    versions = [
-        (tuple(map(int, name.split("."))), storage.join(folder, name))
-        for name in storage.list_folder(folder).folders
-        if re.fullmatch(r"\d+\.\d+\.\d+", name) and is_dataset(storage.join(folder, name))
-    ]
-    return max(versions)[1] if versions else ""
+def _folders(path: str) -> tuple[str, ...]:
+    return storage.list_folder(path).folders
 
 
 def open_dataset(path: str) -> DatasetInfo:
     """The dataset at `path`: its directory, or one above it (then the newest version).
 
     Raises:
-        ConfigError: There is not a finished dataset.
-        DatasetDamagedError: Its metadata.json is damaged, or of a later format version.
+        ConfigError: There is not a finished dataset, or it is of a later format version.
+        DatasetDamagedError: Its metadata.json is damaged.
     """
     directory = find_dataset(path)
     file = storage.join(directory, FILE)
     try:
         data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
-        if is_sealed(data):  # so a version that a flipped bit makes an older one is found
-            check_seal(data)
-        metadata = parse_object(data)
-        version = typed(metadata.get("format_version"), int, "format_version")
-        if version > FORMAT_VERSION:
-            raise DatasetDamagedError(
-                f"{file} has format_version {version}, this program knows {FORMAT_VERSION}; "
-                "update beam-tfrecords"
-            )
-        if version >= _FIRST_SEALED:
-            check_seal(data)
+        metadata = stated_facts(data, file)
         return _dataset_info(directory, hashlib.sha256(data).hexdigest(), metadata)
     except (RecordError, ValueError) as error:
         raise DatasetDamagedError(

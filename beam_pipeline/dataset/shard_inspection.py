@@ -13,7 +13,6 @@ import numpy as np
 
 from beam_pipeline import kinds
 from beam_pipeline.describe import index
-from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
@@ -25,6 +24,7 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import FileEntry
 
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10

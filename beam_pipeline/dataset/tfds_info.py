@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
-from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
+from tfrecord_dataset.metadata import ShardEntry
 
 _FILE = "dataset_info.json"
 # All that this project writes into it; TFDS adds where its code and its citation are.

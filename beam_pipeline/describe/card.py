@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from beam_pipeline.describe.shard_info import ShardEntry
+from tfrecord_dataset.metadata import ShardEntry
 
 FILE = "README.md"
 

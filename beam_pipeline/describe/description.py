@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import card, class_names, tensorflow_metadata, tfds
-from beam_pipeline.describe.shard_info import ShardEntry
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import ShardEntry
 
 
 def texts(

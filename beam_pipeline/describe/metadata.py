@@ -9,15 +9,10 @@ from typing import Any
 from beam_pipeline.assign.plan import Plan, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import FILE as FILE
+from tfrecord_dataset.metadata import FORMAT_VERSION, FileEntry, ShardEntry
 from tfrecord_dataset.sealed_json import sealed
-
-FILE = "metadata.json"
-# 1 had the offsets for DALI in index/, a label map of every dataset with classes, paths as
-# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`; 2 no `files`, and
-# no checksum in metadata.json and build.json.
-FORMAT_VERSION = 3
 
 
 def metadata(

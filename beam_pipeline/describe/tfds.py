@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES, list_specs
+from tfrecord_dataset.metadata import ShardEntry
 
 # How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"

@@ -25,7 +25,6 @@ from numpy.lib import format as npy_format
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.inflation import check_inflation
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,
@@ -36,6 +35,7 @@ from beam_pipeline.media.npz import (
     TRUNCATED,
     UNSUPPORTED,
 )
+from tfrecord_dataset.inflation import check_inflation
 
 # Bytes of all values; TensorFlow cannot read an Example of twice this size.
 MAX_BYTES = 1 << 30

@@ -27,7 +27,6 @@ import numpy.typing as npt
 
 from beam_pipeline import records
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.files.inflation import is_inflated
 from beam_pipeline.media import ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
@@ -38,6 +37,7 @@ from beam_pipeline.media.audio_format import (
     UNSUPPORTED,
     sniff,
 )
+from tfrecord_dataset.inflation import is_inflated
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}

@@ -10,8 +10,8 @@ from beam_pipeline.sources.layout import Input, Layout
 from beam_pipeline.sources.paths import stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
-from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import Tree, shown
+from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.splits import splits_of_files
+from tfrecord_dataset.split_names import splits_of_files
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

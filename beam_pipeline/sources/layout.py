@@ -13,8 +13,8 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import suffix
-from beam_pipeline.sources.splits import splits_of_files
 from beam_pipeline.sources.tree import Tree, shown
+from tfrecord_dataset.split_names import splits_of_files
 
 # What a layout's files are. Where several layouts lie in a folder, the earlier kind wins.
 Kind = Literal["annotations", "manifest", "container", "folders"]

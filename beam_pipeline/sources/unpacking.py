@@ -15,9 +15,9 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.inflation import GunzipReader, check_inflation
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
+from tfrecord_dataset.inflation import GunzipReader, check_inflation
 
 _BLOCK_BYTES = 1 << 20
 

@@ -4,8 +4,8 @@ import io
 import zlib
 from typing import Any
 
-from beam_pipeline.files.inflation import check_inflation
 from beam_pipeline.tfrecord.whole_frames import Gap
+from tfrecord_dataset.inflation import check_inflation
 
 _MAGIC = b"\x1f\x8b\x08"
 _BLOCK_BYTES = 1 << 16

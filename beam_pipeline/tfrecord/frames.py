@@ -14,12 +14,12 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.inflation import GunzipReader
 from tfrecord_dataset.frames import FRAME_BYTES as FRAME_BYTES
 from tfrecord_dataset.frames import HEADER_BYTES as HEADER_BYTES
 from tfrecord_dataset.frames import MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES
 from tfrecord_dataset.frames import masked_checksum as masked_checksum
 from tfrecord_dataset.frames import payload_bytes
+from tfrecord_dataset.inflation import GunzipReader
 from tfrecord_dataset.store.urls import unsigned
 
 _BUFFER_BYTES = 1 << 16

@@ -11,7 +11,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
-from beam_pipeline.describe.shard_info import FileEntry, ShardInfo
+from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import count_requests, counter
@@ -27,6 +27,7 @@ from beam_pipeline.write.rejects import (
 )
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
+from tfrecord_dataset.metadata import FileEntry
 
 
 @dataclasses.dataclass

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import beam_pipeline
+import tfrecord_dataset
 from beam_pipeline.dataset.reading import read_examples
 
 pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
@@ -80,6 +81,52 @@ def test_there_are_examples():
         "duckdb",
         "datasets",
     } <= set(map(module_of, EXAMPLES))
+
+
+LOADERS = {
+    "torch": "torch.utils.data.DataLoader(train, batch_size=3, num_workers=2, collate_fn=list)",
+    "torch, spawned": (
+        "torch.utils.data.DataLoader(train, batch_size=3, num_workers=2, collate_fn=list, "
+        "multiprocessing_context='spawn')"
+    ),
+    "grain": (
+        "grain.MapDataset.source(train).to_iter_dataset().batch(3, batch_fn=list)"
+        ".mp_prefetch(grain.MultiprocessingOptions(num_workers=2))"
+    ),
+    "grain, with its sampler": (
+        "[[each] for each in grain.DataLoader(data_source=train, worker_count=2, "
+        "sampler=grain.samplers.SequentialSampler(len(train), grain.sharding.NoSharding()))]"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["cells", "blood", "packed"])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name):
+    directory = opened(name).directory
+    script = tmp_path / "load.py"  # which worker processes import
+    script.write_text(
+        f"import pickle, sys, {loader.partition(',')[0]}, numpy, tfrecord_dataset\n"
+        "def copied(record):\n"  # Grain's arrays lie in memory that its processes share
+        "    return {name: numpy.array(value) if isinstance(value, numpy.ndarray) else value\n"
+        "            for name, value in record.items()}\n"
+        "if __name__ == '__main__':\n"
+        f"    train = tfrecord_dataset.open({directory!r})['train']\n"
+        f"    read = [copied(record) for batch in {LOADERS[loader]} for record in batch]\n"
+        "    sys.stdout.buffer.write(pickle.dumps(read))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, check=True)
+    expected = tfrecord_dataset.open(directory)["train"][:]
+
+    def in_order(records):
+        return sorted(records, key=lambda record: record["image"].tobytes())
+
+    found = in_order(pickle.loads(done.stdout))
+    assert len(found) == len(expected) > 3
+    for one, other in zip(found, in_order(expected), strict=True):
+        assert one.keys() == other.keys()
+        for value in one:
+            np.testing.assert_array_equal(one[value], other[value])
 
 
 def in_pytorch(**arguments):

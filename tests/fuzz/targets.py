@@ -257,7 +257,7 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
 
 def _state(directory: Path, name: str) -> None:
     """Has metadata.json state a file as it is now."""
-    from beam_pipeline.describe.shard_info import FileEntry
+    from tfrecord_dataset.metadata import FileEntry
     from tfrecord_dataset.sealed_json import sealed
 
     path = directory / "metadata.json"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset import inflation
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.frames import (
     FRAME_BYTES,
@@ -23,9 +24,6 @@ from tfrecord_dataset.store.files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")
-# Both have to be passed, as in `beam_pipeline`: records of zeros reach a ratio of 1,000.
-_MAX_INFLATED_BYTES = 256 << 20
-_MAX_RATIO = 100
 # Iterations that go on side by side.
 _BEGUN = 4
 
@@ -170,10 +168,10 @@ def _blocks(
             content = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
         while block := content.read(_BLOCK_BYTES):
             num_bytes += len(block)
-            if num_bytes > max(_MAX_INFLATED_BYTES, _MAX_RATIO * size):
+            if inflation.is_inflated(size, num_bytes):
                 raise DatasetDamagedError(
-                    f"{files.names[number]} unpacks to over {_MAX_INFLATED_BYTES >> 20} MiB and "
-                    f"over {_MAX_RATIO} times its size; if it is meant to, write it plain"
+                    f"{files.names[number]} unpacks to over {inflation.MAX_BYTES >> 20} MiB and "
+                    f"over {inflation.MAX_RATIO} times its size; if it is meant to, write it plain"
                 )
             yield block
 

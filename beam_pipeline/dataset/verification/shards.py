@@ -25,7 +25,6 @@ from beam_pipeline.dataset.verification.stated_files import (
 )
 from beam_pipeline.dataset.verification.stored_record import RecordReader
 from beam_pipeline.describe import index
-from beam_pipeline.describe.shard_info import FileEntry, ShardEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
@@ -36,6 +35,7 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.

@@ -7,12 +7,12 @@ worker processes import this module.
 import contextlib
 from collections.abc import Iterator
 
-from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.json_file import MAX_BYTES
+from tfrecord_dataset.metadata import FileEntry
 
 
 class FileProblemError(Exception):

@@ -8,8 +8,8 @@ from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
 from beam_pipeline.sources.layout import Layout, Place, container_places, options_of
 from beam_pipeline.sources.paths import folder
-from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.split_names import is_split
 
 
 def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:

@@ -9,8 +9,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import locate, name_of, parent
-from beam_pipeline.sources.splits import is_split, split_of_name
 from beam_pipeline.sources.tree import Tree, joined
+from tfrecord_dataset.split_names import is_split, split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
 _ROBOFLOW = "_annotations.coco.json"

@@ -5,8 +5,9 @@ from collections.abc import Collection
 
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES
-from beam_pipeline.sources.splits import is_split, split_in_name
+from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import places
+from tfrecord_dataset.split_names import is_split
 
 # Folders of images and audio, and of what goes with them, are no classes.
 _OF_IMAGES = frozenset({"images", "image", "imgs", "img", "jpegimages", "pictures", "photos"})

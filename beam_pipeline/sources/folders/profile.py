@@ -8,7 +8,7 @@ from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds,
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.splits import is_split
+from tfrecord_dataset.split_names import is_split
 
 # Of kinds with as many files, the first is taken.
 _KINDS = ("image", "audio", "array")

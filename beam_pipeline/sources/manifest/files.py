@@ -7,8 +7,9 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import folder, media_kind, suffix, uncompressed
 from beam_pipeline.sources.references import locate, name_of, parent
-from beam_pipeline.sources.splits import is_split, split_of_folders, splits_of_tables
+from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree, joined
+from tfrecord_dataset.split_names import is_split, split_of_folders
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,9 @@ from beam_pipeline.sources.paths import (
     suffix,
     uncompressed,
 )
-from beam_pipeline.sources.splits import is_split, splits_of_tables
+from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.split_names import is_split
 
 _MEDIA_NAME = re.compile(
     rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),

@@ -18,8 +18,8 @@ from beam_pipeline.sources.paths import (
     unused,
 )
 from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
-from beam_pipeline.sources.splits import split_of_folders
 from beam_pipeline.sources.tree import joined
+from tfrecord_dataset.split_names import split_of_folders
 
 # Of an annotation. In memory XML takes up to thirty times its text.
 MAX_BYTES = 16 << 20

@@ -12,7 +12,8 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected, composed
 from beam_pipeline.sources.paths import below, has_image_suffix, parents, split_at, stem
-from beam_pipeline.sources.splits import is_split, lists_of_splits
+from beam_pipeline.sources.splits import lists_of_splits
+from tfrecord_dataset.split_names import is_split
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.splits import splits_of_files
 from beam_pipeline.tfrecord.frames import HEADER_BYTES, starts_frame
+from tfrecord_dataset.split_names import TFDS_NAME, splits_of_record_files
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -25,7 +25,6 @@ _NO_FRAME = (
 _ZLIB = "it is compressed as ZLIB, which is not supported; write it plain or as GZIP"
 # Numbers may follow, and gzip's suffix; an index beside a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
-_TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
 # What says that a directory is a dataset.
 _DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
 _REMOTE_FILES_AT_ONCE = 16
@@ -66,7 +65,7 @@ def find_record_files(path: str) -> tuple[list[RecordFile], list[Rejected]]:
             f"{path} holds no TFRecord file ({len(listed)} looked at{_why(looked)}); give a "
             "folder, file or pattern of some"
         )
-    splits = file_splits([file.relative for file, _ in found])
+    splits = splits_of_record_files([file.relative for file, _ in found])
     files = [
         RecordFile(path=file.path, relative=file.relative, split=split, compressed=kind == "gzip")
         for (file, kind), split in zip(found, splits, strict=True)
@@ -125,17 +124,9 @@ def is_named_so(path: str) -> bool:
     return _NAMED_SO.search(name_of(path)) is not None
 
 
-def file_splits(relatives: Sequence[str]) -> list[str | None]:
-    """The split of every file, if all state one: in TFDS's way, else by folders or names."""
-    named = [_TFDS_NAME.fullmatch(name_of(relative)) for relative in relatives]
-    if all(named):
-        return [found["split"] for found in named if found]
-    return splits_of_files(relatives)
-
-
 def tfds_name(files: Sequence[str]) -> str:
     """The dataset's name in TFDS's names of files, if all have such names and one dataset's."""
-    found = [_TFDS_NAME.fullmatch(name_of(file)) for file in files]
+    found = [TFDS_NAME.fullmatch(name_of(file)) for file in files]
     names = {each["name"] if each else "" for each in found}
     return names.pop() if len(names) == 1 else ""
 
@@ -163,7 +154,7 @@ def find_shards(directory: str) -> list[RecordFile]:
     for one_of, property_ in (
         ({file.compressed: file.relative for file in files}, "gzip, but not"),
         (
-            {bool(file_splits([file.relative])[0]): file.relative for file in files},
+            {bool(splits_of_record_files([file.relative])[0]): file.relative for file in files},
             "named after a split, but not",
         ),
     ):

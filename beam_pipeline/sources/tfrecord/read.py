@@ -10,12 +10,12 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.inflation import TOO_LARGE
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, ExampleRecord, Expectation, FileRef, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.inflation import TOO_LARGE
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256

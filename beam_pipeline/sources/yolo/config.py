@@ -16,7 +16,6 @@ from beam_pipeline.records import composed
 from beam_pipeline.schema.yaml_text import parse_yaml
 from beam_pipeline.sources.paths import below, folder, split_at
 from beam_pipeline.sources.references import is_inside, outside
-from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.yolo.darknet import (
     find_lists,
     find_names,
@@ -25,6 +24,7 @@ from beam_pipeline.sources.yolo.darknet import (
     read_names,
     read_obj_data,
 )
+from tfrecord_dataset.split_names import is_split
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 _YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)

@@ -9,8 +9,8 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.yaml_text import MAX_BYTES
 from beam_pipeline.sources.paths import below, has_image_suffix, stem
-from beam_pipeline.sources.splits import is_split
 from beam_pipeline.sources.tree import head, joined
+from tfrecord_dataset.split_names import is_split
 
 NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt")
 

@@ -23,10 +23,10 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.references import is_inside
 from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
-from beam_pipeline.sources.splits import is_split, split_of_folders
 from beam_pipeline.sources.yolo.config import YoloConfig, home_of
 from beam_pipeline.sources.yolo.darknet import NAME_LISTS
 from beam_pipeline.sources.yolo.labels import check_keypoints, parse_labels
+from tfrecord_dataset.split_names import is_split, split_of_folders
 
 
 class YoloFolders(NamedTuple):

@@ -24,7 +24,7 @@ def test_the_newest_version_is_found(tmp_path, at):
 
 def test_several_datasets_are_named(tmp_path):
     committed(tmp_path / "cells/1.0.0", tmp_path / "blood/1.0.0")
-    with pytest.raises(ConfigError, match=r"several datasets \(.*blood/1\.0\.0, .*cells/1\.0\.0"):
+    with pytest.raises(ConfigError, match="several datasets: blood, cells; open one"):
         find_dataset(str(tmp_path))
 
 

@@ -208,7 +208,7 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
         (None, "is not a finished dataset", 2),
         ("{", "metadata.json is damaged: it is not JSON", 3),
         ("{}", "metadata.json is damaged: format_version is null, not a whole number", 3),
-        ('{"format_version": 99}', "format_version 99", 3),
+        ('{"format_version": 99}', "format version 99, but this program reads up to 3", 2),
     ],
 )
 def test_what_cannot_be_opened(dataset, capsys, text, message, code):

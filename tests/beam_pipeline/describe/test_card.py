@@ -5,7 +5,7 @@ import fnmatch
 import yaml
 
 from beam_pipeline.describe.card import card
-from beam_pipeline.describe.shard_info import ShardEntry
+from tfrecord_dataset.metadata import ShardEntry
 
 
 def test_the_shards_are_the_data():

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.describe import tfds
-from beam_pipeline.describe.shard_info import ShardEntry
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Objects, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
+from tfrecord_dataset.metadata import ShardEntry
 
 
 def schema_of(**features):

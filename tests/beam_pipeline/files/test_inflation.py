@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import inflation, storage
+from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_header, inspect_array
 from beam_pipeline.sources.unpacking import array_values, unpack_gzip
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset import inflation
 
 MIB = 1 << 20
 
@@ -63,7 +64,7 @@ def read_all(path):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(inflation, "_MAX_BYTES", 4 * MIB)
+    monkeypatch.setattr(inflation, "MAX_BYTES", 4 * MIB)
     monkeypatch.setattr(inflation, "_MAX_RECORD_BYTES", 2 * MIB)
 
 

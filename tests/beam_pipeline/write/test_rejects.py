@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline import BuildConfig
-from beam_pipeline.describe.shard_info import FileEntry
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.write import rejects
+from tfrecord_dataset.metadata import FileEntry
 
 COUNT = 1000
 

@@ -16,43 +16,10 @@ from trainer.errors import ConfigError, DatasetDamagedError
     [
         pytest.param(["a.tfrecord", "b.tfrecord"], {"train": 2}, id="plain names"),
         pytest.param(
-            ["x-train.tfrecord-00000-of-00002", "x-val.tfrecord-00000-of-00001"],
-            {"train": 1, "val": 1},
-            id="TFDS's names",
-        ),
-        pytest.param(
-            ["x-test.tfrecord-00000-of-00001", "b.tfrecord"], {"train": 2}, id="not all TFDS's"
-        ),
-        pytest.param(["my-cells-test.tfrecord-00000-of-00001.gz"], {"test": 1}, id="one split"),
-        pytest.param(
-            ["train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00001"],
-            {"train": 2, "validation": 1},
-            id="split first",
-        ),
-        pytest.param(
             ["train_1.tfrecord", "train_2.tfrecord", "val.tfrecord", "Test.tfrecord.gz"],
             {"Test": 1, "train": 2, "val": 1},
             id="as written",
         ),
-        pytest.param(["data_0.tfrecord", "data_1.tfrecord"], {"train": 2}, id="numbered files"),
-        pytest.param(
-            ["nsynth-train.tfrecord", "nsynth-valid.tfrecord", "nsynth-test.tfrecord"],
-            {"test": 1, "train": 1, "valid": 1},
-            id="a word of the name",
-        ),
-        pytest.param(
-            ["coco_train.record-00000-of-00002", "coco_val.record-00000-of-00001"],
-            {"train": 1, "val": 1},
-            id="OD API",
-        ),
-        pytest.param(
-            ["jpeg/train/00-16.tfrec", "jpeg/train/01-16.tfrec", "jpeg/test/00-16.tfrec"],
-            {"test": 1, "train": 2},
-            id="folders",
-        ),
-        pytest.param(["train00-16.tfrec", "test00-16.tfrec"], {"test": 1, "train": 1}, id="Kaggle"),
-        pytest.param(["train.tfrecord", "data.tfrecord"], {"train": 2}, id="not all a split's"),
-        pytest.param(["trainer.tfrecord", "tests.tfrecord"], {"train": 2}, id="other words"),
     ],
 )
 def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import trainer
+from tfrecord_dataset import inflation
 from tfrecord_dataset.frames import FRAME_BYTES, masked_checksum
 from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records import streams
@@ -96,7 +97,7 @@ def test_no_records(tmp_path, read, content):
     ],
 )
 def test_a_file_that_unpacks_to_far_more(tmp_path, monkeypatch, read, content):
-    monkeypatch.setattr(streams, "_MAX_INFLATED_BYTES", 1 << 20)
+    monkeypatch.setattr(inflation, "MAX_BYTES", 1 << 20)
     file = tmp_path / "a.tfrecord.gz"
     file.write_bytes(gzip.compress(content))
 

@@ -7,7 +7,6 @@ import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.tfrecord.files import (
-    file_splits,
     find_record_files,
     find_shards,
     is_named_so,
@@ -65,27 +64,6 @@ def test_content_decides(tmp_path, name, data, expected):
 )
 def test_names(name, expected):
     assert is_named_so(f"folder.tfrecord/{name}") is expected
-
-
-@pytest.mark.parametrize(
-    ("names", "splits"),
-    [
-        pytest.param(
-            ["a-train.tfrecord-00000-of-00002", "a-unsupervised.tfrecord-00000-of-00001"],
-            ["train", "unsupervised"],
-            id="TFDS states any split",
-        ),
-        pytest.param(["a-train.tfrecord-00000-of-00002.gz"], ["train"], id="the same, compressed"),
-        pytest.param(["train-00000-of-00010", "val-00000-of-00002"], ["train", "val"], id="splits"),
-        pytest.param(["train_1.tfrecord", "test_1.tfrecord"], ["train", "test"], id="with numbers"),
-        pytest.param(["coco_train.record-00000-of-00100"], ["train"], id="OD API"),
-        pytest.param(["train/a.tfrecord", "valid/b.tfrecord"], ["train", "valid"], id="folders"),
-        pytest.param(["train.tfrecord", "more.tfrecord"], [None, None], id="not all state one"),
-        pytest.param(["data_1.tfrecord", "data_2.tfrecord"], [None, None], id="none states one"),
-    ],
-)
-def test_splits(names, splits):
-    assert file_splits(names) == splits
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,23 @@
 import gzip
 from typing import Any
 
-from beam_pipeline.errors import RecordError
+from tfrecord_dataset.errors import RecordError
 
 TOO_LARGE = "file too large"
 # Both have to be passed: text rarely reaches a ratio of 50, an array of zeros 1,000.
-_MAX_BYTES = 256 << 20
-_MAX_RATIO = 100
+MAX_BYTES = 256 << 20
+MAX_RATIO = 100
 # What one record makes of its file is in memory whole, and up to five times until it is written.
 _MAX_RECORD_BYTES = 128 << 20
 
 
 def is_inflated(packed_bytes: int, content_bytes: int, *, in_a_record: bool = False) -> bool:
     """Whether some content, perhaps of one record, is far larger than its file, and large."""
-    return content_bytes > _most(in_a_record) and content_bytes > _MAX_RATIO * packed_bytes
+    return content_bytes > _most(in_a_record) and content_bytes > MAX_RATIO * packed_bytes
 
 
 def _most(in_a_record: bool) -> int:
-    return _MAX_RECORD_BYTES if in_a_record else _MAX_BYTES
+    return _MAX_RECORD_BYTES if in_a_record else MAX_BYTES
 
 
 def check_inflation(
@@ -33,7 +33,7 @@ def check_inflation(
     if is_inflated(packed_bytes, content_bytes, in_a_record=in_a_record):
         raise RecordError(
             TOO_LARGE,
-            f"{name} unpacks to over {_most(in_a_record) >> 20} MiB and over {_MAX_RATIO} times "
+            f"{name} unpacks to over {_most(in_a_record) >> 20} MiB and over {MAX_RATIO} times "
             "its size; if it is meant to, save it uncompressed",
         )
 

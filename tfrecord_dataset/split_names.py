@@ -1,0 +1,60 @@
+"""What a split is called: in the names of folders, files, lists and arrays, of every layout."""
+
+import re
+from collections.abc import Callable, Sequence
+
+TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
+"""A shard as TFDS calls it: `cells-train.tfrecord-00000-of-00008`."""
+
+_NAMES = (
+    *("train", "training", "trainval", "val", "valid", "validation", "minival"),
+    *("test", "testing", "dev", "eval", "evaluation"),
+)
+_SPLIT = re.compile(rf"({'|'.join(_NAMES)})([-_ ]?(\d{{4}}|set|split|data|images))?", re.IGNORECASE)
+_YEAR_OR_NUMBER = re.compile(r"\d+$")
+
+
+def is_split(name: str) -> bool:
+    """Whether a folder, list or key of this name is a split: "train", "Val", "test2017", …."""
+    return _SPLIT.fullmatch(name) is not None
+
+
+def first_split(words: Sequence[str]) -> str | None:
+    """The first word that is a split's, without year or number."""
+    return next(filter(is_split, (_YEAR_OR_NUMBER.sub("", word) for word in words)), None)
+
+
+def split_of_folders(path: str) -> str | None:
+    """The outermost folder of a file's `path` with a split's name, as it is written."""
+    return next(filter(is_split, path.split("/")[:-1]), None)
+
+
+def split_of_name(path: str) -> str | None:
+    """The first word of the file's name that is a split's, without year or number.
+
+    "train" of "train-000.tar", "mnist_train.npz" and "instances_train2017.json".
+    """
+    return first_split(re.split(r"[_\-.]", path.rpartition("/")[2]))
+
+
+def splits_of_files(paths: Sequence[str]) -> list[str | None]:
+    """The split of each file, if all lie in folders of splits, or are all called after one."""
+    return _of_all(paths, (split_of_folders, split_of_name))
+
+
+def splits_of_record_files(paths: Sequence[str]) -> list[str | None]:
+    """The split of each TFRecord file, if all state one: as TFDS names them, else as any files."""
+    return _of_all(paths, (_split_of_tfds, split_of_folders, split_of_name))
+
+
+def _split_of_tfds(path: str) -> str | None:
+    match = TFDS_NAME.fullmatch(path.rpartition("/")[2])
+    return match["split"] if match else None
+
+
+def _of_all(paths: Sequence[str], ways: Sequence[Callable[[str], str | None]]) -> list[str | None]:
+    for find in ways:
+        splits = [find(path) for path in paths]
+        if all(splits):
+            return splits
+    return [None] * len(paths)
