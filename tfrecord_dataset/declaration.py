@@ -43,6 +43,10 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
+def _is_size(value: Any) -> bool:
+    return value is None or (is_whole(value) and value >= 0)
+
+
 def _fits(value: Any, dtype: str) -> bool:
     if dtype == "int64":
         return is_whole(value)
@@ -55,7 +59,7 @@ _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (is_whole, "a whole number")),
     **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
     "shape": (
-        lambda value: _is_list(value) and all(each is None or is_whole(each) for each in value),
+        lambda value: _is_list(value) and all(map(_is_size, value)),
         "a list of whole numbers, null where a size varies",
     ),
     "classes": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
@@ -161,6 +165,10 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
             expected = "[samples, channels], null where a size varies"
         case "sequence", tuple(sizes) if sizes[:1] != (None,) or not all(sizes[1:]):
             expected = "[null], or [null, 4] for rows of 4 numbers"
+        case "boxes", tuple(sizes) if len(sizes) != 2:
+            expected = "[null, 4]"
+        case (("scalar" | "text" | "bytes"), tuple(sizes)) if sizes:
+            expected = "[], or declare a tensor"
         case "class_label", tuple(sizes) if sizes not in ((), (None,)):
             expected = "[], or [null] for any number of labels per record"
         case _:

@@ -1,16 +1,16 @@
 """Schemas declared by users: `--schema FILE`."""
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy
-
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
-from tfrecord_dataset.feature import KINDS, STORED_INTEGERS, Feature, tokens_feature
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.feature import STORED_INTEGERS, Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
 
 _DTYPES = {
@@ -25,11 +25,10 @@ _DTYPES = {
 }
 _LISTED_DTYPES = ("int64", "float32", "string")
 _RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
-_SHAPES: dict[str, tuple[int | None, ...]] = {
-    "image": (None, None, 3),
-    "boxes": (None, 4),
-    "sequence": (None,),
-    "audio": (None, None),
+# What a kind has where it is not said, other than in existing Examples.
+_USUAL: Mapping[str, Mapping[str, Any]] = {
+    "image": {"shape": (None, None, 3)},
+    "bytes": {"dtype": "string"},
 }
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
@@ -104,34 +103,27 @@ def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
 
 
 def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
-    name, kind = entry.get("name"), entry.get("kind")
+    name, kind = entry.get("name"), str(entry.get("kind"))
     if not isinstance(name, str) or not name:
         raise ConfigError(f"{dict(entry)} has no name; write it like {_EXAMPLE}")
-    if kind not in KINDS:
-        raise ConfigError(f"feature {name!r} has the kind {kind!r}; choose from {', '.join(KINDS)}")
     known = set(Feature.__dataclass_fields__)
     if unknown := sorted(set(entry) - known):
         raise ConfigError(
             f"feature {name!r} has the unknown field {unknown[0]!r}; the fields are "
             f"{', '.join(sorted(known))}"
         )
-    dtype = _dtype(name, kind, entry)
-    shape = _shape(name, kind, entry)
     _check_classes(name, entry.get("classes"))
     _check_range(name, entry)
-    _check_default(name, kind, shape, entry.get("default"))
-    if kind == "tensor" and entry.get("encoding", "") == "bytes":
-        dtype = numpy.dtype(dtype).name
-    return Feature.from_json(
-        {
-            "label_offset": 1 if kind == "boxes" else 0,
-            "key": written_key(name, kind, with_image=with_image),
-            **entry,
-            "dtype": dtype,
-            "shape": shape,
-            "classes": [str(each) for each in entry.get("classes") or ()],
-        }
-    )
+    usual = _USUAL.get(kind, {})
+    complete = {
+        "key": written_key(name, kind, with_image=with_image),
+        **usual,
+        **entry,
+        "classes": [str(each) for each in entry.get("classes") or ()],
+    }
+    [feature] = features_from_json([complete]).values()
+    _check_default(feature)
+    return dataclasses.replace(feature, dtype=_stored_dtype(feature))
 
 
 def _check_classes(name: str, classes: Any) -> None:
@@ -161,50 +153,22 @@ def _check_range(name: str, entry: Mapping[str, Any]) -> None:
         )
 
 
-def _check_default(name: str, kind: str, shape: Sequence[int | None], default: Any) -> None:
-    if default is not None and (default != -1 or kind != "class_label" or shape):
+def _check_default(feature: Feature) -> None:
+    is_label = feature.kind == "class_label" and not feature.shape
+    if feature.default is not None and (feature.default != -1 or not is_label):
         raise ConfigError(
-            f"feature {name!r} of kind {kind!r} has the default {default!r}; only a class label "
-            "may have one, -1 for none: leave it out"
+            f"feature {feature.name!r} of kind {feature.kind!r} has the default "
+            f"{feature.default!r}; only a class label may have one, -1 for none: leave it out"
         )
 
 
-def _dtype(name: str, kind: str, entry: Mapping[str, Any]) -> str:
-    raw = kind == "tensor" and entry.get("encoding") == "bytes"
-    choices = _RAW_DTYPES if raw else _DTYPES.get(kind, _LISTED_DTYPES)
-    dtype = entry.get("dtype") or (choices[0] if len(choices) == 1 else None)
-    if kind == "bytes":
-        dtype = "string"
-    if dtype not in choices:
+def _stored_dtype(feature: Feature) -> str:
+    """The dtype by the name that metadata.json has for it."""
+    is_raw = feature.encoding == "bytes"
+    choices = _RAW_DTYPES if is_raw else _DTYPES.get(feature.kind, _LISTED_DTYPES)
+    if feature.dtype not in choices:
         raise ConfigError(
-            f"feature {name!r} of kind {kind!r} has the dtype {dtype!r}; give one of "
-            f"{', '.join(choices)}"
+            f"feature {feature.name!r} of kind {feature.kind!r} has the dtype {feature.dtype!r}; "
+            f"give one of {', '.join(choices)}"
         )
-    return str(dtype)
-
-
-def _shape(name: str, kind: str, entry: Mapping[str, Any]) -> tuple[int | None, ...]:
-    shape = entry.get("shape", _SHAPES.get(kind, () if kind != "tensor" else None))
-    valid = isinstance(shape, list | tuple) and all(
-        size is None or (isinstance(size, int) and size >= 0) for size in shape
-    )
-    if valid and kind == "tensor":
-        valid = None not in shape
-    if valid and kind == "sequence":
-        valid = len(shape) >= 1 and shape[0] is None and None not in shape[1:]
-    if valid and kind == "class_label":
-        valid = tuple(shape) in ((), (None,))
-    if valid and kind in ("scalar", "text", "bytes"):
-        valid = not shape
-    if valid and kind in ("image", "boxes", "audio"):
-        valid = len(shape) == len(_SHAPES[kind])
-    if not valid:
-        expected = {
-            "tensor": "its sizes, such as [28, 28]",
-            "sequence": "[null], or [null, k] for rows of k values",
-            "class_label": "[], or [null] if records may have several",
-        }.get(kind, f"{list(_SHAPES.get(kind, ()))}, or leave it out")
-        raise ConfigError(
-            f"feature {name!r} of kind {kind!r} has the shape {shape!r}; give {expected}"
-        )
-    return tuple(shape)
+    return "string" if feature.kind == "bytes" else feature.dtype

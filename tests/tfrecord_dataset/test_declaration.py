@@ -142,6 +142,16 @@ def test_dtypes_and_shapes(declared, dtype, shape):
             r"\[samples, channels\]",
             id="audio of one axis",
         ),
+        pytest.param({"x": {"kind": "text", "shape": [3]}}, ConfigError, r"give \[\]", id="texts"),
+        pytest.param(
+            {"x": {"kind": "boxes", "shape": [4]}}, ConfigError, r"\[null, 4\]", id="sides"
+        ),
+        pytest.param(
+            {"x": {"kind": "sequence", "dtype": "int64", "shape": [None, -1]}},
+            ConfigError,
+            "give a list of whole numbers",
+            id="a negative size",
+        ),
         pytest.param(
             {"x": {"kind": "class_label", "shape": [3]}},
             ConfigError,
