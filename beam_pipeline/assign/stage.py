@@ -4,7 +4,8 @@ All of it works on tables (`columns`): nothing here unpacks a record that stays.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -21,6 +22,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import Inspected
 from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.buckets import Buckets, Waiting
 from beam_pipeline.running.pickling import pack
 
 # Records that one worker compares with one another at once, some 100 MB.
@@ -140,40 +142,30 @@ class MergeStatistics(beam.CombineFn):
         return accumulator
 
 
-class Tables:
-    """Gathers tables, and gives their rows up by key once enough bytes wait.
+def tables_by_key(
+    keys_of: Callable[[pa.Table], Int64s], num_keys: int
+) -> Waiting[bytes, tuple[int, bytes]]:
+    """Tables that wait, and what they are divided into: (key, table of its rows).
 
     Args:
         keys_of: The key of each row of a table, int64 [n].
         num_keys: How many keys there are.
     """
 
-    def __init__(self, keys_of: Callable[[pa.Table], Int64s], num_keys: int):
-        self._keys_of = keys_of
-        self._max_bytes = max(_MIN_WAITING_BYTES, num_keys * _WAITING_BYTES_PER_KEY)
-        self._waiting: list[bytes] = []
-        self._num_bytes = 0
-
-    def add(self, table: bytes) -> Iterator[tuple[int, bytes]]:
-        """Takes a table; yields (key, table) of all when too much waits."""
-        self._waiting.append(table)
-        self._num_bytes += len(table)
-        if self._num_bytes >= self._max_bytes:
-            yield from self.flush()
-
-    def flush(self) -> Iterator[tuple[int, bytes]]:
-        """Yields (key, table) for all that waits."""
-        table = columns.from_bytes(self._waiting)
-        self._waiting, self._num_bytes = [], 0
-        for key, rows in columns.divide(table, self._keys_of(table)):
+    def divide(tables: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+        table = columns.from_bytes(tables)
+        for key, rows in columns.divide(table, keys_of(table)):
             yield key, columns.to_bytes(rows)
         del table
         columns.release_memory()
 
+    max_bytes = max(_MIN_WAITING_BYTES, num_keys * _WAITING_BYTES_PER_KEY)
+    return Waiting(divide, max_number=sys.maxsize, max_bytes=max_bytes)
+
 
 def num_buckets(num_records: int) -> int:
     """How many buckets of contents, or of keys, so many records are compared in."""
-    return max(_MIN_BUCKETS, -(-num_records // RECORDS_PER_BUCKET))
+    return Buckets.of(num_records, RECORDS_PER_BUCKET, at_least=_MIN_BUCKETS).number
 
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
@@ -186,13 +178,13 @@ def content_buckets(table: pa.Table, buckets: int) -> Int64s:
 
 class _KeyByContent(beam.DoFn):
     def start_bundle(self) -> None:
-        self._tables: Tables | None = None
+        self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
 
     def process(self, table: bytes, num_records: int) -> Iterator[tuple[int, bytes]]:
         if self._tables is None:
             buckets = num_buckets(num_records)
-            self._tables = Tables(lambda rows: content_buckets(rows, buckets), buckets)
-        yield from self._tables.add(table)
+            self._tables = tables_by_key(lambda rows: content_buckets(rows, buckets), buckets)
+        yield from self._tables.add(table, len(table))
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from map(in_global_window, self._tables.flush() if self._tables else ())
@@ -230,17 +222,17 @@ class _Place(beam.DoFn):
     IN_GROUPS = "in_groups"
 
     def start_bundle(self) -> None:
-        self._tables: Tables | None = None
+        self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
 
     def process(self, table: bytes, plan: Plan) -> Iterator[Any]:
         if self._tables is None and not plan.problem:  # else nothing is written
             self._per_group = shards_per_group(plan.num_shards)
             self._names = plan.shard_names()
             num_groups = -(-plan.num_shards // self._per_group)
-            self._tables = Tables(
+            self._tables = tables_by_key(
                 lambda rows: plan.shard_numbers(rows) // self._per_group, num_groups
             )
-        for number, rows in self._tables.add(table) if self._tables else ():
+        for number, rows in self._tables.add(table, len(table)) if self._tables else ():
             yield self._keyed(number, rows)
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -256,9 +248,9 @@ class _Place(beam.DoFn):
 class _DivideGroup(beam.DoFn):
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[Keyed]:
         names = plan.shard_names()
-        tables = Tables(plan.shard_numbers, shards_per_group(plan.num_shards))
+        tables = tables_by_key(plan.shard_numbers, shards_per_group(plan.num_shards))
         for table in keyed[1]:
-            for number, rows in tables.add(table):
+            for number, rows in tables.add(table, len(table)):
                 yield names[number], rows
         for number, rows in tables.flush():
             yield names[number], rows

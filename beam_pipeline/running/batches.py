@@ -11,8 +11,7 @@ Here, one process reads in one order.
 
 import dataclasses
 import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +20,13 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import kinds
 from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.running.buckets import (
+    MAX_WAITING,
+    MAX_WAITING_BYTES,
+    Buckets,
+    Waiting,
+    gather,
+)
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.pickling import pack, pickled, unpack
 from beam_pipeline.running.progress import Meter
@@ -36,9 +42,6 @@ MAX_BYTES = 1 << 20
 BUCKETS = 32
 # Of a bucket, some 400 bytes each; the others wait as packed parts, of 25 bytes.
 ELEMENTS_AT_ONCE = 50_000
-# Of all buckets, while they are filled: a part of each should be worth a message.
-MAX_WAITING = 16_384
-MAX_WAITING_BYTES = 32 << 20
 
 
 @dataclasses.dataclass
@@ -84,10 +87,6 @@ class BatchSource(beam.DoFn):
 
     def __init__(self, job: Job):
         self._job = job
-        here = _is_here(job)
-        self._packed: Callable[[Sequence[Element]], Iterator[Any]] = _batch if here else _parts
-        self._max_elements = MAX_ELEMENTS if here else MAX_WAITING
-        self._max_bytes = MAX_BYTES if here else MAX_WAITING_BYTES
 
     def setup(self) -> None:
         check_folder(self._job)
@@ -95,44 +94,35 @@ class BatchSource(beam.DoFn):
         self._num_read = counter("records read")
 
     def start_bundle(self) -> None:
-        self._waiting: list[Element] = []
-        self._num_bytes = 0
+        self._waiting: Waiting[Element, Any] = (
+            Waiting(_batch, max_number=MAX_ELEMENTS, max_bytes=MAX_BYTES)
+            if _is_here(self._job)
+            else Waiting(_parts, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
+        )
         self._count = 0
 
     def process(self, element: Element) -> Iterator[Any]:
-        self._waiting.append(element)
-        if isinstance(element, Record):
-            self._num_bytes += inline_bytes(element)
         if isinstance(element, Record | Rejected):
             self._count += 1
             self._meter.add(1)
-        if len(self._waiting) >= self._max_elements or self._num_bytes >= self._max_bytes:
-            yield from self._take()
+        num_bytes = inline_bytes(element) if isinstance(element, Record) else 0
+        yield from self._waiting.add(element, num_bytes)
 
     def finish_bundle(self) -> Iterator[Any]:
         self._meter.beat()
-        yield from map(in_global_window, self._take())
+        yield from map(in_global_window, self._waiting.flush())
         self._num_read.inc(self._count)
         count_requests()
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
-    def _take(self) -> Iterator[Any]:
-        waiting, self._waiting, self._num_bytes = self._waiting, [], 0
-        return self._packed(waiting)
-
 
 def _batch(elements: Sequence[Element]) -> Iterator[bytes]:
-    if elements:
-        yield pack(elements)
+    yield pack(elements)
 
 
-def _parts(elements: Iterable[Element]) -> Iterator[tuple[int, bytes]]:
+def _parts(elements: Sequence[Element]) -> Iterator[tuple[int, bytes]]:
     """(bucket, packed part of it), each element pickled by itself."""
-    parts: defaultdict[int, list[bytes]] = defaultdict(list)
-    for data in map(pickled, elements):
-        parts[zlib.crc32(data) % BUCKETS].append(data)
-    for bucket, part in parts.items():
-        yield bucket, pack(part)
+    return Buckets(BUCKETS).divide((data, data) for data in map(pickled, elements))
 
 
 def batches_of_bucket(keyed: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
@@ -140,8 +130,7 @@ def batches_of_bucket(keyed: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
     parts = list(keyed[1])
     turns = 1 + sum(len(unpack(part)) for part in parts) // ELEMENTS_AT_ONCE
     for turn in range(turns):
-        some = (data for part in parts for data in unpack(part))
-        in_turn = (data for data in some if zlib.crc32(data) // BUCKETS % turns == turn)
+        in_turn = (data for data in gather(parts) if zlib.crc32(data) // BUCKETS % turns == turn)
         yield from map(pack, _cut(sorted(in_turn)))
 
 

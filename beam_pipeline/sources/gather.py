@@ -1,13 +1,10 @@
 """Brings together what belongs together: images and their annotations, rows of one image.
 
-A GroupByKey costs 10 µs for every small value, so entries cross it in packed batches, each
-of one bucket of keys; within a bucket they are gathered in memory (docs/design.md).
+Entries cross to other workers in buckets of keys (`running/buckets.py`).
 """
 
 import dataclasses
 import itertools
-import pickle
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,14 +12,12 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 
 from beam_pipeline.records import Element
+from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.running.pickling import unpack
 
 # A bucket is what one worker holds at once, some times as large in memory as in its file.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 4096
-BATCH_ENTRIES = 256
-# What a worker holds while it reads; entries say how large they are where that is much.
-_MAX_WAITING = 16_384
-_MAX_WAITING_BYTES = 32 << 20
 # Starts the keys under which finished elements travel along.
 _FINISHED = "\0"
 
@@ -43,37 +38,19 @@ class Entry(NamedTuple):
     num_bytes: int = 0
 
 
-def num_buckets(num_bytes: int) -> int:
+def buckets_of_bytes(num_bytes: int) -> Buckets:
     """Into how many buckets so many bytes of annotations go."""
-    return min(max(1, -(-num_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
+    return Buckets.of(num_bytes, _BUCKET_BYTES, at_most=_MAX_BUCKETS)
 
 
-def in_batches(entries: Iterable[Entry], buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Packs `entries` into (bucket, batch) pairs, of so many buckets."""
-    pending: dict[int, list[tuple[Any, ...]]] = {}
-    waiting, waiting_bytes = 0, 0
-    for entry in entries:
-        bucket = zlib.crc32(entry.key.encode()) % buckets
-        batch = pending.setdefault(bucket, [])
-        batch.append(entry[:3])
-        waiting += 1
-        waiting_bytes += entry.num_bytes
-        if waiting >= _MAX_WAITING or waiting_bytes > _MAX_WAITING_BYTES:
-            yield from _all_packed(pending)
-            pending, waiting, waiting_bytes = {}, 0, 0
-        elif len(batch) == BATCH_ENTRIES:
-            yield bucket, _packed(pending.pop(bucket))
-            waiting -= BATCH_ENTRIES
-    yield from _all_packed(pending)
+def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:
+    """The (bucket, packed entries) of `entries`."""
+    return buckets.send(((entry.key, tuple(entry)) for entry in entries), size=_num_bytes)
 
 
-def _all_packed(pending: dict[int, list[tuple[Any, ...]]]) -> Iterator[tuple[int, bytes]]:
-    for bucket, batch in pending.items():
-        yield bucket, _packed(batch)
-
-
-def _packed(batch: list[tuple[Any, ...]]) -> bytes:
-    return pickle.dumps(batch, protocol=pickle.HIGHEST_PROTOCOL)
+def _num_bytes(entry: tuple[Any, ...]) -> int:
+    num_bytes: int = entry[3]
+    return num_bytes
 
 
 def gathered(
@@ -85,11 +62,11 @@ def gathered(
         batches: Of one bucket.
         max_values: So many values of a key are kept, those that come first.
     """
-    every = itertools.chain.from_iterable(map(pickle.loads, batches))
+    every = gather(batches)
     entries = list(every if max_values is None else _first(every, max_values))
     entries.sort(key=lambda entry: entry[:2])
     for key, group in itertools.groupby(entries, key=lambda entry: entry[0]):
-        yield key, [value for _, _, value in group]
+        yield key, [entry[2] for entry in group]
 
 
 def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tuple[Any, ...]]:
@@ -143,7 +120,7 @@ class ReadInBatches(beam.PTransform):
 
     def expand(self, sources: beam.PCollection) -> beam.PCollection:
         return sources | "Read" >> beam.FlatMap(
-            _read_in_batches, self.read, num_buckets(self.num_bytes), *self.arguments
+            _read_in_batches, self.read, buckets_of_bytes(self.num_bytes), *self.arguments
         )  # (bucket, batch)
 
 
@@ -171,21 +148,20 @@ class Gather(beam.PTransform):
 
 
 def _read_in_batches(
-    source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: int, *arguments: Any
+    source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: Buckets, *arguments: Any
 ) -> Iterator[tuple[int, bytes]]:
-    return in_batches(
-        (
-            item if isinstance(item, Entry) else Entry(f"{_FINISHED}{number % buckets}", (), item)
-            for number, item in enumerate(read(source, *arguments))
-        ),
-        buckets,
+    entries = (
+        item
+        if isinstance(item, Entry)
+        else Entry(f"{_FINISHED}{number % buckets.number}", (), item)
+        for number, item in enumerate(read(source, *arguments))
     )
+    return in_batches(entries, buckets)
 
 
 def entries_of(batch: bytes) -> list[tuple[str, tuple[Any, ...], Any]]:
     """(key, order, value) of the entries of one packed batch, but for finished elements."""
-    entries: list[tuple[str, tuple[Any, ...], Any]] = pickle.loads(batch)
-    return [entry for entry in entries if not entry[0].startswith(_FINISHED)]
+    return [entry[:3] for entry in unpack(batch) if not entry[0].startswith(_FINISHED)]
 
 
 def _join_bucket(

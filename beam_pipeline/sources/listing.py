@@ -1,22 +1,19 @@
-"""Lists a tree once, and brings files of one name together: never all of them in one place.
+"""Lists a tree once, and says in what bucket files of one name meet: never all in one place.
 
 A name crosses to other workers in packed batches, of 4 to 25 bytes a file: crossing costs per
 element (docs/design.md).
 """
 
-import collections
 import dataclasses
-import itertools
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import apache_beam as beam
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
-from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.running.pickling import pack
 from beam_pipeline.sources.paths import below, stem
 from beam_pipeline.sources.tree import joined
 
@@ -30,7 +27,6 @@ Part = tuple[bytes, bytes]
 FILES_PER_BUCKET = 50_000
 # A batch of the listing must leave some files for each.
 _MAX_BUCKETS = 256
-_MAX_WAITING = 16_384
 
 
 @dataclasses.dataclass
@@ -113,22 +109,6 @@ def name_of(path: str) -> str:
     return composed(stem(path))
 
 
-def num_buckets(files: int, files_per_bucket: int) -> int:
-    """Among how many buckets so many files are divided."""
-    return min(max(1, -(-files // files_per_bucket)), _MAX_BUCKETS)
-
-
-def in_buckets(items: Iterable[tuple[str, Any]], buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Packs the values of (name, value) pairs by bucket; equal names are in the same one."""
-    iterator = iter(items)
-    while some := list(itertools.islice(iterator, _MAX_WAITING)):
-        waiting: dict[int, list[Any]] = collections.defaultdict(list)
-        for name, value in some:
-            waiting[zlib.crc32(name.encode(errors="surrogatepass")) % buckets].append(value)
-        for bucket, values in waiting.items():
-            yield bucket, pack(values)
-
-
-def values_of(group: tuple[int, Iterable[bytes]]) -> list[Any]:
-    """All values of one bucket, in no order."""
-    return [value for batch in group[1] for value in unpack(batch)]
+def buckets_of_names(files: int, files_per_bucket: int = FILES_PER_BUCKET) -> Buckets:
+    """Among how many buckets of names so many files are divided."""
+    return Buckets.of(files, files_per_bucket, at_most=_MAX_BUCKETS)

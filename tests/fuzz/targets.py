@@ -14,6 +14,7 @@ from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record, Rejected, Value
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.coco.files import find_coco_files
@@ -91,7 +92,7 @@ def _gather(yielded: Iterable[Any], join: Callable[..., Any], *arguments: Any) -
     elements: list[Any] = []
     for each in yielded:
         (entries if isinstance(each, Entry) else elements).append(each)
-    for key, values in gathered(batch for _, batch in in_batches(entries, 3)):
+    for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
         elements += join(key, values, *arguments)
     return elements
 

@@ -10,15 +10,14 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.listing import (
     FILES_PER_BUCKET,
     ListNames,
-    in_buckets,
+    buckets_of_names,
     name_of,
-    num_buckets,
     paths_in,
-    values_of,
 )
 from beam_pipeline.sources.paths import below, in_batches
 from beam_pipeline.sources.side_files.files import (
@@ -117,7 +116,7 @@ def complete(survey: Survey, files: SideFiles, root: str) -> Survey:
 def files_by_name(batch: bytes, survey: Survey, size: int) -> Iterator[tuple[int, bytes]]:
     """The files of a batch, to the buckets of their names."""
     items = ((name_of(path), path) for path in paths_in(unpack(batch)))
-    return in_buckets(items, num_buckets(survey.number, size))
+    return buckets_of_names(survey.number, size).send(items)
 
 
 def lists_by_name(
@@ -127,26 +126,26 @@ def lists_by_name(
     items = (
         (item.name if isinstance(item, Line) else "", item) for item in files.lines(survey, root)
     )
-    return in_buckets(items, num_buckets(survey.number, size))
+    return buckets_of_names(survey.number, size).send(items)
 
 
 def by_image(
     bucket: _Bucket, files: SideFiles, root: str, survey: Survey, size: int
 ) -> Iterator[tuple[int, bytes]]:
     """What is known of the files of one bucket, to the buckets of the images' names."""
-    known = known_of(values_of(bucket), files, survey, root)
+    known = known_of(gather(bucket[1]), files, survey, root)
     items = ((image_name(each), each) for each in known)
-    return in_buckets(items, num_buckets(survey.number, size))
+    return buckets_of_names(survey.number, size).send(items)
 
 
 def pair_images(bucket: _Bucket, files: SideFiles) -> Paired:
     """What the files of one bucket are, of which all is known."""
-    return pair(values_of(bucket), files)
+    return pair(gather(bucket[1]), files)
 
 
 def pair_names(bucket: _Bucket, files: SideFiles, root: str, survey: Survey) -> Paired:
     """What the files of one bucket are, if no annotation names an image of another."""
-    return pair(known_of(values_of(bucket), files, survey, root), files)
+    return pair(known_of(gather(bucket[1]), files, survey, root), files)
 
 
 def folders_of(paired: Paired) -> Folders:

@@ -327,12 +327,12 @@ def test_what_waits_is_enough_for_hundreds_of_records_of_each_key(num_keys):
     def keys(table):
         return np.array([next(numbers) % num_keys for _ in range(table.num_rows)])
 
-    tables = stage.Tables(keys, num_keys)
+    tables = stage.tables_by_key(keys, num_keys)
     batch = columns.to_bytes(rows.slice(0, 1_000))
     sizes = [
         columns.from_bytes([each]).num_rows
         for _ in range(400)
-        for _, each in itertools.islice(tables.add(batch), 3)
+        for _, each in itertools.islice(tables.add(batch, len(batch)), 3)
     ]
     assert min(sizes) > 100
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 
 
@@ -49,7 +50,7 @@ def gather() -> Callable[..., list[Any]]:
         elements: list[Any] = []
         for each in yielded:
             (entries if isinstance(each, Entry) else elements).append(each)  # type: ignore[arg-type]
-        for key, values in gathered(batch for _, batch in in_batches(entries, 3)):
+        for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
             elements += join(key, values, *arguments)
         return elements
 

@@ -3,7 +3,8 @@
 import random
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources import gather
+from beam_pipeline.running import buckets
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, ReadAndGather, entries_of, gathered, in_batches
 
 
@@ -31,9 +32,9 @@ def test_read_and_gather(run_transform):
 
 
 def test_large_entries_wait_for_few_others(monkeypatch):
-    monkeypatch.setattr(gather, "_MAX_WAITING_BYTES", 100)
+    monkeypatch.setattr(buckets, "MAX_WAITING_BYTES", 100)
     entries = (Entry(key=f"k{n}", order=(n,), value=n, num_bytes=30) for n in range(40))
-    batches = in_batches(entries, 256)
+    batches = in_batches(entries, Buckets(256))
 
     next(batches)
     left = sum(1 for _ in entries)
@@ -43,10 +44,10 @@ def test_large_entries_wait_for_few_others(monkeypatch):
 
 
 def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
-    monkeypatch.setattr(gather, "BATCH_ENTRIES", 10)
+    monkeypatch.setattr(buckets, "MAX_WAITING", 10)
     entries = [Entry(key=f"k{n % 50}", order=(n,), value=n) for n in range(1000)]
 
-    batches = list(in_batches(entries, 4))
+    batches = list(in_batches(entries, Buckets(4)))
 
     by_bucket: dict[int, list[bytes]] = {}
     for bucket, batch in batches:
@@ -67,7 +68,7 @@ def test_no_more_values_of_a_key_are_held_than_can_be_used():
         [Entry("few", (n,), n) for n in range(3)],
         [Entry("many", (n,), n) for n in range(9)],
     )
-    batches = [batch for _, batch in gather.in_batches([*many, *few], buckets=1)]
+    batches = [batch for _, batch in in_batches([*many, *few], Buckets(1))]
 
-    assert dict(gather.gathered(batches, max_values=5)) == {"few": [0, 1, 2], "many": [*range(5)]}
-    assert dict(gather.gathered(batches)) == {"few": [0, 1, 2], "many": [*range(9)]}
+    assert dict(gathered(batches, max_values=5)) == {"few": [0, 1, 2], "many": [*range(5)]}
+    assert dict(gathered(batches)) == {"few": [0, 1, 2], "many": [*range(9)]}

@@ -4,13 +4,12 @@ import pytest
 from without_beam import group, list_names
 
 from beam_pipeline.files import storage
+from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.listing import (
-    in_buckets,
+    buckets_of_names,
     name_of,
-    num_buckets,
     paths_in,
-    values_of,
 )
 
 
@@ -35,7 +34,8 @@ def test_list_names(tmp_path, bucket, place, folders, expected):
 def test_equal_names_meet_in_one_bucket():
     paths = [f"{home}/{n}.{suffix}" for n in range(500) for home, suffix in ("ax", "by", "cz")]
     paths += ["x/cafe\u0301.jpg", "y/caf\u00e9.xml", "x/\udce9.jpg", "y/\udce9.xml"]
-    found = [values_of(each) for each in group(in_buckets(((name_of(p), p) for p in paths), 7))]
+    sent = Buckets(7).send((name_of(path), path) for path in paths)
+    found = [list(gather(batches)) for _, batches in group(sent)]
     assert sorted(path for values in found for path in values) == sorted(paths)
     names = [set(map(name_of, values)) for values in found]
     assert len(names) == 7
@@ -46,4 +46,4 @@ def test_equal_names_meet_in_one_bucket():
     ("files", "expected"), [(0, 1), (1, 1), (100, 1), (101, 2), (1000, 10), (10**9, 256)]
 )
 def test_num_buckets(files, expected):
-    assert num_buckets(files, 100) == expected
+    assert buckets_of_names(files, 100) == Buckets(expected)

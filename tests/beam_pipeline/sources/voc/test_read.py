@@ -8,7 +8,7 @@ from without_beam import voc_pairs
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.listing import values_of
+from beam_pipeline.running.buckets import gather
 from beam_pipeline.sources.side_files import read as side_files
 from beam_pipeline.sources.side_files.files import Pair
 from beam_pipeline.sources.side_files.image_sets import choose_lists, is_class_list, listed_names
@@ -244,7 +244,7 @@ def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
     )
     held = []
     monkeypatch.setattr(
-        side_files, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+        side_files, "gather", lambda batches: held.append(list(gather(batches))) or held[-1]
     )
     elements = run_transform(ReadVoc(root, files_per_bucket=size))
     records = [item for item in elements if isinstance(item, Record)]

@@ -6,7 +6,7 @@ from without_beam import yolo_pairs
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Record, Rejected
-from beam_pipeline.sources.listing import values_of
+from beam_pipeline.running.buckets import gather
 from beam_pipeline.sources.side_files import read as side_files
 from beam_pipeline.sources.yolo.files import YoloFiles, listed_places, origin_of, pair_key
 from beam_pipeline.sources.yolo.read import ReadYolo, read_config
@@ -195,7 +195,7 @@ def test_the_transform_reads_a_tree_of_which_no_worker_holds_all(
     )
     held = []
     monkeypatch.setattr(
-        side_files, "values_of", lambda bucket: held.append(values_of(bucket)) or held[-1]
+        side_files, "gather", lambda batches: held.append(list(gather(batches))) or held[-1]
     )
     elements = run_transform(ReadYolo(root, files_per_bucket=size))
     declared = [item for item in elements if isinstance(item, DeclaredClasses)]
