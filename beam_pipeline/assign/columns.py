@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline.inspect.digest import annotation
+from beam_pipeline.kinds import packing
 from beam_pipeline.records import ExampleRecord, Record
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
@@ -83,15 +84,16 @@ def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
 
 def pack_record(record: Record) -> bytes:
     """What is asked of an inspected record later, but for its key and source."""
-    features = {**record.features, **record.deferred}
+    values, codes = packing.pack({**record.features, **record.deferred})
     file = record.file if isinstance(record, ExampleRecord) else None
-    parts = (features, record.source_id, record.notes, file)
+    parts = (values, codes, record.source_id, record.notes, file)
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Record:
     """The record that `pack_record` packed; with that `source_id`, if it is not ""."""
-    features, own_id, notes, file = pickle.loads(packed)
+    values, codes, own_id, notes, file = pickle.loads(packed)
+    features = packing.unpack(packing.Packed(values, codes))
     if file:
         return ExampleRecord(key=key, features=features, source=source, notes=notes, file=file)
     return Record(

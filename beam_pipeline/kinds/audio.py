@@ -107,13 +107,13 @@ class AudioKind(MediaKind[Audio]):
         payload = stored.payloads[feature.name]
         if feature.bare:
             return {feature.key: [payload]}
-        beside = feature.key_beside
+        beside = feature.key_beside("")  # once: a record asks for many
         return {
             feature.key: [payload],
-            beside("format"): [value.format.encode()],
-            beside("sample_rate"): [value.sample_rate],
-            beside("num_samples"): [value.num_samples],
-            beside("channels"): [value.channels],
+            f"{beside}format": [value.format.encode()],
+            f"{beside}sample_rate": [value.sample_rate],
+            f"{beside}num_samples": [value.num_samples],
+            f"{beside}channels": [value.channels],
         }
 
     def read(self, feature: Feature, lists: Lists) -> Audio:

@@ -129,12 +129,12 @@ class ObjectsKind(Kind[Objects]):
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         objects = value or Objects(boxes=(), format="rel_xyxy")
         assert isinstance(objects, Objects)
-        beside = feature.key_beside
+        beside = feature.key_beside("")  # once: a record asks for many
         if feature.encoding == "flat":
             return {feature.key: [float(side) for box in objects.boxes for side in box]}
         columns = [*zip(*objects.boxes, strict=True)] or [()] * len(SIDES)
         lists: dict[str, FeatureValue] = {
-            beside(f"bbox/{side}"): column for side, column in zip(SIDES, columns, strict=True)
+            f"{beside}bbox/{side}": column for side, column in zip(SIDES, columns, strict=True)
         }
         if feature.classes:
             if len(objects.labels) != len(objects.boxes):
@@ -144,14 +144,14 @@ class ObjectsKind(Kind[Objects]):
                     "other records name the class of every box",
                 )
             number_of = stored.numbers[feature.name]
-            lists[beside("class/label")] = [number_of[name] for name in objects.labels]
+            lists[f"{beside}class/label"] = [number_of[name] for name in objects.labels]
             if not feature.bare:
-                lists[beside("class/text")] = [name.encode() for name in objects.labels]
+                lists[f"{beside}class/text"] = [name.encode() for name in objects.labels]
         for name, dtype in feature.attributes.items():
-            lists[beside(name)] = _attribute(name, dtype, objects)
+            lists[f"{beside}{name}"] = _attribute(name, dtype, objects)
         if feature.keypoints:
             parts = _keypoints(objects)
-            lists |= {beside(f"keypoint/{part}"): column for part, column in parts.items()}
+            lists |= {f"{beside}keypoint/{part}": column for part, column in parts.items()}
         return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:
