@@ -1,0 +1,268 @@
+"""What every kind of values keeps: check, pack, observe, infer, conform, encode, decode, keys."""
+
+import dataclasses
+import functools
+import hashlib
+import io
+import pickle
+
+import hypothesis
+import hypothesis.extra.numpy as st_numpy
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import soundfile
+from PIL import Image as Pixels
+
+from beam_pipeline import kinds
+from beam_pipeline.inspect.record import inspect_record
+from beam_pipeline.kinds import packing
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    Objects,
+    RawFile,
+    Record,
+    file_of,
+)
+from beam_pipeline.schema.conformance import conforming
+from beam_pipeline.schema.inference import infer
+from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
+from beam_pipeline.write.encoding import Encoder
+from tfrecord_dataset.example import encode, lists
+from tfrecord_dataset.feature_keys import list_specs
+from tfrecord_dataset.numpy_values import numpy_values
+
+RULES = Rules(box_format="rel_xyxy")
+FILES: dict[str, bytes] = {}
+
+
+def file(data):
+    """A file that holds `data`."""
+    path = hashlib.sha256(data).hexdigest()
+    FILES[path] = data
+    return FileRef(path=path)
+
+
+def read(ref, max_bytes=None):
+    return FILES[ref.path][ref.offset :][: ref.length]
+
+
+def png(pixels):
+    buffer = io.BytesIO()
+    Pixels.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def wav(samples):
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, 8000, format="WAV", subtype="PCM_16")
+    return buffer.getvalue()
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def inline(array):
+    return Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
+
+
+@st.composite
+def arrays(draw, make):
+    """Arrays of one type, of which the first axes may differ."""
+    dtype = draw(st.sampled_from(["int64", "uint8", "int16", "bool", "float32", "float64"]))
+    inner = draw(st.sampled_from([(), (2,), (3, 1)]))
+    elements = {"min_value": -1e6, "max_value": 1e6} if dtype.startswith("f") else {}
+    some = st.integers(0, 4).flatmap(
+        lambda n: st_numpy.arrays(
+            dtype, (n, *inner), elements=st_numpy.from_dtype(np.dtype(dtype), **elements)
+        )
+    )
+    return [make(each) for each in draw(st.lists(some, min_size=1, max_size=3))]
+
+
+@st.composite
+def objects(draw):
+    """Objects that all have classes, attributes and keypoints, or not."""
+    number = st.integers(0, 3)
+    corner, size = st.floats(0, 0.375, width=32), st.floats(0.125, 0.5, width=32)
+    box = st.builds(lambda x, y, w, h: (x, y, x + w, y + h), corner, corner, size, size)
+    has_labels, has_points = draw(st.booleans()), draw(st.booleans())
+
+    def some(n):
+        return Objects(
+            boxes=tuple(draw(box) for _ in range(n)),
+            format="rel_xyxy",
+            labels=tuple(draw(NAME) for _ in range(n)) if has_labels else (),
+            attributes={"area": (2.5,) * n, "id": tuple(range(n)), "pose": ("é",) * n},
+            keypoints=((0.25, 0.5, 2.0),) * n if has_points else (),
+        )
+
+    return [some(n) for n in draw(st.lists(number, min_size=1, max_size=3))]
+
+
+def some(values):
+    return st.lists(values, min_size=1, max_size=3)
+
+
+NAME = st.text("abcé ", min_size=1, max_size=4)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+PIXELS = st_numpy.arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 5), st.just(3)))
+SAMPLES = st_numpy.arrays(np.int16, st.tuples(st.integers(1, 9), st.just(2)))
+# Lists of values of each kind, as a source gives them.
+VALUES = {
+    "image": some(PIXELS.map(lambda each: Image(file=file(png(each))))),
+    "audio": some(SAMPLES.map(lambda each: Audio(file=file(wav(each))))),
+    "array": arrays(inline),
+    "array in a file": arrays(lambda each: Array(file=file(npy(each)))),
+    "strings": some(st.lists(TEXT, max_size=3).map(tuple)),
+    "label": some(st.builds(ClassLabel, NAME)),
+    "labels": some(st.builds(ClassLabels, st.lists(NAME, max_size=3).map(tuple))),
+    "objects": objects(),
+    "text": some(TEXT),
+    "raw": some(st.binary(max_size=20)),
+    "raw file": some(st.binary(max_size=20).map(lambda data: RawFile(file=file(data)))),
+    "int": some(st.integers(-(2**63), 2**63 - 1)),
+    "float": some(st.floats(width=32, allow_nan=False, allow_infinity=False)),
+}
+# What stands beside: objects lie in an image.
+BESIDE = {"objects": {"image": Image(file=file(png(np.zeros((8, 6, 3), np.uint8))))}}
+
+contract = pytest.mark.parametrize("kind", VALUES)
+quickly = hypothesis.settings(max_examples=10)
+
+
+def inspected(kind, data):
+    """Records of one feature "x" of a kind."""
+    beside = BESIDE.get(kind, {})
+    return [
+        inspect_record(Record(key=str(number), features={**beside, "x": value}), RULES, read)
+        for number, value in enumerate(data.draw(VALUES[kind]))
+    ]
+
+
+def counted(observed):
+    """What has been counted, comparable."""
+    made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
+    return made | {"columns": [column.facts() for column in observed.columns]}
+
+
+def inferred(records):
+    return infer(kinds.observe_all(records), num_records=len(records), declared={})
+
+
+@contract
+@quickly
+@hypothesis.given(data=st.data())
+def test_checking_once_more_and_packing_change_nothing(kind, data):
+    for record in inspected(kind, data):
+        again = inspect_record(record, RULES, read)
+        assert again.features == record.features
+        assert again.content_digest == record.content_digest
+
+        packed = pickle.dumps(packing.pack(record.features))
+        assert packing.unpack(pickle.loads(packed)) == record.features
+
+
+@contract
+@quickly
+@hypothesis.given(data=st.data())
+def test_observations_merge_in_any_order(kind, data):
+    records = inspected(kind, data)
+    whole = kinds.observe_all(records)["x"]
+
+    parts = [kinds.observe_all([record])["x"] for record in reversed(records)]
+    merged = functools.reduce(lambda one, other: (one.merge(other), one)[1], parts, Observed())
+    assert counted(merged) == counted(whole)
+    assert whole.num_values == len(records)
+
+
+@contract
+@quickly
+@hypothesis.given(data=st.data())
+def test_values_fit_the_schema_that_follows_from_them(kind, data):
+    records = inspected(kind, data)
+    schema = inferred(records)
+    for record in records:
+        assert conforming(record.features, schema) == record.features
+    for feature in schema:
+        assert kinds.named(feature).expected(feature)
+
+
+@contract
+@quickly
+@hypothesis.given(data=st.data())
+def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data):
+    records = inspected(kind, data)
+    schema = inferred(records)
+    encoder = Encoder(schema=schema, rules=RULES)
+    specs = {key: spec.kind for each in schema for key, spec in list_specs(each).items()}
+    for record in records:
+        payloads = {
+            name: kinds.of(value).payload(value, read(value.file), RULES)
+            for name, value in record.features.items()
+            if file_of(value)
+        }
+        values = encoder.values(record, payloads)
+        assert values.keys() == specs.keys()
+
+        example = lists(encode(values, specs))
+        assert list(mismatches(schema_specs(schema), example)) == []
+        feature = next(each for each in schema if each.name == "x")
+        value, payload = record.features["x"], payloads.get("x")
+        np.testing.assert_equal(
+            numpy_values(feature, example)["x"], expected(value, payload, feature)
+        )
+        check_read_back(feature, example, value)
+
+
+def expected(value, payload, feature):
+    """What a reader of the dataset gets of an inspected value."""
+    match value:
+        case Image():
+            return np.asarray(Pixels.open(io.BytesIO(payload)))
+        case Audio():
+            return soundfile.read(io.BytesIO(payload), dtype="float32", always_2d=True)[0]
+        case Array():
+            raw = np.frombuffer(payload or value.data, value.dtype)
+            return raw.reshape(value.shape).astype(feature.dtype)
+        case Objects():
+            return np.array(value.boxes, np.float32).reshape(-1, 4)
+        case ClassLabel(name):
+            return np.int64(feature.classes.index(name))
+        case ClassLabels(names):
+            return np.array([feature.classes.index(name) for name in names], np.int64)
+        case tuple():
+            return np.array([each.encode() for each in value], object)
+        case RawFile():
+            return payload
+        case str():
+            return value.encode()
+        case int() | float():
+            return np.dtype(feature.dtype).type(value)
+    return value
+
+
+def check_read_back(feature, example, value):
+    """The value that verification takes from an Example says what the index says of `value`."""
+    kind = kinds.named(feature)
+    found = kind.read(feature, example)
+    if found is None:
+        return
+    assert list(kind.differences(feature, example, found)) == []
+    facts = kinds.of(found).facts(found)
+    stated = kinds.of(value).facts(value)
+    assert {name: stated[name] for name in facts if name in kind.fact_types(feature)} == {
+        name: facts[name] for name in facts if name in kind.fact_types(feature)
+    }
+    if not isinstance(value, Objects) or feature.classes:
+        assert kind.class_names(found) == kind.class_names(value)
