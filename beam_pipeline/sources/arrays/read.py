@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -13,18 +12,15 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.files import Column, Table, find_tables
 from beam_pipeline.sources.arrays.rows import (
-    Distinct,
     Piece,
     pieces_of,
     read_rows,
     read_values,
 )
 from beam_pipeline.sources.columns.choice import lowered, there_are
+from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import LABELS
 from tfrecord_dataset.feature import Feature
-
-# Whole numbers of more values than this are something to predict, and no classes.
-_MAX_CLASSES = 1000
 
 
 @dataclasses.dataclass
@@ -35,7 +31,7 @@ class ReadArrays(beam.PTransform):
     the file unless they are small. Compressed arrays are unpacked into `scratch`.
 
     The column of a usual name (`y`, `label`, …), if it has one whole number or text a row and
-    no more than 1,000 different ones, is the feature `label`, a class.
+    these are no measures (`class_values`), is the feature `label`, a class.
 
     Yields Records, and a bad Rejected for a file that cannot be used.
 
@@ -67,13 +63,13 @@ class ReadArrays(beam.PTransform):
             | "BalancePieces" >> beam.Reshuffle()  # Piece | Rejected
         )
         looked_at = () if self.label_column or self.schema else tuple(labels)
-        distinct = (
+        numbers = (
             pieces
-            | "LookAtLabels" >> beam.Map(distinct_values, looked_at)  # Distinct
-            | "MergeLooks" >> beam.CombineGlobally(merge_distinct)  # Distinct
+            | "LookAtLabels" >> beam.Map(numbers_in, looked_at)  # WholeNumbers by column
+            | "MergeLooks" >> beam.CombineGlobally(merged_numbers)  # WholeNumbers by column
         )
         return pieces | "ReadRows" >> beam.FlatMap(
-            read_rows, AsSingleton(distinct), labels, tuple(self.classes), declared
+            read_rows, AsSingleton(numbers), labels, tuple(self.classes), declared
         )
 
 
@@ -135,27 +131,20 @@ def declared_columns(
     return tuple(declared)
 
 
-def distinct_values(
-    piece: Piece | Rejected, columns: Sequence[str]
-) -> dict[str, frozenset[Any] | None]:
-    """The different values of some columns in the piece."""
-    found: dict[str, frozenset[Any] | None] = {}
-    if isinstance(piece, Piece):
-        for name in columns:
-            values = read_values(piece.columns[name], piece.start, piece.stop)
-            found[name] = _few(frozenset(np.unique(values).tolist()))
-    return found
+def numbers_in(piece: Piece | Rejected, columns: Sequence[str]) -> dict[str, WholeNumbers]:
+    """What some columns of a piece hold, which may be classes."""
+    if isinstance(piece, Rejected):
+        return {}
+    return {
+        name: whole_numbers(read_values(piece.columns[name], piece.start, piece.stop).ravel())
+        for name in columns
+    }
 
 
-def _few(values: frozenset[Any]) -> frozenset[Any] | None:
-    return values if len(values) <= _MAX_CLASSES else None
-
-
-def merge_distinct(found: Iterable[Distinct]) -> dict[str, frozenset[Any] | None]:
-    """The different values over all pieces."""
-    merged: dict[str, frozenset[Any] | None] = {}
+def merged_numbers(found: Iterable[Mapping[str, WholeNumbers]]) -> dict[str, WholeNumbers]:
+    """What the columns of all pieces hold."""
+    merged: dict[str, WholeNumbers] = {}
     for each in found:
-        for name, values in each.items():
-            known = merged.get(name, frozenset())
-            merged[name] = None if values is None or known is None else _few(known | values)
+        for name, numbers in each.items():
+            merged[name] = merged.get(name, WholeNumbers()).and_of(numbers)
     return merged

@@ -9,13 +9,12 @@ import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Array, ClassLabel, FileRef, Record, Rejected, Value
+from beam_pipeline.records import Array, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.arrays.files import Column, Table
-from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import lowered
+from beam_pipeline.sources.columns.class_values import WholeNumbers, class_label
 from beam_pipeline.sources.columns.column import LABELS
-from beam_pipeline.sources.columns.fitting import fit
-from beam_pipeline.sources.columns.kinds import class_name
+from beam_pipeline.sources.columns.fitting import fit, no_path
 from beam_pipeline.sources.unpacking import check_stored, unpack_array
 from tfrecord_dataset.feature import Feature
 
@@ -23,8 +22,6 @@ _ROWS_A_PIECE = 16_384
 # A reference takes as much; rows of less travel with their records.
 _INLINE_BYTES = 256
 _BLOCK_BYTES = 8 << 20
-# Values by column; None where there are more than classes are.
-Distinct = Mapping[str, frozenset[Any] | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +107,7 @@ def read_values(rows: Rows, start: int, stop: int) -> np.ndarray[Any, Any]:
 
 def read_rows(
     piece: Piece | Rejected,
-    distinct: Distinct,
+    numbers: Mapping[str, WholeNumbers],
     labels: Mapping[str, str],
     classes: Sequence[str] = (),
     declared: Sequence[tuple[Feature, str]] = (),
@@ -119,8 +116,7 @@ def read_rows(
 
     Args:
         piece: Rows, or what is passed on.
-        distinct: The different values of columns that may be classes; a column that has too
-            many is none.
+        numbers: What columns that may be classes hold; one of measures is none.
         labels: Feature by column, of columns that may be classes.
         classes: Names of classes that are written as numbers.
         declared: Feature and column, where a user declared what is read.
@@ -128,7 +124,11 @@ def read_rows(
     if isinstance(piece, Rejected):
         yield piece
         return
-    labels = {name: each for name, each in labels.items() if distinct.get(name, ()) is not None}
+    labels = {
+        name: feature
+        for name, feature in labels.items()
+        if name not in numbers or not numbers[name].are_measures
+    }
     kept = {column for _, column in declared} or {*piece.columns}
     columns = {name: rows for name, rows in piece.columns.items() if name in kept}
     inline = sum(rows.row_bytes for rows in columns.values() if rows.is_inline)
@@ -175,7 +175,7 @@ def _found(
 ) -> dict[str, Value]:
     return {
         labels.get(name, name): (
-            ClassLabel(named_class(class_name(value), classes)) if name in labels else value
+            class_label(value, name, None, classes) if name in labels else value
         )
         for name, value in cells.items()
     }
@@ -185,8 +185,4 @@ def _fit(feature: Feature, column: str, value: Value) -> Value:
     """A cell as `feature` declares it; what holds of all of an array's values is Inspect's."""
     if isinstance(value, Array) and feature.kind in ("tensor", "sequence"):
         return value
-    return fit(feature, column, value, _no_path)
-
-
-def _no_path(name: str) -> str:
-    raise ValueError(f"{name!r} is no file's")
+    return fit(feature, column, value, no_path)

@@ -23,6 +23,13 @@ from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from tfrecord_dataset.feature import Feature
 
+# What is made of a file, by kind.
+OF_FILE: dict[str, Callable[..., Value]] = {
+    "image": Image,
+    "audio": Audio,
+    "array": Array,
+    "bytes": RawFile,
+}
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
 
@@ -200,16 +207,28 @@ def _class(feature: Feature, value: Any) -> str:
     return label
 
 
+def value_of_file(kind: str, file: FileRef) -> Value:
+    """An image, audio, an array or raw bytes, by the name of its kind."""
+    return OF_FILE[kind](file=file)
+
+
+def no_path(name: str) -> str:
+    """The path of a file that a value names, where values name none."""
+    raise ValueError(f"{name!r} is no file's")
+
+
 def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return FileRef(path=path_of(value))
 
 
+def _file(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
+    return value_of_file(feature.kind, _path(value, path_of))
+
+
 _READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {
-    "image": lambda _, value, path_of: Image(file=_path(value, path_of)),
-    "audio": lambda _, value, path_of: Audio(file=_path(value, path_of)),
-    "bytes": lambda _, value, path_of: RawFile(file=_path(value, path_of)),
+    **dict.fromkeys(("image", "audio", "bytes"), _file),
     "text": lambda _, value, path_of: _text(value),
     "scalar": _scalar,
     "tensor": _numbers,

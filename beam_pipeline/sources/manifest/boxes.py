@@ -7,9 +7,10 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
+from beam_pipeline.sources.columns.class_values import is_stated, label_name
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, class_name, convert, list_of_text
-from beam_pipeline.sources.manifest.table import MALFORMED, is_stated
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert, list_of_text
+from beam_pipeline.sources.manifest.table import MALFORMED
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
@@ -23,18 +24,6 @@ def _attribute(
     converted = convert(column, value, kind, missing_number=missing_number)
     assert isinstance(converted, int | float | str)
     return converted
-
-
-def label_name(value: Any, column: str) -> str:
-    """The class name of a label: 3, 3.0 and "3" are all the class "3".
-
-    Raises:
-        RecordError: "missing value": there is none.
-    """
-    name = class_name(value)
-    if not name:
-        raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
-    return name
 
 
 def boxes_from_rows(

@@ -5,20 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, Value
-from beam_pipeline.sources.classes import named_class
+from beam_pipeline.records import FileRef, Value
+from beam_pipeline.sources.columns.class_values import class_label, is_stated
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.columns.fitting import fit
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert_column, listed
-from beam_pipeline.sources.manifest.boxes import label_name
+from beam_pipeline.sources.columns.fitting import fit, value_of_file
+from beam_pipeline.sources.columns.kinds import Kind, convert_column
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.long_values import Convert
-from beam_pipeline.sources.manifest.table import MALFORMED, is_stated
+from beam_pipeline.sources.manifest.table import MALFORMED
 from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
-
-_MEDIA: dict[str, Callable[..., Value]] = {"image": Image, "audio": Audio, "array": Array}
 
 
 class FeatureColumn(NamedTuple):
@@ -114,7 +111,8 @@ def path_text(value: Any, column: str) -> str:
 
 
 def _media_values(values: Sequence[Any], kind: str, column: str, path_of: PathOf) -> list[Any]:
-    return [_MEDIA[kind](file=FileRef(path=path_of(path_text(value, column)))) for value in values]
+    paths = [path_of(path_text(value, column)) for value in values]
+    return [value_of_file(kind, FileRef(path=path)) for path in paths]
 
 
 def _declared_values(
@@ -151,26 +149,3 @@ def _classes(
         label_of = {value: label(value) for value in dict.fromkeys(values)}
         return [label_of[value] for value in values]
     return [label(value) for value in values]
-
-
-def class_label(
-    value: Any, column: str, kind: Kind | None, classes: Sequence[str] = ()
-) -> ClassLabel | ClassLabels:
-    """The class that a value names; of a list, or text of a column of lists, all of them.
-
-    Args:
-        value: Text, a number or a list.
-        column: For messages.
-        kind: The column's.
-        classes: Names of classes that are written as numbers.
-
-    Raises:
-        RecordError: "missing value": there is none, or a name in the list is missing.
-    """
-    if isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
-        value = listed(value, kind)
-    if isinstance(value, list):
-        return ClassLabels(tuple(named_class(label_name(each, column), classes) for each in value))
-    if kind is float and isinstance(value, str) and value.strip():
-        value = float(value)  # "3.0", as pandas writes 3 where others are missing
-    return ClassLabel(named_class(label_name(value, column), classes))

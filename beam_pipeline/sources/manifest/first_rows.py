@@ -10,17 +10,16 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.columns.class_values import are_no_classes, is_stated
 from beam_pipeline.sources.columns.column import ColumnFacts
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
-    kind_of_text,
     list_of_text,
-    truth_as_number,
     wider,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
-from beam_pipeline.sources.manifest.table import Table, is_stated
+from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.paths import media_kind
 
 # So many rows of a manifest are looked at before the job starts, and read so many bytes at once.
@@ -29,8 +28,6 @@ _BLOCK_BYTES = 1 << 16
 # So many of a column's files are looked for, until one is there.
 _FILES = 10
 
-# Of so many numbers that are written with a point, as 151.0, none is meant to be a class.
-_MANY_CLASSES = 20
 
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
 _FORMS = ("plain", "list", "object")
@@ -102,11 +99,7 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         files={name for name in media if _any_exists(columns[name])},
         fours={name for name in lists if _are_fours(values[name])},
         numbers=numbers,
-        no_classes={
-            name
-            for name in numbers | lists
-            if any(map(_is_no_class, values[name])) or _are_measures(values[name])
-        },
+        no_classes={name for name in numbers | lists if are_no_classes(values[name])},
     )
 
 
@@ -176,23 +169,6 @@ def _are_fours(values: Iterable[Any]) -> bool:
         if value
     ]
     return sum(are_four) * 2 > len(are_four)
-
-
-def _is_no_class(value: Any) -> bool:
-    """Whether a number has a fraction, or a list holds such, lists, or something twice."""
-    if isinstance(value, str):
-        is_list = isinstance(kind_of_text(value), ListOf)
-        value = list_of_text(value) if is_list else float(truth_as_number(value))
-    if isinstance(value, list):
-        plain = [each for each in value if not isinstance(each, list | dict | float)]
-        return len(set(plain)) < len(value)
-    return not (isinstance(value, int) or float(value).is_integer())
-
-
-def _are_measures(values: Sequence[Any]) -> bool:
-    """Whether these are many numbers, and some are written as if they had a fraction."""
-    many = len(set(map(str, values))) > _MANY_CLASSES
-    return many and any(not isinstance(each, list) and "." in str(each) for each in values)
 
 
 def _media(values: Sequence[Any]) -> str:

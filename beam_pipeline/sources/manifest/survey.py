@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.choice import check_ignored
+from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.json_columns import ignorable
 from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Range, Table, whole
-from beam_pipeline.sources.manifest.whole_numbers import WholeNumbers, whole_numbers
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)

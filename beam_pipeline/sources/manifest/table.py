@@ -204,11 +204,6 @@ def _unpacked(path: str, scratch: str) -> str:
         raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
 
 
-def is_stated(value: Any) -> bool:
-    """Whether a row has a value: neither null nor blank."""
-    return value is not None and str(value).strip() != ""
-
-
 def is_unicode(text: str) -> bool:
     """Whether a text came from UTF-8 and holds no half of a character's escape."""
     try:

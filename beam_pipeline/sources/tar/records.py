@@ -8,33 +8,20 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
-    Array,
-    Audio,
-    ClassLabel,
-    ClassLabels,
     Deferred,
     FileRef,
-    Image,
-    RawFile,
     Record,
     Rejected,
     Value,
 )
-from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.choice import there_are
-from beam_pipeline.sources.columns.fitting import fit
-from beam_pipeline.sources.columns.kinds import class_name, convert
+from beam_pipeline.sources.columns.class_values import class_label
+from beam_pipeline.sources.columns.fitting import OF_FILE, fit, no_path, value_of_file
+from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
 from beam_pipeline.sources.tar.roles import Role
 from tfrecord_dataset.feature import Feature
-
-_OF_FILE: dict[str, Callable[[FileRef], Value]] = {
-    "image": lambda file: Image(file=file),
-    "audio": lambda file: Audio(file=file),
-    "array": lambda file: Array(file=file),
-    "bytes": lambda file: RawFile(file=file),
-}
 
 
 def record_of_parts(
@@ -114,11 +101,11 @@ def found_features(
     features: dict[str, Value] = {}
     for name, role in roles.items():
         value = values.get(name)
-        if role.form in _OF_FILE:
+        if role.form in OF_FILE:
             if isinstance(value, Part):
                 # A second image of the record goes by its extension.
                 feature = name if role.feature in features else role.feature
-                features[feature] = _OF_FILE[role.form](_range(value, path))
+                features[feature] = value_of_file(role.form, _range(value, path))
             continue
         make = functools.partial(
             _value_of_role, role=role, classes=classes, missing_number=missing_number
@@ -138,7 +125,7 @@ def _value_of_role(
     value: Any, role: Role, classes: Sequence[str], missing_number: float | None
 ) -> Value:
     if role.form == "label":
-        return _label(role.feature, value, classes)
+        return class_label(value, role.feature, None, classes)
     if role.form == "text":
         return value or ""
     if role.kind is str and isinstance(value, list | dict):
@@ -170,15 +157,6 @@ def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]
 
 def _range(part: Part, path: str) -> FileRef:
     return FileRef(path=path, offset=part.offset, length=part.length)
-
-
-def _label(feature: str, value: Any, classes: Sequence[str]) -> ClassLabel | ClassLabels:
-    if isinstance(value, list):
-        return ClassLabels(tuple(named_class(class_name(each), classes) for each in value))
-    name = class_name(value)
-    if not name:
-        raise RecordError("missing value", f"there is no {feature}, which other records have")
-    return ClassLabel(named_class(name, classes))
 
 
 def declared_features(
@@ -230,8 +208,8 @@ def _declared(
     value = values[name]
     if isinstance(value, Part) and value.form != "json":
         form = "array" if value.form == "array" else feature.kind
-        if form in _OF_FILE:
-            return _OF_FILE[form](_range(value, path))
+        if form in OF_FILE:
+            return value_of_file(form, _range(value, path))
     return _made(
         value,
         path,
@@ -240,8 +218,4 @@ def _declared(
 
 
 def _fit(value: Any, feature: Feature, column: str, missing_number: float | None) -> Value:
-    return fit(feature, column, value, _no_path, missing_number=missing_number)
-
-
-def _no_path(name: str) -> str:
-    raise ValueError(f"{name!r} is in no tar")
+    return fit(feature, column, value, no_path, missing_number=missing_number)

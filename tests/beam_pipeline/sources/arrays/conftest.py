@@ -11,9 +11,9 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import (
     declared_columns,
-    distinct_values,
     find_labels,
-    merge_distinct,
+    merged_numbers,
+    numbers_in,
 )
 from beam_pipeline.sources.arrays.rows import pieces_of, read_rows
 from tfrecord_dataset.feature import Feature
@@ -61,9 +61,9 @@ def read(
         declared = declared_columns(tables, labels, schema)
         pieces = [each for table in tables for each in pieces_of(table, str(tmp_path / "scratch"))]
         looked_at = () if label_column or schema else tuple(labels)
-        distinct = merge_distinct(distinct_values(piece, looked_at) for piece in pieces)
+        numbers = merged_numbers(numbers_in(piece, looked_at) for piece in pieces)
         for piece in pieces:
-            elements += read_rows(piece, distinct, labels, classes, declared)
+            elements += read_rows(piece, numbers, labels, classes, declared)
         return by_name(elements)
 
     return run

@@ -5,11 +5,11 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, ClassLabel
-from beam_pipeline.sources.arrays import read as arrays
 from beam_pipeline.sources.arrays import rows as array_rows
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.arrays.rows import Piece, pieces_of
+from beam_pipeline.sources.columns import class_values
 from tfrecord_dataset.feature import Feature
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
@@ -101,7 +101,7 @@ def test_labels(read, columns, options, expected):
 
 def test_numbers_of_many_values_are_no_classes(read, monkeypatch):
     """Over all files."""
-    monkeypatch.setattr(arrays, "_MAX_CLASSES", 3)
+    monkeypatch.setattr(class_values, "_FEW", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
     assert records["a.npz#1"].features == {"label": ClassLabel("1")}
     records, _ = read({"b.npz": {"y": Y + 1}})
