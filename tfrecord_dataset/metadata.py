@@ -58,6 +58,15 @@ class ShardEntry:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
 
 
+def index_file(shard: str) -> str:
+    """The path of the offsets and lengths of a shard's records, as DALI reads them.
+
+    It is in the dataset's directory, as the shard's is; not beside the rows of its index: a folder
+    of Parquet alone opens as one table.
+    """
+    return f"idx/{shard}.idx"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileEntry:
     """A file that is no shard, as metadata.json lists it.

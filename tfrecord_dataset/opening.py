@@ -15,7 +15,7 @@ from tfrecord_dataset.errors import (
 from tfrecord_dataset.finding import find_dataset
 from tfrecord_dataset.metadata import ShardEntry
 from tfrecord_dataset.record_files import compression_of
-from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
@@ -93,15 +93,17 @@ def _split(
                 "build the dataset again"
             )
 
+    index_names = tuple(os.path.join(folder.path, metadata.index_file(name)) for name in names)
+
     def read_index(number: int) -> bytes | None:
-        name = index_beside(names[number])
+        name = metadata.index_file(names[number])
         if name not in digests and storage.lists_nothing(folder.path):
             return None  # a web server may answer anything
         return metadata.read_stated(folder, name, digests)
 
     return Split(
         name=name,
-        shards=ShardFiles(files, compression, read_index),
+        shards=ShardFiles(files, compression, read_index, index_names),
         num_records=sum(shard.num_records for shard in shards),
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,

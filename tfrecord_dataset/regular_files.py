@@ -19,13 +19,12 @@ def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> in
     Raises:
         OSError: It cannot be opened, or is no regular file.
     """
-    irregular = OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
     try:
         # A pipe that nobody writes to would not open.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a device that is not there
-            raise irregular from error
+            raise _irregular(path) from error
         raise
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -33,7 +32,11 @@ def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> in
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    raise irregular
+    raise _irregular(path)
+
+
+def _irregular(path: str | os.PathLike[str]) -> OSError:
+    return OSError(errno.EINVAL, "Not a regular file", os.fspath(path))
 
 
 @contextlib.contextmanager

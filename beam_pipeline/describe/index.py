@@ -15,6 +15,7 @@ import pyarrow.parquet
 from beam_pipeline import kinds
 from beam_pipeline.records import ListSummary, Record, Value
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import index_file
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
@@ -35,11 +36,8 @@ def rows_file(shard: str) -> str:
 
 
 def spans_file(shard: str, format_version: int = 2) -> str:
-    """The path of a shard's offsets and lengths, as DALI reads them.
-
-    Not beside the rows: a folder of Parquet alone opens as one table.
-    """
-    return f"{'index' if format_version == 1 else 'idx'}/{shard}.idx"
+    """The path of a shard's offsets and lengths; in format 1 they lay beside the rows."""
+    return f"index/{shard}.idx" if format_version == 1 else index_file(shard)
 
 
 def files(shard: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.faults import as_record_error, retry, too_large
 from beam_pipeline.files.listing import NAMES_AT_ONCE, FileNames, FolderNames, Status, is_litter
-from tfrecord_dataset import durable
+from tfrecord_dataset import durable, regular_files
 
 # A network file system answers in a millisecond or more.
 _CALLS = 8
@@ -29,9 +29,6 @@ _CALLS = 8
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 _UNFINISHED = re.compile(r"(.+)\.[0-9a-f]{32}\.partial")
-
-# Without it, opening a pipe that nobody writes to would wait for ever.
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @retry
@@ -43,9 +40,9 @@ def read(
     note: Callable[[Status], None] | None = None,
 ) -> bytes:
     """The bytes of a range, fewer where the file ends before it does."""
-    descriptor = os.open(path, _READ)
+    descriptor = regular_files.descriptor_of(path)
     try:
-        facts = _regular(descriptor, path)
+        facts = os.fstat(descriptor)
         if note:
             note(_status(facts))
         rest = max(0, facts.st_size - offset)
@@ -55,16 +52,6 @@ def read(
         return _read_at(descriptor, offset, length)
     finally:
         os.close(descriptor)
-
-
-def _regular(descriptor: int, path: str) -> os.stat_result:
-    """What is known of an open file; a folder, a pipe or a device is an OSError."""
-    facts = os.fstat(descriptor)
-    if stat.S_ISREG(facts.st_mode):
-        return facts
-    if stat.S_ISDIR(facts.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise OSError(errno.EINVAL, "Not a regular file", path)
 
 
 def _read_at(descriptor: int, offset: int, length: int) -> bytes:
@@ -88,13 +75,7 @@ class _Reader(io.FileIO):
 @retry
 def open_reader(path: str) -> io.RawIOBase:
     """The file, unbuffered."""
-    reader = _Reader(path, opener=lambda path, flags: os.open(path, flags | _READ))
-    try:
-        _regular(reader.fileno(), path)
-    except OSError:
-        reader.close()
-        raise
-    return reader
+    return _Reader(path, opener=lambda path, _: regular_files.descriptor_of(path))
 
 
 @contextlib.contextmanager

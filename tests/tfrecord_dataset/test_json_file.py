@@ -45,7 +45,7 @@ def test_what_is_no_file(tmp_path):
     (tmp_path / "large").write_text('{"a": 1}')
     with pytest.raises(JsonError, match="it cannot be read: Is a directory"):
         read_object(tmp_path)
-    with pytest.raises(JsonError, match="it is no regular file"):
+    with pytest.raises(JsonError, match="Not a regular file"):
         read_object(tmp_path / "pipe")
     with pytest.raises(JsonError, match="it has 8 bytes, more than the 7 that are read"):
         read_object(tmp_path / "large", max_bytes=7)

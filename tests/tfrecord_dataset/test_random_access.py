@@ -155,6 +155,23 @@ def test_a_record_of_another_form_is_named(copied):
         tfrecord_dataset.open(copied)["train"][0]
 
 
+def test_an_index_of_a_shard_in_a_folder_is_used(copied):
+    text = (copied / "metadata.json").read_text()
+    for shard in shards_of(copied):
+        text = text.replace(f'"{shard.name}"', f'"deep/{shard.name}"')
+        for file in (shard, copied / f"idx/{shard.name}.idx"):
+            (file.parent / "deep").mkdir(exist_ok=True)
+            file.rename(file.parent / "deep" / file.name)
+    metadata = {**json.loads(text), "format_version": 2}  # which has no checksum
+    del metadata["files"]
+    (copied / "metadata.json").write_text(json.dumps(metadata))
+    assert captions(tfrecord_dataset.open(copied)["train"])
+    (copied / f"idx/deep/{shard.name}.idx").write_text("0 17\n")
+
+    with pytest.raises(DatasetDamagedError, match=r"/idx/deep/.*\.idx is not the index of"):
+        tfrecord_dataset.open(copied)["train"][-1]
+
+
 def read_in_child(records, numbers):
     return captions(records[numbers])
 

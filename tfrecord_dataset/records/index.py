@@ -10,7 +10,7 @@ import numpy as np
 
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
-from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import cut_off, no_frame, too_large
 from tfrecord_dataset.store import user_cache
 
@@ -159,26 +159,30 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
     content = shards.read_index(number)
     if content is None:
         return None
-    name, size = shards.files.names[number], shards.files.num_bytes(number)
+    size = shards.files.num_bytes(number)
     try:
         rows = np.fromstring(content, np.int64, sep=" ").reshape(-1, 2)
     except ValueError as error:
-        raise wrong_index(name, "it is not an offset and a size a line") from error
+        raise wrong_index(shards, number, "it is not an offset and a size a line") from error
     sizes = rows[:, 1]
     largest = min(size, MAX_FRAME_BYTES)
     if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= largest:
-        raise wrong_index(name, f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes")
+        raise wrong_index(
+            shards, number, f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes"
+        )
     found = np.concatenate([[0], np.cumsum(sizes)])
     if (rows[:, 0] != found[:-1]).any():
-        raise wrong_index(name, "its records do not follow one another")
+        raise wrong_index(shards, number, "its records do not follow one another")
     if found[-1] != size:
-        raise wrong_index(name, f"its records have {found[-1]:,} bytes, but the shard has {size:,}")
+        raise wrong_index(
+            shards, number, f"its records have {found[-1]:,} bytes, but the shard has {size:,}"
+        )
     return found
 
 
-def wrong_index(name: str, reason: str) -> DatasetDamagedError:
+def wrong_index(shards: ShardFiles, number: int, reason: str) -> DatasetDamagedError:
     """The error for an .idx file that is not that of its shard."""
     return DatasetDamagedError(
-        f"{index_beside(name)} is not the index of its shard: {reason}; remove "
+        f"{shards.index_name(number)} is not the index of its shard: {reason}; remove "
         "it, or build the dataset again"
     )

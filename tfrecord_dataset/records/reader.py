@@ -59,7 +59,7 @@ class RecordReader:
         with contextlib.suppress(DatasetDamagedError):  # if the frames can be followed
             if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
                 return wrong_index(
-                    self._files.names[shard], "its records are not where the shard has them"
+                    self._index.shards, int(shard), "its records are not where the shard has them"
                 )
         return DatasetDamagedError(
             f"a shard is damaged: {self._index.describe(number)} is not what was written "
