@@ -38,7 +38,8 @@ LAYERS = {
         kinds
         schema
         running
-        inspect
+        inspect option_values
+        build_options
         config
         sources assign
         describe

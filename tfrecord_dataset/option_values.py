@@ -87,9 +87,9 @@ def parse_names(text: str) -> tuple[str, ...]:
 def make_names(value: Any) -> tuple[str, ...]:
     """A list of names."""
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    if not is_list or not all(isinstance(name, str) for name in value):
+    if not is_list or not all(isinstance(name, str | os.PathLike) for name in value):
         raise ValueError("is not a list of names; give one, such as ['a', 'b']")
-    return tuple(value)
+    return tuple(map(os.fspath, value))
 
 
 def parse_lengths(text: str) -> dict[str, int]:
@@ -109,17 +109,19 @@ def make_lengths(value: Any) -> dict[str, int]:
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes in "50GB" (powers of 1000), "128MiB" or "4096"."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b?)", text.strip().lower())
+    """Bytes in "50GB" (powers of 1000), "128MiB" or "128M" (of 1024), or "4096"."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)(b?)|b?)", text.strip().lower())
     if not match:
-        raise ValueError("is not a size; write it as 50GB or 128MiB")
-    power = " kmgt".index(match[2] or " ")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+        raise ValueError("is not a size; write it as 128MiB or 50GB")
+    base = 1000 if match[4] and not match[3] else 1024
+    power: int = base ** " kmgt".index(match[2] or " ")
+    return round(float(match[1]) * power)
 
 
 TYPES: Mapping[Any, ValueType] = {
     int: ValueType(parse=parse_whole, make=make_whole, metavar="N"),
     float: ValueType(parse=parse_number, make=make_number, metavar="N"),
+    Any: ValueType(parse=str, make=lambda value: value),
     bool: ValueType(parse=bool, make=make_truth),
     str: ValueType(parse=str, make=make_text),
     ImageSize: ValueType(parse=ImageSize.parse, make=ImageSize.of, metavar="SIDE|WxH"),
@@ -128,20 +130,21 @@ TYPES: Mapping[Any, ValueType] = {
 }
 
 
-def check_bounds(value: Any, least: float, above: float, below: float) -> None:
+def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
     """Raises ValueError unless a number, or each of those by name, is in bounds.
 
     Args:
         value: Of any type; what is no number has no bounds.
-        least: The smallest number that is allowed.
+        least, most: Bounds that are allowed.
         above, below: Bounds that are not.
     """
     for number in value.values() if isinstance(value, Mapping) else [value]:
-        if isinstance(number, int | float) and not isinstance(number, bool):
-            if least <= number < below and number > above:
-                continue
-            parts = [f"from {least:.0f}"] if least > -math.inf else []
-            parts += [f"above {above:g}"] if above > -math.inf else []
-            parts += [f"below {below:.0f}"] if below < math.inf else []
-            bounds = ", ".join(parts) or "that is finite"
-            raise ValueError(f"is out of bounds; give a number {bounds}")
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            continue
+        if least <= number <= most and above < number < below:
+            continue
+        bounds = {"from": least, "above": above, "to": most, "below": below}
+        stated = [
+            f"{word} {bound:,.12g}" for word, bound in bounds.items() if abs(bound) < math.inf
+        ]
+        raise ValueError(f"is out of bounds; give a number {' '.join(stated) or 'that is finite'}")

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
 from tfrecord_dataset.option_values import TYPES, check_bounds
 
+_Owner = TypeVar("_Owner")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -32,20 +33,24 @@ class Option:
     Attributes:
         help: What it is for; the default is added, unless the text tells it.
         flag: On the command line; empty for `--name-of-the-field`.
+        other_flag: Another one for the same; or empty.
         metavar: Its value in the help; empty for that of its type.
         choices: The values that it may have; empty for any.
         parse: Reads the command line's text, or raises a ValueError that continues the sentence
             `--name 'text' …`; None for that of its type.
-        least, above, below: Bounds of numbers: the first may be reached, the others not.
+        least, most: Bounds of numbers, which may be reached.
+        above, below: Bounds that may not.
         is_positional: It has no flag.
     """
 
     help: str = dataclasses.field(kw_only=False)
     flag: str = ""
+    other_flag: str = ""
     metavar: str = ""
     choices: Sequence[str] = ()
     parse: Callable[[str], Any] | None = None
     least: float = -math.inf
+    most: float = math.inf
     above: float = -math.inf
     below: float = math.inf
     is_positional: bool = False
@@ -53,7 +58,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A heading of the help, in the annotation of the first option under it."""
+    """A heading of the help, in the annotation of an option; those after it stand there, too."""
 
     title: str
 
@@ -61,9 +66,12 @@ class Group:
 class Options:
     """Base of frozen dataclasses whose annotated fields are options: checks their values."""
 
+    __slots__ = ()
+
     def __post_init__(self) -> None:
-        for name, value in checked(type(self), vars(self)).items():
-            object.__setattr__(self, name, value)
+        owner: type = type(self)
+        for name, field in fields_of(owner).items():
+            object.__setattr__(self, name, field.check(getattr(self, name)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,7 +81,7 @@ class Field:
     Attributes:
         name: Of the field.
         option: Its annotation.
-        kind: The type of its values, without None.
+        kind: The type of its values, without None; `Any` for those that are parsed by `option`.
         default: `dataclasses.MISSING` for none.
         group: The heading that begins with it, or "".
     """
@@ -128,12 +136,13 @@ class Field:
             return None
         option = self.option
         if option.choices:
-            if value not in option.choices:
+            if value not in option.choices and value != self.default:
                 raise UnknownNameError(self.flag, value, option.choices)
             return value
         try:
             value = TYPES[self.kind].make(value)
-            check_bounds(value, option.least, option.above, option.below)
+            if self.kind is not Any:
+                check_bounds(value, option.least, option.most, option.above, option.below)
         except ValueError as error:
             raise ConfigError(f"{self.flag} {value!r} {error}") from error
         return value
@@ -141,22 +150,57 @@ class Field:
 
 @functools.cache
 def fields_of(owner: type) -> Mapping[str, Field]:
-    """The options of a class by name, in the order of its fields."""
+    """The options of a class by name, in the order of its fields; others are not options."""
     hints = typing.get_type_hints(owner, include_extras=True)
     found = {}
     for field in dataclasses.fields(owner):
-        kind, *notes = typing.get_args(hints[field.name])
-        option = next(each for each in notes if isinstance(each, Option))
-        group = next((each.title for each in notes if isinstance(each, Group)), "")
+        kind, *notes = typing.get_args(hints[field.name]) or (Any,)
+        option = next((each for each in notes if isinstance(each, Option)), None)
+        if option is None:
+            continue
+        kinds = [kind]
         if typing.get_origin(kind) in (types.UnionType, typing.Union):
-            (kind,) = (each for each in typing.get_args(kind) if each is not type(None))
+            kinds = [each for each in typing.get_args(kind) if each is not type(None)]
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         found[field.name] = Field(
-            name=field.name, option=option, kind=kind, default=default, group=group
+            name=field.name,
+            option=option,
+            kind=kinds[0] if len(kinds) == 1 and kinds[0] in TYPES else Any,
+            default=default,
+            group=next((each.title for each in notes if isinstance(each, Group)), ""),
         )
     return found
+
+
+def parts_of(owner: type) -> Mapping[str, type]:
+    """The fields of a class that are dataclasses with options of their own."""
+    hints = typing.get_type_hints(owner)
+    named = {field.name: hints[field.name] for field in dataclasses.fields(owner)}
+    return {
+        name: kind
+        for name, kind in named.items()
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and fields_of(kind)
+    }
+
+
+def from_arguments(owner: type[_Owner], given: Mapping[str, Any], **more: Any) -> _Owner:
+    """An object of a class from parsed arguments by name; what is no option of it is left out.
+
+    Args:
+        owner: The class.
+        given: Parsed arguments.
+        **more: Fields that are no options.
+    """
+    kind: type = owner
+    values = {name: given[name] for name in fields_of(kind) if name in given}
+    for name, kind in parts_of(owner).items():
+        fields = fields_of(kind).values()
+        by_name = {field.name: _dest_of_part(field) for field in fields}
+        own = {inner: given[dest] for inner, dest in by_name.items() if dest in given}
+        values[name] = kind(**own)
+    return owner(**values, **more)
 
 
 def flag_of(owner: type, name: str) -> str:
@@ -178,31 +222,59 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add_options(
-    parser: argparse.ArgumentParser, owner: type, may_be_missing: Sequence[str] = ()
+    parser: argparse.ArgumentParser,
+    owner: type,
+    *,
+    only: Sequence[str] = (),
+    headings: Sequence[str] = (),
+    may_be_missing: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Adds the options of a class to a parser; parsed, only those that were given have a value.
 
     Args:
         parser: Of a command.
-        owner: The class.
+        owner: The class; the options of its parts are added, too.
+        only: Some options; empty for all.
+        headings: In the order of the help; others follow as they come.
         may_be_missing: Options without a default that the command need not name.
+        choices: Of options whose class cannot know them.
     """
+    groups: dict[str, argparse._ActionsContainer] = {
+        title: parser.add_argument_group(title) for title in headings
+    }
     group: argparse._ActionsContainer = parser
-    for field in fields_of(owner).values():
-        if field.group:
-            group = parser.add_argument_group(field.group)
+    fields = [(field.name, field) for field in fields_of(owner).values()]
+    for kind in parts_of(owner).values():
+        fields += [(_dest_of_part(field), field) for field in fields_of(kind).values()]
+    for dest, field in fields:
+        if only and dest not in only:
+            continue
+        if field.group and not only:
+            if field.group not in groups:
+                groups[field.group] = parser.add_argument_group(field.group)
+            group = groups[field.group]
+        if choices and field.name in choices:
+            option = dataclasses.replace(field.option, choices=choices[field.name])
+            field = dataclasses.replace(field, option=option)
         told: dict[str, Any] = {"help": field.help.replace("%", "%%")}
         if field.kind is bool:
             told["action"] = "store_true"
         else:
             told |= {"type": field.parse, "metavar": field.metavar}
+            told["choices"] = field.option.choices or None
         if field.option.is_positional:
             several = {"nargs": "+", "type": str} if field.kind == tuple[str, ...] else {}
-            group.add_argument(field.name, **told | several)
+            group.add_argument(dest, **told | several)
             continue
         has_default = field.default is not dataclasses.MISSING
         told["required"] = not has_default and field.name not in may_be_missing
-        group.add_argument(field.flag, dest=field.name, default=argparse.SUPPRESS, **told)
+        flags = filter(None, (field.flag, field.option.other_flag))
+        group.add_argument(*flags, dest=dest, default=argparse.SUPPRESS, **told)
+
+
+def _dest_of_part(field: Field) -> str:
+    return field.flag.strip("-").replace("-", "_")
 
 
 def takes_options(owner: type) -> Callable[[_Function], _Function]:

@@ -176,8 +176,8 @@ def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:
 def _adopt(args: argparse.Namespace, options: PipelineOptions) -> None:
     info = adopt(
         args.dataset,
-        schema=read_schema(args.schema) if args.schema else (),
-        classes=args.classes,
+        schema=read_schema(args.schema) if hasattr(args, "schema") else (),
+        classes=getattr(args, "classes", ()),
         name=args.name,
         version=args.version,
         overwrite=args.overwrite,

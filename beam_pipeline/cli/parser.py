@@ -1,7 +1,9 @@
 """The arguments of every command."""
 
 from beam_pipeline.cli.beam_arguments import Parser
-from beam_pipeline.cli.options import add_build_options, add_schema
+from beam_pipeline.cli.options import add_build_options
+from beam_pipeline.config import BuildConfig
+from tfrecord_dataset.options import add_options
 
 
 def command_parser() -> Parser:
@@ -46,7 +48,7 @@ def command_parser() -> Parser:
     )
     add = adopt_parser.add_argument
     add("dataset", help="the directory of the files")
-    add_schema(add)
+    add_options(adopt_parser, BuildConfig, only=("schema", "classes"))
     add("--name", default="", help="the dataset's name (default: from the files or directory)")
     add(
         "--version",

@@ -20,13 +20,13 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline import records
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.media import ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
@@ -38,6 +38,7 @@ from beam_pipeline.media.audio_format import (
     sniff,
 )
 from tfrecord_dataset.inflation import is_inflated
+from tfrecord_dataset.options import Group, Option, Options
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
@@ -51,25 +52,25 @@ Samples = npt.NDArray[np.float32]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AudioOptions:
+class AudioOptions(Options):
     """How audio is stored.
-
-    Attributes:
-        sample_rate: Samples per second to resample to; None keeps each file's own.
-        mono: Whether channels are averaged into one.
 
     Raises:
         ConfigError: The sample rate is out of range.
     """
 
-    sample_rate: int | None = None
-    mono: bool = False
-
-    def __post_init__(self) -> None:
-        if self.sample_rate is not None and not 1 <= self.sample_rate <= MAX_SAMPLE_RATE:
-            raise ConfigError(
-                f"audio sample rate {self.sample_rate}: give 1 to {MAX_SAMPLE_RATE:,} Hz"
-            )
+    sample_rate: Annotated[
+        int | None,
+        Option(
+            "resample to this rate (default: keep each file's)",
+            flag="--audio-sample-rate",
+            metavar="HZ",
+            least=1,
+            most=MAX_SAMPLE_RATE,
+        ),
+        Group("stored audio and text"),
+    ] = None
+    mono: Annotated[bool, Option("average the channels into one", flag="--audio-mono")] = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ something; when it is empty the file's own bytes are stored.
 """
 
 import dataclasses
-from typing import Literal
+from typing import Annotated, Literal
 
 from PIL import Image
 
@@ -41,6 +41,8 @@ from beam_pipeline.media.header import (
     Header,
     check_decoding,
 )
+from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.options import Group, Option, Options
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 # Typical of photographs, where the size of the source says nothing.
@@ -51,47 +53,65 @@ _PNG_SIZE = slice(16, 24)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ImageOptions:
-    """How images are stored.
-
-    Attributes:
-        max_side: Longest side in pixels; larger images are shrunk, keeping the aspect ratio. No
-            image is enlarged.
-        size: (width, height) in pixels to which every image is stretched.
-        format: "keep", "jpeg" or "png".
-        jpeg_quality: 1 to 100, for images encoded as JPEG (with 4:2:0 subsampling).
-        max_pixels: Largest width times height; larger images are rejected before decoding.
+class ImageOptions(Options):
+    """How images are stored. No image is enlarged by `max_side`.
 
     Raises:
         ConfigError: A value is out of range, or `size` and `max_side` are both given.
     """
 
-    max_side: int | None = None
-    size: tuple[int, int] | None = None
-    format: Literal["keep", "jpeg", "png"] = "keep"
-    jpeg_quality: int = 95
-    max_pixels: int = DECODER_MAX_PIXELS
+    max_side: Annotated[
+        int | None,
+        Option(
+            "shrink images whose longer side exceeds this",
+            flag="--image-max-side",
+            metavar="PX",
+            least=1,
+            most=MAX_SIDE["jpeg"],
+        ),
+        Group("stored images"),
+    ] = None
+    size: Annotated[
+        ImageSize | None,
+        Option("stretch every image to this size", flag="--image-size", metavar="S|WxH"),
+    ] = None
+    format: Annotated[
+        Literal["keep", "jpeg", "png"],
+        Option(
+            "convert images to this format",
+            flag="--image-format",
+            choices=("keep", "jpeg", "png"),
+        ),
+    ] = "keep"
+    jpeg_quality: Annotated[
+        int,
+        Option(
+            "of JPEGs that are encoded again",
+            flag="--jpeg-quality",
+            metavar="Q",
+            least=1,
+            most=100,
+        ),
+    ] = 95
+    max_pixels: Annotated[
+        int,
+        Option("reject larger images before they are decoded", flag="--max-image-pixels", least=1),
+        Group("checks"),
+    ] = DECODER_MAX_PIXELS
 
     def __post_init__(self) -> None:
-        longest = MAX_SIDE["jpeg"]
-        if self.max_side is not None and not 1 <= self.max_side <= longest:
-            raise ConfigError(f"image max side {self.max_side}: give 1 to {longest} pixels")
-        if self.size is not None:
-            if self.max_side is not None:
-                raise ConfigError("image size and image max side cannot be combined; give one")
-            if len(self.size) != 2 or not all(1 <= side <= longest for side in self.size):
-                raise ConfigError(f"image size {self.size}: give width and height, 1 to {longest}")
-            if self.size[0] * self.size[1] > DECODER_MAX_PIXELS:
-                raise ConfigError(
-                    f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} "
-                    "pixels; give a smaller size"
-                )
-        if self.format not in ("keep", "jpeg", "png"):
-            raise ConfigError(f"image format {self.format!r}: give keep, jpeg or png")
-        if not 1 <= self.jpeg_quality <= 100:
-            raise ConfigError(f"JPEG quality {self.jpeg_quality}: give 1 to 100")
-        if self.max_pixels < 1:
-            raise ConfigError(f"image max pixels {self.max_pixels}: give 1 or more")
+        Options.__post_init__(self)
+        if self.size is None:
+            return
+        if self.max_side is not None:
+            raise ConfigError("image size and image max side cannot be combined; give one")
+        if max(self.size) > (longest := MAX_SIDE["jpeg"]):
+            raise ConfigError(f"image size {self.size}: give 1 to {longest} pixels a side")
+        if self.size.height * self.size.width > DECODER_MAX_PIXELS:
+            raise ConfigError(
+                f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} pixels; "
+                "give a smaller size"
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +289,7 @@ def _stored_format(header: Header, options: ImageOptions) -> str:
 
 def _stored_size(size: tuple[int, int], options: ImageOptions) -> tuple[int, int]:
     if options.size is not None:
-        return options.size
+        return options.size.width, options.size.height
     if options.max_side is None or max(size) <= options.max_side:
         return size
     scale = options.max_side / max(size)

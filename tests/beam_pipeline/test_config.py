@@ -22,17 +22,13 @@ from beam_pipeline.schema.declaration import parse_schema
         pytest.param({"name": "zähler"}, r"--name 'zähler'", id="letter beyond ASCII"),
         pytest.param({"version": "1.0"}, r"--version '1.0' .*three numbers", id="short version"),
         pytest.param({"version": "1.0.0rc1"}, "--version '1.0.0rc1'", id="word in the version"),
+        pytest.param({"compression": "zstd"}, "--compression 'zstd'.*none, gzip", id="compression"),
+        pytest.param({"duplicates": "no"}, "--duplicates 'no'.*keep, drop, error", id="duplicates"),
         pytest.param(
-            {"compression": "zstd"}, "--compression 'zstd' .*none, gzip", id="compression"
+            {"missing_numbers": "0"}, "--missing-numbers '0'.*reject, nan", id="missing numbers"
         ),
-        pytest.param(
-            {"duplicates": "no"}, "--duplicates 'no' .*keep, drop, error", id="duplicates"
-        ),
-        pytest.param(
-            {"missing_numbers": "0"}, "--missing-numbers '0' .*reject, nan", id="missing numbers"
-        ),
-        pytest.param({"box_policy": "cut"}, "--box-policy 'cut' .*clip", id="box policy"),
-        pytest.param({"box_format": "xyz"}, "--box-format 'xyz' .*xyxy", id="box format"),
+        pytest.param({"box_policy": "cut"}, "--box-policy 'cut'.*clip", id="box policy"),
+        pytest.param({"box_format": "xyz"}, "--box-format 'xyz'.*xyxy", id="box format"),
         pytest.param({"max_bad_fraction": -0.1}, "--max-bad-fraction -0.1", id="under no fraction"),
         pytest.param({"max_bad_fraction": 5}, "--max-bad-fraction 5 .*0 to 1", id="a percentage"),
         pytest.param({"max_bad_fraction": float("nan")}, "--max-bad-fraction nan", id="no number"),

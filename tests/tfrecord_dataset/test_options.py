@@ -46,7 +46,18 @@ def parsed(*words):
         ("--pad a=3,b/c=40", {"pad": {"a": 3, "b/c": 40}}),
         ("--pad a=b=3", {"pad": {"a=b": 3}}),
         ("--space 50GB", {"space": 50_000_000_000}),
-        ("--space 1.5MiB", {"space": 3 << 19}),
+        *(
+            (f"--space {text}", {"space": number})
+            for text, number in (
+                ("4096", 4096),
+                ("10b", 10),
+                ("1.5MiB", 3 << 19),
+                ("128mib", 128 << 20),
+                ("1.5gb", 1_500_000_000),
+                ("64M", 64 << 20),
+                ("2TiB", 2 << 40),
+            )
+        ),
         ("--as two", {"kind": "two"}),
         ("--quiet", {"quiet": True}),
         ("", {}),
@@ -63,7 +74,10 @@ def parsed(*words):
             for text in ("a", "a=", "=3", "a=-3", "a=3,a=4", "a=3,")
         ),
         ("--pad a=0", "--pad {'a': 0} is out of bounds; give a number from 1"),
-        ("--space much", "--space 'much' is not a size; write it as 50GB or 128MiB"),
+        *(
+            (f"--space={text}", f"--space '{text}' is not a size; write it as 128MiB or 50GB")
+            for text in ("much", "", "1.2.3MB", "-5MB", ".", "MiB")
+        ),
         ("--as tow", "there is no --as 'tow' (did you mean 'two'?); there are: one, two"),
     ],
 )

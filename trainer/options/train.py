@@ -238,7 +238,7 @@ class TrainConfig(Options):
         RunOption(
             "decides weights and order (default: random, saved in config.json)",
             least=0,
-            below=2**32,
+            most=2**32 - 1,
             is_completed=True,
         ),
     ] = None

@@ -21,8 +21,8 @@ Encode = Callable[..., bytes]
         pytest.param({"max_side": 24}, (24, 16), (24, 16), id="never touched when it fits"),
         pytest.param({"max_side": 99}, (24, 16), (24, 16), id="never enlarged"),
         pytest.param({"max_side": 4}, (100, 2), (4, 1), id="a side never vanishes"),
-        pytest.param({"size": (10, 30)}, (24, 16), (10, 30), id="stretched"),
-        pytest.param({"size": (24, 16)}, (24, 16), (24, 16), id="of that size already"),
+        pytest.param({"size": (30, 10)}, (24, 16), (10, 30), id="stretched"),
+        pytest.param({"size": (16, 24)}, (24, 16), (24, 16), id="of that size already"),
     ],
 )
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "BMP"])

@@ -1,0 +1,268 @@
+"""The options of a build, each written once: command line, help and checks come from here."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated
+
+from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
+from beam_pipeline.kinds.boxes import POLICIES as BOX_POLICIES
+from beam_pipeline.kinds.boxes import Policy
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.option_values import parse_classes, parse_fractions, parse_names, parse_shards
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.option_values import parse_bytes
+from tfrecord_dataset.options import Group, Option, Options
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildOption(Option):
+    """An option of a build.
+
+    Attributes:
+        is_content: It decides what the files hold, and is part of the fingerprint; the others say
+            where the data lies, how fast it is read, what stops the build, what may go.
+    """
+
+    is_content: bool = True
+
+
+_INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
+_SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
+# In the order of the help.
+HEADINGS = ("input", "checks", "stored images", _AUDIO.title, _SPLITS.title, _OUTPUT.title)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildOptions(Options):
+    """What to build, from what, to where, each checked by itself.
+
+    Attributes:
+        output: DATA_DIR; the dataset's directory is `<output>/<name>/<version>`.
+        image, audio: How they are checked and stored.
+    """
+
+    input: Annotated[
+        str,
+        BuildOption(
+            "folder or file to read, or a pattern of files with many records each",
+            is_positional=True,
+            is_content=False,
+        ),
+    ] = ""
+    output: str = ""
+    name: Annotated[str, BuildOption("the dataset's name (default: from the input's)"), _OUTPUT] = (
+        ""
+    )
+    version: Annotated[str, BuildOption("the dataset's version"), _OUTPUT] = "1.0.0"
+    layout: Annotated[
+        str, BuildOption("how the input is laid out (default: detect it)"), _INPUT
+    ] = "auto"
+    split: Annotated[
+        Mapping[str, float],
+        BuildOption(
+            "fraction of each split, where the input states no splits (default: train=1)",
+            metavar="A=F,…",
+            parse=parse_fractions,
+        ),
+        _SPLITS,
+    ] = dataclasses.field(default_factory=lambda: {"train": 1.0})
+    group_by: Annotated[
+        str,
+        BuildOption(
+            "keep records with the same value of this in one split", metavar="COLUMN|LEVEL"
+        ),
+        _SPLITS,
+    ] = ""
+    seed: Annotated[int, BuildOption("decides split and order", metavar="SEED"), _SPLITS] = 0
+    num_shards: Annotated[
+        int | Mapping[str, int] | None,
+        BuildOption(
+            "number of shards per split (default: by size)",
+            metavar="N|A=N,…",
+            parse=parse_shards,
+        ),
+        _SPLITS,
+    ] = None
+    target_shard_bytes: Annotated[
+        int,
+        BuildOption(
+            "approximate size of a shard (default: 128MiB)",
+            metavar="SIZE",
+            parse=parse_bytes,
+            least=1,
+        ),
+        _SPLITS,
+    ] = 128 << 20
+    compression: Annotated[str, BuildOption("of the shards", choices=("none", "gzip")), _SPLITS] = (
+        "none"
+    )
+    overwrite: Annotated[
+        bool, BuildOption("replace a finished dataset", is_content=False), _OUTPUT
+    ] = False
+    trust_receipts: Annotated[
+        bool,
+        BuildOption(
+            "take finished shards of an interrupted build by their size, without reading them",
+            is_content=False,
+        ),
+        _OUTPUT,
+    ] = False
+    duplicates: Annotated[
+        str,
+        BuildOption(
+            "records with the same files: keep all (default), drop all but one, or fail",
+            choices=("keep", "drop", "error"),
+        ),
+        _CHECKS,
+    ] = "keep"
+    leaks: Annotated[
+        str,
+        BuildOption(
+            "records with the same files in several splits: fail (default), or warn",
+            choices=("error", "warn"),
+            is_content=False,
+        ),
+        _CHECKS,
+    ] = "error"
+    max_bad_fraction: Annotated[
+        float,
+        BuildOption("largest accepted fraction of bad records, 0 to 1", metavar="F"),
+        _CHECKS,
+    ] = 0.0
+    box_policy: Annotated[
+        Policy,
+        BuildOption(
+            "boxes that reach outside the image: clip (default), drop the box, or error to "
+            "reject the image",
+            choices=BOX_POLICIES,
+        ),
+        _CHECKS,
+    ] = "clip"
+    box_format: Annotated[
+        str,
+        BuildOption("format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS),
+        _INPUT,
+    ] = ""
+    classes: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "class names in order (default: the input's order, else sorted)",
+            other_flag="--labels",
+            metavar="A,B|FILE",
+            parse=parse_classes,
+        ),
+        _INPUT,
+    ] = ()
+    image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
+    tokenizer: Annotated[
+        str,
+        BuildOption(
+            "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
+            metavar="FILE",
+        ),
+        _AUDIO,
+    ] = ""
+    schema: Annotated[
+        tuple[Feature, ...],
+        BuildOption(
+            "JSON or YAML file that declares the features (default: infer them from all records)",
+            metavar="FILE",
+        ),
+        _INPUT,
+    ] = ()
+    path_pattern: Annotated[
+        str,
+        BuildOption(
+            "features in the files' paths, such as '{label}_{speaker}_{index}'", metavar="P"
+        ),
+        _INPUT,
+    ] = ""
+    image_root: Annotated[
+        str,
+        BuildOption(
+            "folder that the paths in a manifest or COCO file are relative to",
+            metavar="DIR",
+            is_content=False,
+        ),
+        _INPUT,
+    ] = ""
+    allow_outside: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "folders or buckets outside the input whose files annotations may name",
+            metavar="DIR[,DIR]",
+            parse=parse_names,
+            is_content=False,
+        ),
+        _INPUT,
+    ] = ()
+    image_column: Annotated[
+        str, BuildOption("manifest column with image paths", metavar="NAME"), _INPUT
+    ] = ""
+    audio_column: Annotated[
+        str, BuildOption("manifest column with audio paths", metavar="NAME"), _INPUT
+    ] = ""
+    label_column: Annotated[
+        str, BuildOption("manifest columns with class names", metavar="A[,B]"), _INPUT
+    ] = ""
+    split_column: Annotated[
+        str, BuildOption("manifest column with split names", metavar="NAME"), _INPUT
+    ] = ""
+    column_names: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "column names of a CSV file without a header", metavar="A,B", parse=parse_names
+        ),
+        _INPUT,
+    ] = ()
+    ignore_columns: Annotated[
+        tuple[str, ...],
+        BuildOption("manifest columns to leave out", metavar="A,B", parse=parse_names),
+        _INPUT,
+    ] = ()
+    missing_numbers: Annotated[
+        str,
+        BuildOption(
+            "rows without a number: reject them (default), or store nan",
+            choices=("reject", "nan"),
+        ),
+        _INPUT,
+    ] = "reject"
+    missing_values: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "texts in a manifest that stand for a missing value, such as NA,?",
+            metavar="A,B",
+            parse=parse_names,
+        ),
+        _INPUT,
+    ] = ()
+    image_template: Annotated[
+        str,
+        BuildOption(
+            "path of the image, made of a manifest's columns, such as 'train/{id}.png'",
+            metavar="T",
+        ),
+        _INPUT,
+    ] = ""
+    threads: Annotated[
+        int,
+        BuildOption(
+            "parallel reads per worker (default: 0, chosen by file size)",
+            least=0,
+            is_content=False,
+        ),
+        _OUTPUT,
+    ] = 0
+    max_record_seconds: Annotated[
+        float,
+        BuildOption(
+            "reject records whose inspection takes more CPU time",
+            metavar="S",
+            above=0,
+            is_content=False,
+        ),
+        _CHECKS,
+    ] = 60.0

@@ -1,0 +1,55 @@
+"""Parsers of the command line's values: fractions, shards, names.
+
+Each raises a ValueError for a text that it cannot read, which continues `--option 'text' …`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from beam_pipeline.records import composed
+
+_Number = TypeVar("_Number", int, float)
+
+
+def parse_fractions(text: str) -> dict[str, float]:
+    """Fractions by split in "train=0.8,test=0.2"."""
+    return _numbers(text, float, "train=0.8,test=0.2")
+
+
+def parse_shards(text: str) -> int | dict[str, int]:
+    """Shards in "8", or by split in "train=8,test=1"."""
+    if text.strip().isdigit():
+        return int(text)
+    return _numbers(text, int, "8 or train=8,test=1")
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names in "a,b"."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def parse_classes(text: str) -> tuple[str, ...]:
+    """Class names in "cat,dog", or one per line in the file at that path."""
+    path = Path(text)
+    if path.is_file():
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise ValueError("is not UTF-8; save it as UTF-8") from error
+        return tuple(composed(line.strip()) for line in lines if line.strip())
+    if "," not in text and (path.suffix or "/" in text):
+        raise ValueError("is no file; give a file with one name per line, or names such as cat,dog")
+    return parse_names(text)
+
+
+def _numbers(text: str, number: Callable[[str], _Number], example: str) -> dict[str, _Number]:
+    """Numbers by name in "a=1,b=2"; `example` shows how to write it."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    try:
+        numbers = {name.strip(): number(value) for name, _, value in pairs}
+    except ValueError as error:
+        raise ValueError(f"cannot be read; write it as {example}") from error
+    if len(numbers) < len(pairs):
+        raise ValueError("names a split twice")
+    return numbers
