@@ -227,11 +227,8 @@ def pair(known: Iterable[Known], files: SideFiles) -> Paired:
         wanted[each.path] = each.images or _named(each, by_key, files)
         for image in wanted[each.path]:
             claims[image].append(each.path)
-    matches: list[Match | Rejected | DeclaredClasses] = [
-        *by_type[Rejected],
-        *by_type[DeclaredClasses],
-    ]
     stated = {image.path: image.splits for image in images} if files.lists_images else {}
+    matches = [*by_type[Rejected], *by_type[DeclaredClasses]]
     for each in annotations:
         matches += _matches(each, wanted[each.path], own, named, stated, files)
     matches += (
@@ -239,20 +236,18 @@ def pair(known: Iterable[Known], files: SideFiles) -> Paired:
         for image in images
         if not (image.path in own or image.path in named or image.is_told)
     )
-    return Paired(
-        matches=pack(matches),
-        folders=Folders(
-            images=frozenset(folder(image.path) for image in images),
-            annotations=frozenset(map(folder, wanted)),
-            paired=frozenset(
-                (folder(image), folder(path)) for path, found in wanted.items() for image in found
-            ),
-            first=_first(
-                each.annotation
-                for each in matches
-                if isinstance(each, Match) and each.image and each.annotation
-            ),
+    return Paired(matches=pack(matches), folders=_folders(images, wanted))
+
+
+def _folders(images: Iterable[Pictured], wanted: Mapping[str, Sequence[str]]) -> Folders:
+    """The folders of images, and of annotations with the images that they claim."""
+    return Folders(
+        images=frozenset(folder(image.path) for image in images),
+        annotations=frozenset(map(folder, wanted)),
+        paired=frozenset(
+            (folder(image), folder(path)) for path, found in wanted.items() for image in found
         ),
+        first=_first(path for path, found in wanted.items() if found),
     )
 
 
@@ -278,18 +273,24 @@ def _matches(
         yield Match("", path, annotated.splits)
         return
     claims = own if annotated.images else named
-    owners = {image: files.owners(claims[image]) for image in images}
-    owned = [image for image in images if path in owners[image]]
-    for image in owned:
-        detail = ""
-        if image in own and not annotated.images:
+    is_used = False
+    for image in images:
+        owners = files.owners(claims[image])
+        if path not in owners:
+            continue
+        is_used, detail = True, ""
+        if not annotated.images and image in own:
             detail = f"its {files.naming} names {image}, which has {own[image][0]}"
-        elif len(owners[image]) > 1:
-            detail = f"{len(owners[image])} files describe {image}"
-        problem = Rejected(source=path, reason="two annotations", detail=detail)
-        yield Match(image, path, stated.get(image, annotated.splits), problem if detail else None)
-    if not owned:
+        elif len(owners) > 1:
+            detail = f"{len(owners)} files describe {image}"
+        problem = _second(path, detail) if detail else None
+        yield Match(image, path, stated.get(image, annotated.splits), problem)
+    if not is_used:
         yield unused(path)
+
+
+def _second(annotation: str, detail: str) -> Rejected:
+    return Rejected(source=annotation, reason="two annotations", detail=detail)
 
 
 def _first(annotations: Iterable[str]) -> tuple[str, ...]:
