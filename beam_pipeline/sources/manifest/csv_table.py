@@ -10,8 +10,6 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.columns.column_kinds import kind_of_texts
-from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.manifest.csv_dialect import Dialect
 from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
 from beam_pipeline.sources.manifest.lines import (
@@ -26,8 +24,8 @@ from beam_pipeline.sources.manifest.table import (
     BadRow,
     Batch,
     Table,
-    is_unicode,
 )
+from beam_pipeline.sources.manifest.text_table import TextTable, is_unicode
 
 # So many rows within quotes are no text, even where the quotes pair.
 _MANY_LINES = 10
@@ -36,7 +34,7 @@ _TELLING_ROWS = 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CsvTable(Table):
+class CsvTable(TextTable):
     """One file of CSV.
 
     Attributes:
@@ -235,16 +233,8 @@ class CsvTable(Table):
 
     def skim(self, start: int, end: int) -> tuple[int, int]:
         """As `Table.skim`."""
-        line, behind, has_quotes = count_lines(self.manifest.path, start, end)
-        if has_quotes:
-            line, behind = 0, start
-            for batch in self.batches(start, end):
-                line, behind = batch.next_line, batch.next_offset
-        return line, behind
-
-    def kind_of(self, values: Sequence[str]) -> Kind | None:
-        """As `Table.kind_of`."""
-        return kind_of_texts(values)
+        num_lines, behind, has_quotes = count_lines(self.manifest.path, start, end)
+        return Table.skim(self, start, end) if has_quotes else (num_lines, behind)
 
     def cell(self, column: str) -> Callable[[bytes], str]:
         """As `Table.cell`."""

@@ -3,29 +3,24 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.columns.column_kinds import kind_of_values
-from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES, read_blocks
 from beam_pipeline.sources.manifest.table import (
     BATCH_ROWS,
     MALFORMED,
     BadRow,
     Batch,
-    Table,
-    is_unicode,
 )
+from beam_pipeline.sources.manifest.text_table import TextTable, is_unicode
 from beam_pipeline.sources.nesting import MAX_DEPTH, is_deep
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JsonTable(Table):
+class JsonTable(TextTable):
     """One file of JSON Lines; a row never goes on in another line."""
-
-    is_typed = True
 
     def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
         """As `Table.batches`."""
@@ -62,10 +57,6 @@ class JsonTable(Table):
             first += count
             if block.starts[-1] >= end:
                 return
-
-    def kind_of(self, values: Sequence[Any]) -> Kind | None:
-        """As `Table.kind_of`."""
-        return kind_of_values(values)
 
     def cell(self, column: str) -> Callable[[bytes], Any]:
         """As `Table.cell`."""

@@ -31,15 +31,6 @@ _TEXT_BYTES = 4096
 _BESIDE_TABLES = frozenset(
     {"", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "html", "pdf"}
 )
-_CSV = ("csv", "tsv")
-_JSONL = ("jsonl", "ndjson")
-
-
-def _read(
-    path: str, config: BuildConfig, scratch: str, source: type[ReadManifest]
-) -> beam.PTransform:
-    divided = len(config.split) > 1
-    return source(path, divided=divided, scratch=scratch, **options_of(source, config))
 
 
 def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
@@ -73,21 +64,39 @@ def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
     return find_manifests(folder, "", f"metadata.{suffixes[0]}", suffixes)[0].relative
 
 
-CSV = Layout(
-    name="csv",
-    sign="one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
-    kind="manifest",
-    read=functools.partial(_read, source=ReadCsv),
-    suffixes=_CSV,
-    find=functools.partial(find_tables, suffixes=_CSV),
-    accept=functools.partial(_accept, suffixes=_CSV),
+def _read(
+    path: str, config: BuildConfig, scratch: str, source: type[ReadManifest]
+) -> beam.PTransform:
+    divided = len(config.split) > 1
+    return source(path, divided=divided, scratch=scratch, **options_of(source, config))
+
+
+def table_layout(
+    name: str, sign: str, suffixes: tuple[str, ...], source: type[ReadManifest]
+) -> Layout:
+    """The layout of one kind of table.
+
+    Args:
+        name: What `--layout` calls it.
+        sign: What tells it, as an error says it.
+        suffixes: Those that tell it where nobody says so.
+        source: Reads it.
+    """
+    return Layout(
+        name=name,
+        sign=sign,
+        kind="manifest",
+        read=functools.partial(_read, source=source),
+        suffixes=suffixes,
+        find=functools.partial(find_tables, suffixes=suffixes),
+        accept=functools.partial(_accept, suffixes=suffixes),
+    )
+
+
+CSV = table_layout(
+    "csv",
+    "one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
+    ("csv", "tsv"),
+    ReadCsv,
 )
-JSONL = Layout(
-    name="jsonl",
-    sign="one such .jsonl or .ndjson file",
-    kind="manifest",
-    read=functools.partial(_read, source=ReadJsonl),
-    suffixes=_JSONL,
-    find=functools.partial(find_tables, suffixes=_JSONL),
-    accept=functools.partial(_accept, suffixes=_JSONL),
-)
+JSONL = table_layout("jsonl", "one such .jsonl or .ndjson file", ("jsonl", "ndjson"), ReadJsonl)

@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
@@ -41,9 +42,6 @@ from beam_pipeline.sources.manifest.survey import Questions, overview, survey
 from beam_pipeline.sources.manifest.table import Range, Table
 from tfrecord_dataset.shown_text import one_line
 
-_CSV_SUFFIXES = ("csv", "tsv", "txt")
-_JSON_SUFFIXES = ("jsonl", "ndjson", "json")
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -57,7 +55,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, into which compressed manifests are unpacked to be
             read in ranges; "" reads each whole, with its long values in memory.
+        suffixes: Of such files; "metadata." and the first is Hugging Face's.
     """
+
+    suffixes: ClassVar[tuple[str, ...]]
 
     path: str
     divided: bool = False
@@ -67,8 +68,18 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         return pipeline | self.job()
 
     @abc.abstractmethod
+    def opened(self, manifest: Manifest) -> Table:
+        """One file as a table; raises ConfigError where it cannot be read."""
+
     def tables(self) -> list[Table]:
         """The files to read; raises ConfigError where there is none that can be read."""
+        metadata = f"metadata.{self.suffixes[0]}"
+        found = find_manifests(self.path, self.image_root, metadata, self.suffixes)
+        _warn(f"left out, since they hold no {metadata}", folders_left_out(self.path, found))
+        return [
+            self.opened(dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside)))
+            for each in found
+        ]
 
     def job(self) -> "ReadManifests":
         """What is to be read, and as what, once the first rows were looked at.
@@ -99,15 +110,6 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         questions = self.questions(columns, rows)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
         return ReadManifests(tables, questions, self.scratch)
-
-    def manifests(self, metadata: str, suffixes: Collection[str]) -> list[Manifest]:
-        """The files to read; arguments and errors as of `find_manifests`."""
-        found = find_manifests(self.path, self.image_root, metadata, suffixes)
-        _warn(f"left out, since they hold no {metadata}", folders_left_out(self.path, found))
-        return [
-            dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside))
-            for each in found
-        ]
 
     def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.
@@ -186,24 +188,30 @@ class ReadCsv(ReadManifest):
         column_names: The header of files that have none; "" leaves a column out.
     """
 
+    suffixes = ("csv", "tsv", "txt")
+
     column_names: Sequence[str] = ()
+
+    def opened(self, manifest: Manifest) -> Table:
+        """As `ReadManifest.opened`."""
+        header, dialect = dialect_of(manifest.path, self.column_names)
+        return CsvTable(
+            manifest=manifest,
+            header=tuple(header),
+            dialect=dialect,
+            has_header=not self.column_names,
+        )
 
     def tables(self) -> list[Table]:
         """As `ReadManifest.tables`."""
-        tables: list[Table] = []
-        nameless = set()
-        for manifest in self.manifests("metadata.csv", _CSV_SUFFIXES):
-            header, dialect = dialect_of(manifest.path, self.column_names)
-            nameless |= {f"column {n}" for n, name in enumerate(header, start=1) if not name}
-            tables.append(
-                CsvTable(
-                    manifest=manifest,
-                    header=tuple(header),
-                    dialect=dialect,
-                    has_header=not self.column_names,
-                )
-            )
+        tables = super().tables()
         if not self.column_names:
+            nameless = {
+                f"column {number}"
+                for table in tables
+                for number, name in enumerate(table.header, start=1)
+                if not name
+            }
             _warn("left out, since they have no name", nameless)
         return tables
 
@@ -219,10 +227,11 @@ class ReadJsonl(ReadManifest):
     object that is none of these is an error.
     """
 
-    def tables(self) -> list[Table]:
-        """As `ReadManifest.tables`."""
-        manifests = self.manifests("metadata.jsonl", _JSON_SUFFIXES)
-        return [JsonTable(manifest=manifest) for manifest in manifests]
+    suffixes = ("jsonl", "ndjson", "json")
+
+    def opened(self, manifest: Manifest) -> Table:
+        """As `ReadManifest.opened`."""
+        return JsonTable(manifest=manifest)
 
 
 @dataclasses.dataclass

@@ -1,7 +1,7 @@
 """A table: one file of rows, how it is cut into ranges, and the rows of a range in batches.
 
 What its columns mean is said elsewhere, and alike for all tables (`columns`, `records`). A further
-kind of table is one subclass of `Table`.
+kind of table is a subclass of `Table`, and one of `read.ReadManifest` that opens it.
 """
 
 import abc
@@ -10,18 +10,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.files import storage
+from beam_pipeline.sources.columns.column_kinds import kind_of_texts, kind_of_values
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.lines import (
-    BLOCK_BYTES,
-    count_lines,
-    is_compressed,
-    read_blocks,
-)
-from beam_pipeline.sources.unpacking import unpack_gzip
+from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 
 MALFORMED = "malformed annotation"
 RANGE_BYTES = 16 << 20
@@ -49,7 +42,8 @@ class Batch:
         columns: By name what each row has: text in CSV, any JSON value in JSON Lines, None where
             it has nothing.
         lines: The line that each starts on; the first of those that are read is 0.
-        offsets, lengths: The bytes of each in the file, with the end of its last line.
+        offsets, lengths: The bytes of each in the file, from which `Table.cell` reads it again; of
+            length 0 where it cannot.
         bad: Rows among them that cannot be read, and are in no column.
         next_line, next_offset: Where the row behind them begins.
     """
@@ -89,12 +83,12 @@ class Batch:
 
 
 class Range(NamedTuple):
-    """The rows of a table that begin in a range of its bytes.
+    """The rows of a table that begin in a range of it.
 
     Attributes:
         table: The table.
-        start: The first byte, where a row need not begin.
-        end: The byte behind the last; beyond the file's end where it is compressed.
+        start: The first position, where a row need not begin: a byte of text.
+        end: The position behind the last; it may be beyond the table's end.
     """
 
     table: "Table"
@@ -104,7 +98,10 @@ class Range(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table(abc.ABC):
-    """One file of rows: what CSV in its dialects, JSON Lines and others have in common.
+    """One file of rows, whatever form it has.
+
+    Positions in it are what its ranges are cut by: bytes of text; of others, the numbers of rows or
+    of groups of rows.
 
     Attributes:
         manifest: The file.
@@ -113,101 +110,60 @@ class Table(abc.ABC):
         is_typed: Whether values have types; else all of them are texts.
     """
 
-    is_typed: ClassVar[bool]
+    is_typed: ClassVar[bool] = True
 
     manifest: Manifest
     header: tuple[str, ...] = ()
     cells: Cells = AS_THEY_ARE
 
     @abc.abstractmethod
-    def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
-        """The rows that begin in [start, end), of which there may be none; empty ones are skipped.
-
-        Args:
-            start: A byte at which a row begins.
-            end: Where the range ends; its last row may go on behind that.
-            block_bytes: What is read at once.
-
-        Raises:
-            ConfigError, DataError, RecordError: As `lines.read_blocks`.
-        """
-
-    @abc.abstractmethod
-    def kind_of(self, values: Sequence[Any]) -> Kind | None:
-        """The kind of a column that holds `values`; raises RecordError where there is none."""
-
-    @abc.abstractmethod
-    def cell(self, column: str) -> Callable[[bytes], Any]:
-        """Reads the value of one column from the bytes of a row; pickles in a few bytes."""
-
-    def first_row(self, start: int) -> int:
-        """The byte at which the first row begins that begins at `start` or behind it.
-
-        It may be a guess: ranges are believed only where each ends as the next begins.
-        """
-        if not start:
-            return 0
-        block = next(read_blocks(self.manifest.path, start), None)
-        return block.starts[0] if block else self.num_bytes
-
-    def skim(self, start: int, end: int) -> tuple[int, int]:
-        """(lines, byte): how many lines the rows of [start, end) take, and where the next begins.
-
-        Args:
-            start: A byte at which a row begins.
-            end: Where the range ends.
-        """
-        num_lines, behind, _ = count_lines(self.manifest.path, start, end)
-        return num_lines, behind
-
-    @property
-    def num_bytes(self) -> int:
-        """The size of the file."""
-        return storage.size(self.manifest.path) or 0
-
-    def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
+    def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list["Range"]:
         """The ranges that many workers read at once.
 
         Args:
-            range_bytes: Of each; 4 or more, for a byte order mark belongs to the first line.
+            range_bytes: Of each, about; 4 or more, for a byte order mark belongs to the first line.
             scratch: The folder into which a compressed file is unpacked; "" reads it whole.
 
         Raises:
             DataError: It is compressed, and cut short or damaged.
         """
-        table = self
-        if is_compressed(self.manifest.path):
-            if not scratch:
-                return [whole(self)]
-            path = _unpacked(self.manifest.path, scratch)
-            table = dataclasses.replace(
-                self, manifest=dataclasses.replace(self.manifest, path=path)
-            )
-        size = storage.size(table.manifest.path)
-        if size is None:
-            return [whole(table)]
-        return [
-            Range(table, start, start + range_bytes)
-            for start in range(0, max(size, 1), range_bytes)
-        ]
+
+    @abc.abstractmethod
+    def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
+        """The rows that begin in [start, end), of which there may be none; empty ones are skipped.
+
+        Args:
+            start: A position at which a row begins.
+            end: Where the range ends; its last row may go on behind that.
+            block_bytes: What is read at once.
+
+        Raises:
+            ConfigError, DataError, RecordError: It cannot be read.
+        """
+
+    def first_row(self, start: int) -> int:
+        """Where the first row begins that begins at `start` or behind it.
+
+        It may be a guess: ranges are believed only where each ends as the next begins.
+        """
+        return start
+
+    def skim(self, start: int, end: int) -> tuple[int, int]:
+        """(lines, position): how many lines the rows of [start, end) have, and where they end."""
+        line, behind = 0, start
+        for batch in self.batches(start, end):
+            line, behind = batch.next_line, batch.next_offset
+        return line, behind
+
+    def kind_of(self, values: Sequence[Any]) -> Kind | None:
+        """The kind of a column that holds `values`; raises RecordError where there is none."""
+        return kind_of_values(values) if self.is_typed else kind_of_texts(values)
+
+    def cell(self, column: str) -> Callable[[bytes], Any]:
+        """Reads the value of one column from the bytes of a row; pickles in a few bytes."""
+        raise NotImplementedError(f"rows of {self.manifest.path} have no bytes of their own")
 
 
 def whole(table: Table) -> Range:
     """A table as one range."""
     return Range(table, 0, sys.maxsize)
-
-
-def _unpacked(path: str, scratch: str) -> str:
-    try:
-        return unpack_gzip(path, scratch)
-    except RecordError as error:
-        raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text came from UTF-8 and holds no half of a character's escape."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
