@@ -13,8 +13,8 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text
         split_names value_forms
-        errors feature durable example_keys frames image_size regular_files streams
-        declaration example feature_keys
+        errors feature durable example_keys image_size regular_files streams
+        declaration example feature_keys frames
         observation
         inference
         json_file option_values sealed_json

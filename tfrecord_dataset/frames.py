@@ -10,6 +10,8 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
+from tfrecord_dataset.errors import RecordError
+
 # A length and its checksum.
 HEADER_BYTES = 12
 # The payload's checksum, behind it.
@@ -21,6 +23,7 @@ MAX_PAYLOAD_BYTES = 1 << 30
 MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + FRAME_BYTES
 
 _HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
 _MASK_DELTA = 0xA282EAD8
 
 
@@ -37,6 +40,38 @@ def payload_bytes(header: bytes) -> int | None:
     length: int
     length, checksum = _HEADER.unpack(header)
     return length if masked_checksum(header[:8]) == checksum else None
+
+
+def starts_frame(head: bytes) -> bool:
+    """Whether a file that starts with `head` is a TFRecord file of one record or more."""
+    return len(head) >= HEADER_BYTES and payload_bytes(head[:HEADER_BYTES]) is not None
+
+
+def framed(payload: bytes) -> bytes:
+    """The frame of `payload`."""
+    length = struct.pack("<Q", len(payload))
+    return b"".join(
+        (
+            length,
+            _CHECKSUM.pack(masked_checksum(length)),
+            payload,
+            _CHECKSUM.pack(masked_checksum(payload)),
+        )
+    )
+
+
+def payload_of(frame: bytes) -> bytes:
+    """The payload of a whole frame, both checksums checked.
+
+    Raises:
+        RecordError: "damaged record": a checksum is wrong.
+    """
+    if payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
+        raise RecordError("damaged record", "the length's checksum is wrong")
+    payload = frame[HEADER_BYTES:-FOOTER_BYTES]
+    if _CHECKSUM.unpack(frame[-FOOTER_BYTES:])[0] != masked_checksum(payload):
+        raise RecordError("damaged record", "the payload's checksum is wrong")
+    return payload
 
 
 def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:

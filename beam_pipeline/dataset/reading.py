@@ -10,6 +10,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.example import lists
+from tfrecord_dataset.frames import payload_of
 
 
 class Frame(NamedTuple):
@@ -37,7 +38,7 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
     try:
         for offset, frame in frames.read_file(path, compressed):
             end = offset
-            yield Frame(offset, len(frame), frames.payload_of(frame))
+            yield Frame(offset, len(frame), payload_of(frame))
             number, end = number + 1, offset + len(frame)
     except RecordError as error:
         if error.reason == "missing file":

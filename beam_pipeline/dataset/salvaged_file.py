@@ -16,9 +16,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord.broken_gzip import unpack
-from beam_pipeline.tfrecord.frames import HEADER_BYTES, starts_frame
 from beam_pipeline.tfrecord.whole_frames import Gap, whole_frames
-from tfrecord_dataset.frames import FOOTER_BYTES
+from tfrecord_dataset.frames import FOOTER_BYTES, HEADER_BYTES, starts_frame
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _NO_EXAMPLE = "a record is no tf.train.Example with features"

@@ -24,6 +24,7 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import FileEntry
 
 # An inspection names so many problems; all are counted.
@@ -119,7 +120,7 @@ def _records(
             inspection.num_records += 1
             inspection.num_bytes += len(frame)
             try:
-                features, notes = inspect_example(frames.payload_of(frame), rules, expected)
+                features, notes = inspect_example(payload_of(frame), rules, expected)
             except RecordError as error:
                 inspection.add_problem(key, error)
                 continue

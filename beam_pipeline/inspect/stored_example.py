@@ -16,10 +16,10 @@ from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
 from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
-from beam_pipeline.tfrecord.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
 from tfrecord_dataset.feature_keys import Lists, describe_list
+from tfrecord_dataset.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _MISFIT = "does not fit the schema"

@@ -7,55 +7,17 @@ starts. A payload whose checksum is wrong costs that record alone.
 import contextlib
 import gzip
 import io
-import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from tfrecord_dataset.frames import FRAME_BYTES as FRAME_BYTES
-from tfrecord_dataset.frames import HEADER_BYTES as HEADER_BYTES
-from tfrecord_dataset.frames import MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES
-from tfrecord_dataset.frames import masked_checksum as masked_checksum
-from tfrecord_dataset.frames import payload_bytes
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
 from tfrecord_dataset.inflation import GunzipReader
 from tfrecord_dataset.store.urls import unsigned
 
 _BUFFER_BYTES = 1 << 16
-_CHECKSUM = struct.Struct("<I")
-
-
-def starts_frame(head: bytes) -> bool:
-    """Whether a file that starts with `head` is a TFRecord file of one record or more."""
-    return len(head) >= HEADER_BYTES and payload_bytes(head[:HEADER_BYTES]) is not None
-
-
-def framed(payload: bytes) -> bytes:
-    """The frame of `payload`."""
-    length = struct.pack("<Q", len(payload))
-    return b"".join(
-        (
-            length,
-            _CHECKSUM.pack(masked_checksum(length)),
-            payload,
-            _CHECKSUM.pack(masked_checksum(payload)),
-        )
-    )
-
-
-def payload_of(frame: bytes) -> bytes:
-    """The payload of a whole frame, both checksums checked.
-
-    Raises:
-        RecordError: "damaged record": a checksum is wrong.
-    """
-    if payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
-        raise RecordError("damaged record", "the length's checksum is wrong")
-    payload = frame[HEADER_BYTES:-4]
-    if _CHECKSUM.unpack(frame[-4:])[0] != masked_checksum(payload):
-        raise RecordError("damaged record", "the payload's checksum is wrong")
-    return payload
 
 
 def spans(handle: Any) -> Iterator[tuple[int, int]]:

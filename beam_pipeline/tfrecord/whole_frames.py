@@ -13,8 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.tfrecord.frames import payload_of
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
+from tfrecord_dataset.frames import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    payload_bytes,
+    payload_of,
+)
 
 _BLOCK_BYTES = 1 << 20
 _CRC_32C = 0x82F63B78

@@ -26,10 +26,10 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
-from beam_pipeline.tfrecord.frames import payload_of
 from tfrecord_dataset.example import FeatureValue, encode
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
+from tfrecord_dataset.frames import payload_of
 
 # A record was read once already, in less time: it is decoded in full now, and perhaps converted.
 _TIMES_INSPECTION = 10

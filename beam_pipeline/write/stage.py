@@ -40,11 +40,11 @@ from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.tfrecord.frames import FRAME_BYTES
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import working_dir
+from tfrecord_dataset.frames import FRAME_BYTES
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20

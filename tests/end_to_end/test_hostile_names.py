@@ -12,8 +12,8 @@ import pytest
 
 from beam_pipeline.cli import commands
 from beam_pipeline.example import bytes_feature, int64_feature, serialize
-from beam_pipeline.tfrecord.frames import framed
 from tfrecord_dataset import streams
+from tfrecord_dataset.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 
 # Clears the screen, names the window, in 8 bits, writes leftwards; ends the line, and forges one.

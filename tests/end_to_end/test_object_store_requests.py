@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import beam_pipeline
-from beam_pipeline.tfrecord.frames import framed
 from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.frames import framed
 from tfrecord_dataset.store import clients
 
 RECORDS = 120

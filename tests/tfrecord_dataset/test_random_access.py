@@ -23,7 +23,7 @@ from tfrecord_dataset.errors import (
     NotADatasetError,
     UnknownNameError,
 )
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES
+from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, framed
 
 
 @pytest.fixture(scope="module")
@@ -214,12 +214,6 @@ def test_another_process_is_told_of_a_rebuilt_dataset(copied):
 
     with pytest.raises(DatasetChangedError, match="was built again since it was opened"):
         pickle.loads(pickled)[0]
-
-
-def framed(payload):
-    from beam_pipeline.tfrecord.frames import framed
-
-    return framed(payload)
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
@@ -201,7 +202,7 @@ class _ShardReader:
     def _checked(self, number: int, frame: bytes) -> tuple[Record | None, list[str]]:
         features = self._dataset.features
         try:
-            example = parse_example(frames.payload_of(frame))
+            example = parse_example(payload_of(frame))
             if causes := list(example_causes(example, self._specs, self._keys)):
                 return None, causes
             record = self._reader.record(example, f"{self._shard.file}:{number}")

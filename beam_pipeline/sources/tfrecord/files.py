@@ -12,7 +12,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.tfrecord.frames import HEADER_BYTES, starts_frame
+from tfrecord_dataset.frames import HEADER_BYTES, starts_frame
 from tfrecord_dataset.split_names import TFDS_NAME, splits_of_record_files
 
 _PEEKED_BYTES = 4096

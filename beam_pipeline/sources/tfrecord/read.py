@@ -15,6 +15,7 @@ from beam_pipeline.records import Element, ExampleRecord, Expectation, FileRef, 
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.inflation import TOO_LARGE
 
 # The first records of a dataset: so many in all, and so many of a file.
@@ -119,4 +120,4 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
         records = frames.read_file(file.path, file.compressed)
         for number, (_, frame) in enumerate(itertools.islice(records, _FIRST_OF_A_FILE)):
             with contextlib.suppress(RecordError):
-                yield f"{file.relative}:{number}", frames.payload_of(frame)
+                yield f"{file.relative}:{number}", payload_of(frame)

@@ -18,8 +18,8 @@ from beam_pipeline.cli import commands, summary
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.tfrecord.frames import framed
 from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
 
 
 def example(number):

@@ -14,8 +14,9 @@ from beam_pipeline.cli import commands
 from beam_pipeline.dataset import shard_parallelism
 from beam_pipeline.dataset.salvaging import salvage
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.tfrecord.frames import framed, payload_of, read_file
+from beam_pipeline.tfrecord.frames import read_file
 from tfrecord_dataset.example import decode, encode
+from tfrecord_dataset.frames import framed, payload_of
 
 
 def example(number):

@@ -19,6 +19,7 @@ from beam_pipeline.media.arrays import array_header, inspect_array
 from beam_pipeline.sources.unpacking import array_values, unpack_gzip
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset import inflation
+from tfrecord_dataset.frames import framed
 
 MIB = 1 << 20
 
@@ -78,7 +79,7 @@ def small(monkeypatch):
     ids=["text", "unpacked", "frames"],
 )
 def test_gzip(tmp_path, small, read):
-    bomb = gzip_of(tmp_path / "bomb.gz", frames.framed(bytes(8 * MIB)), 1)
+    bomb = gzip_of(tmp_path / "bomb.gz", framed(bytes(8 * MIB)), 1)
     with pytest.raises(RecordError, match=r"file too large: bomb\.gz unpacks"):
         read(bomb)
     assert os.listdir(tmp_path) == ["bomb.gz"] or not os.listdir(f"{bomb}.scratch")
@@ -120,7 +121,7 @@ def test_a_build_of_a_bomb_takes_little_memory_and_time(tmp_path, make):
     elif make == "gzip":
         path = gzip_of(tmp_path / "x.csv.gz", b"a,b\n" * (MIB // 4), 600)
     else:
-        path = gzip_of(tmp_path / "x.tfrecord.gz", frames.framed(bytes(MIB)), 600)
+        path = gzip_of(tmp_path / "x.tfrecord.gz", framed(bytes(MIB)), 600)
     code = (
         "import json, resource, subprocess, sys\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True, timeout=60)\n"

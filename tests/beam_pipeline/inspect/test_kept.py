@@ -33,8 +33,8 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.pickling import Constant, pack
 from beam_pipeline.sources.tar.parts import text_of
-from beam_pipeline.tfrecord.frames import framed
 from tfrecord_dataset.example import bytes_feature, serialize
+from tfrecord_dataset.frames import framed
 
 
 @pytest.fixture(autouse=True)

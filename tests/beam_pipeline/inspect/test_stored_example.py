@@ -12,10 +12,10 @@ from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ExampleRecord, Expectation, FileRef, ListSummary
-from beam_pipeline.tfrecord.frames import framed
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.frames import framed
 
 
 def image(suffix="JPEG", size=(9, 7), **save):

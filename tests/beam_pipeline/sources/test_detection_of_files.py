@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.tfrecord.frames import framed
+from tfrecord_dataset.frames import framed
 
 COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
 CSV = "image,label\nimages/a.jpg,cat\n"

@@ -8,6 +8,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.frames import FRAME_BYTES, framed, masked_checksum, payload_of, starts_frame
 
 PAYLOADS = [b"one", b"", b"three" * 50_000, bytes(range(256))]
 
@@ -30,7 +31,7 @@ def tensorflow_file(tmp_path):
 def test_frames_are_tensorflows(tensorflow_file):
     path = tensorflow_file(PAYLOADS)
 
-    assert path.read_bytes() == b"".join(map(frames.framed, PAYLOADS))
+    assert path.read_bytes() == b"".join(map(framed, PAYLOADS))
 
 
 @pytest.mark.parametrize("compression", ["", "GZIP"])
@@ -38,8 +39,8 @@ def test_a_file_is_read_as_it_was_written(tensorflow_file, compression):
     path = tensorflow_file(PAYLOADS, compression)
     read = list(frames.read_file(str(path), compressed=bool(compression)))
 
-    assert [frames.payload_of(frame) for _, frame in read] == PAYLOADS
-    lengths = [len(payload) + frames.FRAME_BYTES for payload in PAYLOADS]
+    assert [payload_of(frame) for _, frame in read] == PAYLOADS
+    lengths = [len(payload) + FRAME_BYTES for payload in PAYLOADS]
     assert [offset for offset, _ in read] == [sum(lengths[:number]) for number in range(4)]
 
 
@@ -49,13 +50,11 @@ def test_spans_are_the_frames(tensorflow_file):
         spans = list(frames.spans(handle))
     data = path.read_bytes()
 
-    assert [data[start : start + length] for start, length in spans] == [
-        *map(frames.framed, PAYLOADS)
-    ]
+    assert [data[start : start + length] for start, length in spans] == [*map(framed, PAYLOADS)]
 
 
 def whole(*payloads):
-    return b"".join(map(frames.framed, payloads))
+    return b"".join(map(framed, payloads))
 
 
 @pytest.mark.parametrize(
@@ -126,30 +125,30 @@ def test_a_missing_file(tmp_path):
     "byte", [0, 9, 12, -1], ids=["length", "its checksum", "payload", "checksum"]
 )
 def test_a_flipped_byte_is_found(byte):
-    frame = bytearray(frames.framed(b"payload"))
+    frame = bytearray(framed(b"payload"))
     frame[byte] ^= 0x10
     with pytest.raises(RecordError, match="checksum is wrong"):
-        frames.payload_of(bytes(frame))
+        payload_of(bytes(frame))
 
 
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        pytest.param(frames.framed(b"a"), True, id="a file"),
-        pytest.param(frames.framed(b"abc")[:12], True, id="a header"),
+        pytest.param(framed(b"a"), True, id="a file"),
+        pytest.param(framed(b"abc")[:12], True, id="a header"),
         pytest.param(b"", False, id="empty"),
         pytest.param(b"\x1f\x8b\x08" + bytes(20), False, id="gzip"),
-        pytest.param(frames.framed(b"a")[:11], False, id="too short"),
+        pytest.param(framed(b"a")[:11], False, id="too short"),
     ],
 )
 def test_a_tfrecord_file_is_told_by_its_start(head, expected):
-    assert frames.starts_frame(head) is expected
+    assert starts_frame(head) is expected
 
 
 def test_a_length_beyond_all_measure(tmp_path):
     """Nothing is allocated for it."""
     length = struct.pack("<Q", 1 << 50)
-    header = length + struct.pack("<I", frames.masked_checksum(length))
+    header = length + struct.pack("<I", masked_checksum(length))
     path = tmp_path / "file"
     path.write_bytes(header + b"a few bytes")
 

@@ -10,9 +10,8 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_pipeline.tfrecord.frames import framed
 from beam_pipeline.tfrecord.whole_frames import Gap, whole_frames
-from tfrecord_dataset.frames import masked_checksum
+from tfrecord_dataset.frames import framed, masked_checksum
 
 PAYLOADS = [b"", b"one", bytes(300), bytes(range(256)) * 9, b"five"]
 FRAMES = [framed(payload) for payload in PAYLOADS]

@@ -17,6 +17,7 @@ from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.stage import WriteShards
+from tfrecord_dataset.frames import payload_of
 
 EXAMPLES = [b"", b"one", bytes(range(256)) * 1000]
 
@@ -48,7 +49,7 @@ def test_a_shard_is_framed_compressed_hashed_and_counted(tmp_path, compression):
         len(data),
     )
     stored = frames.read_file(str(path), compressed=compression == "gzip")
-    assert [frames.payload_of(frame) for _, frame in stored] == EXAMPLES
+    assert [payload_of(frame) for _, frame in stored] == EXAMPLES
     assert data.startswith(b"\x1f\x8b") == (compression == "gzip")
 
 

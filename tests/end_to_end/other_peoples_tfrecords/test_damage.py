@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import beam_pipeline
 from beam_pipeline.errors import DataError
-from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.frames import framed
 
 
 def flipped(data, byte):
@@ -37,25 +37,25 @@ def damages(example, jpeg) -> dict[str, tuple[Any, str, str, int]]:
         "cut_off": (lambda data: data[:-9], "", "truncated file", 6),
         "garbage": (lambda data: data + b"some garbage", "", "damaged file", 7),
         "another_kind": (
-            lambda data: data + frames.framed(example(image=jpeg(0), label=0.5)),
+            lambda data: data + framed(example(image=jpeg(0), label=0.5)),
             ":7",
             "type conflict",
             7,
         ),
         "sequence_example": (
-            lambda data: data + frames.framed(SEQUENCE_EXAMPLE),
+            lambda data: data + framed(SEQUENCE_EXAMPLE),
             ":7",
             "not an Example",
             7,
         ),
         "half_an_image": (
-            lambda data: data + frames.framed(example(image=jpeg(0)[:-200], label=1)),
+            lambda data: data + framed(example(image=jpeg(0)[:-200], label=1)),
             ":7",
             "truncated image",
             7,
         ),
         "no_image": (
-            lambda data: data + frames.framed(example(image=b"a text", label=1)),
+            lambda data: data + framed(example(image=b"a text", label=1)),
             ":7",
             "not an image",
             7,

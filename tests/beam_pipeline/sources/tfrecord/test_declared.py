@@ -12,8 +12,8 @@ from beam_pipeline.sources.tfrecord.declared import (
     refuse_conversions,
     with_key_of,
 )
-from beam_pipeline.tfrecord.frames import framed
 from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
 
 
 def only(entry):

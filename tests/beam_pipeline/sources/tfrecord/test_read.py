@@ -8,11 +8,11 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed, payload_of
 
 PAYLOADS = [encode({"x": [number]}) for number in range(5)]
-WHOLE = b"".join(map(frames.framed, PAYLOADS))
+WHOLE = b"".join(map(framed, PAYLOADS))
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def listed(tmp_path):
         found = list(list_records(file, str(tmp_path / "scratch"), {}))
         records = [each for each in found if isinstance(each, Record)]
         assert [each.key for each in records] == [f"in/a.tfrecord:{n}" for n in range(len(records))]
-        read = [frames.payload_of(storage.read_bytes(each.file)) for each in records]
+        read = [payload_of(storage.read_bytes(each.file)) for each in records]
         return read, [each for each in found if isinstance(each, Rejected)]
 
     return listing
@@ -56,7 +56,7 @@ def test_whole_records_before_the_damage_are_used(listed, data, reason, detail, 
 
 
 def test_gzip_that_is_cut_off(listed):
-    data = b"".join(frames.framed(bytes(range(256)) * 50 + payload) for payload in PAYLOADS * 99)
+    data = b"".join(framed(bytes(range(256)) * 50 + payload) for payload in PAYLOADS * 99)
     packed = gzip.compress(data, mtime=0)
     payloads, (rejected,) = listed(packed[: len(packed) // 2], compressed="already")
 
@@ -97,8 +97,8 @@ def test_a_folder(tmp_path, run_transform):
 
 def test_the_first_records_are_of_several_files(tmp_path):
     for number in range(8):
-        (tmp_path / f"{number}.tfrecord").write_bytes(frames.framed(b"payload") * 100)
-    broken = bytearray(frames.framed(b"payload") * 100)
+        (tmp_path / f"{number}.tfrecord").write_bytes(framed(b"payload") * 100)
+    broken = bytearray(framed(b"payload") * 100)
     broken[13] ^= 1
     (tmp_path / "0.tfrecord").write_bytes(broken)
     sources = [source for source, _ in first_records(find_record_files(str(tmp_path))[0])]
