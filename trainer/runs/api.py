@@ -63,28 +63,23 @@ def train(
     path = data.path if isinstance(data, Dataset) else os.fspath(data)
     given = {"data": path, "output": os.fspath(output), **options}
     parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
-    if isinstance(model, str):
-        given["model"] = model
-    else:
-        parts["model_fn"], given["model_fn"] = model, path_of(model)
-    if loss is not None:
-        parts["loss_fn"], given["loss_fn"] = loss, path_of(loss)
-    if isinstance(augment, str):
-        given["augment"] = augment
-    else:
-        parts["augment_fn"], given["augment_fn"] = augment, path_of(augment)
-    if isinstance(optimizer, str):
-        given["optimizer"] = optimizer
-    else:
-        parts["optimizer"], given["optimizer_fn"] = optimizer, path_of(optimizer)
-        if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
-            raise ConfigError(
-                f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
-                "function that takes it"
-            )
-    if isinstance(schedule, str):
-        given["schedule"] = schedule
-    else:
-        parts["schedule"] = schedule
+    for name, part, value in (
+        ("model", "model_fn", model),
+        ("loss", "loss_fn", loss),
+        ("augment", "augment_fn", augment),
+        ("optimizer", "optimizer", optimizer),
+        ("schedule", "schedule", schedule),
+    ):
+        if isinstance(value, str):
+            given[name] = value
+        elif value is not None:
+            parts[part] = value
+            if name != "schedule":
+                given[f"{name}_fn"] = path_of(value)
+    if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
+        raise ConfigError(
+            f"{option('learning_rate')} is the optimizer's own; set it there, or give a function "
+            "that takes it"
+        )
     with readable_errors():
         return dict(run_train(given, dataset, OwnParts(**parts)))

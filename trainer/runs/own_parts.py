@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train import TrainConfig, option
 from trainer.parsing import Augment
 from trainer.tasks import models
 from trainer.tasks.task import Task
@@ -18,6 +18,14 @@ OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
 # Options that belong to the optimizer; one of the user's own has them inside.
 _OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
+# The options that name parts, by part.
+_NAMED_BY = {
+    "model_fn": "model_fn",
+    "loss_fn": "loss_fn",
+    "optimizer": "optimizer_fn",
+    "augment_fn": "augment_fn",
+    "callbacks": "callback",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,16 +59,12 @@ class OwnParts:
             ConfigError: There is no such function.
         """
         found: dict[str, Any] = {}
-        if self.model_fn is None and config.model_fn is not None:
-            found["model_fn"] = models.find_function(config.model_fn)
-        if self.loss_fn is None and config.loss_fn is not None:
-            found["loss_fn"] = models.find_function(config.loss_fn, "--loss-fn")
-        if self.optimizer is None and config.optimizer_fn is not None:
-            found["optimizer"] = models.find_function(config.optimizer_fn, "--optimizer-fn")
-        if self.augment_fn is None and config.augment_fn is not None:
-            found["augment_fn"] = models.find_function(config.augment_fn, "--augment-fn")
-        if not self.callbacks and config.callback is not None:
-            made = models.find_function(config.callback, "--callback")()
+        for part, name in _NAMED_BY.items():
+            path = getattr(config, name)
+            if path is not None and not getattr(self, part):
+                found[part] = models.find_function(path, option(name))
+        if "callbacks" in found:
+            made = found["callbacks"]()
             found["callbacks"] = made if isinstance(made, list | tuple) else [made]
         return dataclasses.replace(self, **found)
 

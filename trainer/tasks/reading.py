@@ -6,12 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset.image_size import ImageSize
 from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.parsing import Augment
 from trainer.tasks.batch_changes import BatchChanges
-from trainer.tasks.inputs.image import Image
 from trainer.tasks.learners import Statistic
 from trainer.tasks.target_choice import shorten
 from trainer.tasks.task import Task
@@ -200,7 +198,7 @@ def _arranger(task: Task, weight: str | None) -> Callable[[dict[str, Tensor]], t
 def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:
     """The arguments of `Dataset.batches` that depend on the inputs."""
     inputs = task.inputs.values()
-    sizes = [ImageSize(each.height, each.width) for each in inputs if isinstance(each, Image)]
+    sizes = [each.image_size for each in inputs if each.image_size is not None]
     lengths = {each.name: each.pad_to for each in inputs if each.pad_to is not None}
     if with_target and task.goal.pad_to is not None:
         lengths[task.target] = task.goal.pad_to

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings
 
@@ -51,6 +52,10 @@ class Image(Input):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.height, self.width, self.channels)
+
+    @property
+    def image_size(self) -> ImageSize | None:
+        return ImageSize(self.height, self.width)
 
     def prepare(self, values: Any) -> Any:
         return tf.cast(values, tf.float32) / 255.0  # read as uint8

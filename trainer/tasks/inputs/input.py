@@ -75,6 +75,11 @@ class Input(abc.ABC):
         return "float32"
 
     @property
+    def image_size(self) -> ImageSize | None:
+        """The size to which the input pipeline stretches images; None for what is none."""
+        return None
+
+    @property
     def varies(self) -> bool:
         """Whether records differ in length, unless they are padded or cut."""
         return False
