@@ -51,7 +51,7 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths
-        splits classes references gather unpacking nesting left_behind
+        splits classes references gather unpacking nesting container left_behind
         tree input_files columns
         listing
         layout

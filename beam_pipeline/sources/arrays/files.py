@@ -12,6 +12,7 @@ from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored
+from beam_pipeline.sources.container import Member, npz_members
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
 from beam_pipeline.sources.splits import without_split
@@ -150,8 +151,8 @@ def _name(group: _Group) -> str:
 def _names(group: _Group) -> Iterator[str]:
     """What columns may be called to leave them out."""
     if "" in group:
-        for name in _members(group[""].path):
-            yield from (name, without_split(name)[0])
+        for member in _members(group[""].path):
+            yield from (member.name, without_split(member.name)[0])
     else:
         yield from group
 
@@ -170,31 +171,32 @@ def _tables(group: _Group, ignored: Collection[str]) -> list[Table]:
 
 
 def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[Table]:
-    found = {name: without_split(name) for name in _members(file.path)}
-    kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
+    found = {member: without_split(member.name) for member in _members(file.path)}
+    kept = {each: pair for each, pair in found.items() if not {each.name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
     by_split: dict[str, dict[str, Column]] = defaultdict(dict)
-    for name, (short, split) in kept.items():
+    for member, (short, split) in kept.items():
         columns = by_split[split if in_splits else ""]
-        column = (short if in_splits else name) or _UNNAMED
+        column = (short if in_splits else member.name) or _UNNAMED
         if column in columns:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
-        columns[column] = _column_of_npz(file.path, name)
+        columns[column] = _column_of_npz(file.path, member)
     for split, columns in by_split.items():
         name = f"{file.relative}/{split}" if split else file.relative
         yield Table(name=name, split=split or file.split, columns=columns)
 
 
-def _members(path: str) -> list[str]:
+def _members(path: str) -> list[Member]:
     with storage.opened(path) as handle:
         if not handle.read(1):
             raise RecordError(npz.EMPTY, "the file has no bytes")
-        names = [member.filename.removesuffix(".npy") for member in npz.members(handle)]
-    if not names:
+        members = list(npz_members(handle))
+    if not members:
         raise RecordError(npz.UNSUPPORTED, "an .npz without arrays")
+    names = [member.name for member in members]
     if twice := {name for name in names if names.count(name) > 1}:
         raise RecordError(npz.DAMAGED, f".npz: {min(twice)} occurs twice")
-    return names
+    return members
 
 
 def _column_of_npy(file: InputFile) -> Column:
@@ -210,19 +212,14 @@ def _column_of_npy(file: InputFile) -> Column:
         raise RecordError(error.reason, f"{file.relative}: {error.detail}") from error
 
 
-def _column_of_npz(path: str, name: str) -> Column:
+def _column_of_npz(path: str, member: Member) -> Column:
     try:
-        with opened_array(path, name) as part:
+        with opened_array(path, member.name) as part:
             header = array_header(part)
-        with storage.opened(path) as handle:
-            [member] = [each for each in npz.members(handle) if each.filename == f"{name}.npy"]
-            start = npz.data_offset(handle, member)
-        stored = member.compress_type == 0
-        return _column(
-            path, name, header, member.file_size, start + header.offset if stored else None
-        )
+        offset = None if member.is_compressed else member.offset + header.offset
+        return _column(path, member.name, header, member.length, offset)
     except RecordError as error:
-        raise RecordError(error.reason, f"{name}: {error.detail}") from error
+        raise RecordError(error.reason, f"{member.name}: {error.detail}") from error
 
 
 def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:

@@ -3,9 +3,10 @@
 import re
 import tarfile
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.container import Member
 
 TRUNCATED = "truncated file"
 DAMAGED = "damaged archive"
@@ -33,27 +34,11 @@ _KINDS = {
 }
 
 
-class Member(NamedTuple):
-    """One member that is not a folder.
-
-    Attributes:
-        name: Its path, without "./" at the start.
-        offset: Where in the tar its bytes begin.
-        length: How many they are.
-        problem: (reason, detail) of why it cannot be used; None where it can.
-    """
-
-    name: str
-    offset: int
-    length: int
-    problem: tuple[str, str] | None = None
-
-
 def read_members(handle: Any) -> Iterator[Member]:
     """The members of the tar file behind `handle`, in their order, in bounded memory.
 
-    USTAR, GNU and PAX, with long names and large sizes. Between two members, the handle may be
-    read and moved.
+    A `container.Container` of USTAR, GNU and PAX, with long names and large sizes. Between two
+    members, the handle may be read and moved.
 
     Raises:
         RecordError: "compressed archive", "empty archive", "truncated file" or "damaged

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range
+from beam_pipeline.sources.container import Member
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.tar.members import Member
 from tfrecord_dataset.feature import Feature
 
 # What an extension's last part stands for; media are told by `paths.media_kind`.
