@@ -11,7 +11,8 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+
+from beam_pipeline.stored_lists import Expectation, ListSummary
 
 
 def composed(name: str) -> str:
@@ -117,51 +118,6 @@ class RawFile:
     num_bytes: int = 0
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ListSummary:
-    """What one key of an Example holds that is an Example already: a list, told in brief.
-
-    One number and one short text are their own summary: an int, a float, a str.
-
-    Attributes:
-        kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
-        length: Values in it.
-        minimum, maximum: Of numbers; None where there are none, or only NaN.
-        form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
-            "flac", "ogg"; else "text" or "raw"; "" of an empty one.
-        num_bytes: Bytes of one bytes value.
-        num_characters: Of a text.
-        sha256: Hex digest of an image or audio, once inspected.
-        shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
-        sample_rate: Of audio.
-    """
-
-    kind: str
-    length: int
-    minimum: float | int | None = None
-    maximum: float | int | None = None
-    form: str = ""
-    num_bytes: int = 0
-    num_characters: int = 0
-    sha256: str = ""
-    shape: tuple[int, ...] = ()
-    sample_rate: int = 0
-
-
-class Expectation(NamedTuple):
-    """What a key of an Example holds in the first records of its dataset.
-
-    Attributes:
-        kind: The list's: "int64", "float32" or "bytes".
-        form: "image" or "audio" where its values are encoded so; else "".
-        source: The record where that was first seen, for messages.
-    """
-
-    kind: str
-    form: str
-    source: str
-
-
 @dataclasses.dataclass(frozen=True)
 class ClassLabel:
     """A class by its name; its number is known once all names are."""
@@ -236,7 +192,7 @@ def file_of(value: Value) -> FileRef | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Record:
-    """One example before it is written.
+    """One example as a source gives it.
 
     Attributes:
         key: Unique in the dataset and stable from run to run: the path relative to the
@@ -249,12 +205,48 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`. Unless every record has one of its own, each one's is its
             number in the dataset.
-        notes: What was changed on the way and how often ("box clipped": 2), and what its source
-            has beside ("not kept: pose": 1).
-        content_digest: Once inspected: in hex, equal for records of equal images, audio and other
-            files, or, without those, for equal records.
-        num_bytes: Once inspected: about how many bytes the record takes in a shard.
-        deferred: Once inspected: by feature, where the values lie that are not to be kept.
+        notes: What its source has beside and how often ("not kept: pose": 1).
+    """
+
+    key: str
+    features: Mapping[str, Value]
+    split: str | None = None
+    group: str | None = None
+    source: str = ""
+    source_id: str = ""
+    notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExampleRecord(Record):
+    """A record that is an Example already, and is written as it is, byte for byte.
+
+    Attributes:
+        features: None: they follow from the Example.
+        file: The record's whole frame in a TFRecord file that is not compressed.
+        expected: What the first records of the dataset have, by key; every record is held
+            against it, unless the user declares a schema.
+    """
+
+    features: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    file: FileRef
+    expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """One example once it is checked: what is written, but for the bytes of its files.
+
+    Attributes:
+        key, split, group, source, source_id: As the `Record` has them.
+        features: Values by feature name, with all that their files tell. Of an Example,
+            `ListSummary` and other values by key, or by the name that a schema gives the key.
+        notes: The record's, and what was changed and how often ("box clipped": 2).
+        content_digest: In hex, equal for records of equal images, audio and other files, or,
+            without those, for equal records.
+        num_bytes: About how many bytes the record takes in a shard.
+        deferred: By feature, where the values lie that are not to be kept.
+        example: The whole frame of a record that is an Example already; None for others.
     """
 
     key: str
@@ -267,23 +259,7 @@ class Record:
     content_digest: str = ""
     num_bytes: int = 0
     deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExampleRecord(Record):
-    """A record that is an Example already, and is written as it is, byte for byte.
-
-    Attributes:
-        features: Once inspected: `ListSummary` and other values by key, or by the name that a
-            schema gives the key.
-        file: The record's whole frame in a TFRecord file that is not compressed.
-        expected: What the first records of the dataset have, by key; every record is held
-            against it, unless the user declares a schema.
-    """
-
-    features: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    file: FileRef
-    expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
+    example: FileRef | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -318,3 +294,4 @@ class DeclaredClasses:
 
 
 Element = Record | Rejected | DeclaredClasses
+InspectedElement = Inspected | Rejected | DeclaredClasses

@@ -31,6 +31,7 @@ LAYERS = {
     """,
     "beam_pipeline": """
         errors
+        stored_lists
         records
         files
         tfrecord

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from beam_pipeline.inspect.digest import annotation
 from beam_pipeline.kinds import packing
-from beam_pipeline.records import ExampleRecord, Record
+from beam_pipeline.records import Inspected
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -55,7 +55,7 @@ _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
-def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
+def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
     """The table of (inspected record, its split, its position)."""
     columns: list[list[Any]] = [[] for _ in SCHEMA]
     for record, split, position in records:
@@ -82,26 +82,27 @@ def table_of(records: Iterable[tuple[Record, str, int]]) -> pa.Table:
     )
 
 
-def pack_record(record: Record) -> bytes:
+def pack_record(record: Inspected) -> bytes:
     """What is asked of an inspected record later, but for its key and source."""
     values, codes = packing.pack({**record.features, **record.deferred})
-    file = record.file if isinstance(record, ExampleRecord) else None
-    parts = (values, codes, record.source_id, record.notes, file)
+    parts = (values, codes, record.source_id, record.notes, record.example)
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Record:
+def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
     """The record that `pack_record` packed; with that `source_id`, if it is not ""."""
-    values, codes, own_id, notes, file = pickle.loads(packed)
-    features = packing.unpack(packing.Packed(values, codes))
-    if file:
-        return ExampleRecord(key=key, features=features, source=source, notes=notes, file=file)
-    return Record(
-        key=key, features=features, source=source, source_id=source_id or own_id, notes=notes
+    values, codes, own_id, notes, example = pickle.loads(packed)
+    return Inspected(
+        key=key,
+        features=packing.unpack(packing.Packed(values, codes)),
+        source=source,
+        source_id=source_id or own_id,
+        notes=notes,
+        example=example,
     )
 
 
-def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Record]:
+def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
     """The records of a table, in its order.
 
     Args:

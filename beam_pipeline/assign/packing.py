@@ -11,7 +11,7 @@ from beam_pipeline.assign import columns, placement
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
+from beam_pipeline.records import DeclaredClasses, Inspected, InspectedElement, Rejected, composed
 from beam_pipeline.running.pickling import pack
 
 
@@ -59,14 +59,14 @@ class Packer:
             observes=config.duplicates != "drop",
         )
 
-    def pack(self, elements: Iterable[Element]) -> PackedBatch:
+    def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
         """All elements of a batch, packed."""
         statistics = Statistics()
-        rows: list[tuple[Record, str, int]] = []
+        rows: list[tuple[Inspected, str, int]] = []
         rejects: list[Rejected] = []
         for element in elements:
             match element:
-                case Record():
+                case Inspected():
                     try:
                         split = self._split_of(element, statistics)
                     except RecordError as error:
@@ -92,7 +92,7 @@ class Packer:
             statistics=statistics,
         )
 
-    def _split_of(self, record: Record, statistics: Statistics) -> str:
+    def _split_of(self, record: Inspected, statistics: Statistics) -> str:
         if name := placement.split_name(record.split):
             stated = composed(record.split or "")
             statistics.stated_splits.setdefault(name, set()).add(stated)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Record, composed
+from beam_pipeline.records import Inspected, composed
 
 Int64s = npt.NDArray[np.int64]
 
@@ -41,7 +41,7 @@ def _hash(salt: str, text: str) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def group_of(record: Record, group_by: str) -> str:
+def group_of(record: Inspected, group_by: str) -> str:
     """What decides the split of `record`: see BuildConfig.group_by.
 
     Raises:

@@ -20,7 +20,7 @@ from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.inspect.stage import Inspected
+from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Waiting
 from beam_pipeline.running.pickling import pack
@@ -60,12 +60,12 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`Inspected` records to `Assigned`."""
+    """`InspectedInput` records to `Assigned`."""
 
     config: BuildConfig
 
     @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, inspected: Inspected) -> Assigned:
+    def expand(self, inspected: InspectedInput) -> Assigned:
         unique = (
             inspected.records  # bytes: a table
             | "KeyByContent"

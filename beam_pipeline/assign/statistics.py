@@ -15,7 +15,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
-from beam_pipeline.records import DeclaredClasses, Record, Rejected, composed, reading_order
+from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed, reading_order
 from beam_pipeline.schema.names import check_number
 
 # Why records are rejected that `--duplicates drop` drops.
@@ -83,7 +83,7 @@ class Statistics:
     leaks: list[tuple[tuple[str, str], ...]] = dataclasses.field(default_factory=list)
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
 
-    def observe(self, record: Record, split: str) -> None:
+    def observe(self, record: Inspected, split: str) -> None:
         """Takes the values of a record of a split into account, and what was changed in it.
 
         Raises:

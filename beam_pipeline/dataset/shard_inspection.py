@@ -19,9 +19,10 @@ from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import ExampleRecord, Expectation, FileRef
+from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
@@ -112,7 +113,7 @@ def inspect_shard(
 
 def _records(
     shard: ShardFile, rules: Rules, expected: Mapping[str, Expectation], inspection: ShardInspection
-) -> Iterator[ExampleRecord]:
+) -> Iterator[Inspected]:
     """The good records of a file; `inspection` counts all, and names the others."""
     try:
         for offset, frame in frames.read_file(shard.path, shard.compressed):
@@ -125,7 +126,7 @@ def _records(
                 inspection.add_problem(key, error)
                 continue
             span = FileRef(path=shard.path, offset=offset, length=len(frame))
-            yield ExampleRecord(key=key, features=features, notes=notes, file=span)
+            yield Inspected(key=key, features=features, notes=notes, example=span)
     except RecordError as error:
         inspection.add_problem(shard.file, error)
 
@@ -146,7 +147,7 @@ def write_index(
                 rows = index.Rows(schema)
                 for record in records:
                     rows.add(record)
-                lengths = [record.file.length for record in records]
+                lengths = [record.example.length for record in records if record.example]
                 writer.add(rows.table(), np.array(lengths, np.int64))
     entries = {rows_file: FileEntry(parquet.num_bytes, parquet.sha256)}
     if not shard.compressed:  # else nobody can seek to a record
@@ -156,7 +157,7 @@ def write_index(
     return entries
 
 
-def _chunks(path: str) -> Iterator[list[ExampleRecord]]:
+def _chunks(path: str) -> Iterator[list[Inspected]]:
     with open(path, "rb") as handle:
         while True:
             try:

@@ -13,7 +13,8 @@ import pyarrow
 import pyarrow.parquet
 
 from beam_pipeline import kinds
-from beam_pipeline.records import ListSummary, Record, Value
+from beam_pipeline.records import Inspected, Value
+from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import index_file
 
@@ -73,7 +74,7 @@ class Rows:
             name: [] for name in self._arrow_schema.names if name not in _SPANS
         }
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Inspected) -> None:
         """Adds a record with all its values."""
         row: dict[str, Any] = {"key": record.key, "source": record.source or record.key}
         labels: list[str] = []

@@ -14,7 +14,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect import kept
 from beam_pipeline.inspect.record import inspect_element, rejected
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack_all
@@ -41,7 +41,7 @@ class Packed(Protocol):
 class Packs(Protocol):
     """What packs inspected elements (`assign.packing.Packer`)."""
 
-    def pack(self, elements: Iterable[Element]) -> Packed:
+    def pack(self, elements: Iterable[InspectedElement]) -> Packed:
         """All elements of a batch, packed."""
 
 
@@ -87,13 +87,15 @@ class InspectBatch(Work[bytes, InspectedBatch]):
     def __call__(self, batch: bytes) -> InspectedBatch:
         rules = self.settings.value.rules
 
-        def inspect_all(elements: Sequence[Element], read: storage.ReadFile) -> list[Element]:
+        def inspect_all(
+            elements: Sequence[Element], read: storage.ReadFile
+        ) -> list[InspectedElement]:
             with (
                 bounded_memory(read, self.threads) as bounded,
                 ending_after(rules.max_seconds * self.threads) as start_time,
             ):
 
-                def inspect(element: Element) -> Element:
+                def inspect(element: Element) -> InspectedElement:
                     start_time()
                     return inspect_element(element, rules, bounded)
 
@@ -105,8 +107,10 @@ class InspectBatch(Work[bytes, InspectedBatch]):
         """The same in a process that is not to end: a record's time is looked at afterwards."""
         rules = self.settings.value.rules
 
-        def inspect_all(elements: Sequence[Element], read: storage.ReadFile) -> list[Element]:
-            def inspect(element: Element) -> Element:
+        def inspect_all(
+            elements: Sequence[Element], read: storage.ReadFile
+        ) -> list[InspectedElement]:
+            def inspect(element: Element) -> InspectedElement:
                 before = time.thread_time()
                 inspected = inspect_element(element, rules, read)
                 seconds = time.thread_time() - before
@@ -119,7 +123,7 @@ class InspectBatch(Work[bytes, InspectedBatch]):
     def _inspected(
         self,
         batch: bytes,
-        inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[Element]],
+        inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[InspectedElement]],
     ) -> InspectedBatch:
         """A batch as an earlier attempt has inspected it, or now; then it is kept."""
         settings = self.settings.value
@@ -149,7 +153,7 @@ class InspectBatch(Work[bytes, InspectedBatch]):
         return InspectedBatch(packed, 0)
 
 
-def _inspect_alone(element: Element, rules: Rules) -> Element:
+def _inspect_alone(element: Element, rules: Rules) -> InspectedElement:
     """What a process of its own does to a record."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
         return inspect_element(element, rules, read)

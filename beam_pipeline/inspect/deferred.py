@@ -12,7 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
 from beam_pipeline.kinds.measuring import measure
-from beam_pipeline.records import Array, Deferred, FileRef, Record, Value
+from beam_pipeline.records import Array, Deferred, FileRef, Inspected, Value
 
 
 def read_deferred(
@@ -60,7 +60,7 @@ def deferred_values(
     return made
 
 
-def with_values(record: Record) -> Record:
+def with_values(record: Inspected) -> Inspected:
     """An inspected record with the values that lie in byte ranges, as Inspect saw them.
 
     Raises:
@@ -91,7 +91,7 @@ def hash_change(file: FileRef, sha256: str) -> str:
     )
 
 
-def changed(record: Record, how: str) -> SourceChangedError:
+def changed(record: Inspected, how: str) -> SourceChangedError:
     """The error of a file that changed while the job ran."""
     return SourceChangedError(
         f"a file of record {record.key} changed while the job ran: {how}; run the build again "

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from beam_pipeline import kinds
-from beam_pipeline.records import ExampleRecord, Record, Value, file_of
+from beam_pipeline.records import Inspected, Value, file_of
 from tfrecord_dataset.inference import is_label_key
 
 
@@ -19,18 +19,18 @@ def content_digest(features: Mapping[str, Value]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def annotation(record: Record) -> str:
+def annotation(record: Inspected) -> str:
     """What `record` says of its content; equal contents with unequal annotations conflict."""
-    if isinstance(record, ExampleRecord):
-        return record.file.sha256
+    if record.example:
+        return record.example.sha256
     return _values_beside_files(record.features)
 
 
-def label_text(record: Record) -> str:
+def label_text(record: Inspected) -> str:
     """The class names of `record`, for messages."""
     names: list[str] = []
     for name, value in record.features.items():
-        if not isinstance(record, ExampleRecord):
+        if not record.example:
             names.extend(kinds.of(value).class_names(value))
         elif isinstance(value, int) and is_label_key(name):
             names.append(str(value))

@@ -30,7 +30,16 @@ from beam_pipeline import records
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import deferred_values
-from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, Rejected, Value
+from beam_pipeline.records import (
+    Element,
+    ExampleRecord,
+    FileRef,
+    Inspected,
+    InspectedElement,
+    Record,
+    Rejected,
+    Value,
+)
 from beam_pipeline.running.parallel import files_of, map_threads
 from tfrecord_dataset.store.urls import unsigned
 
@@ -57,7 +66,7 @@ class Found(NamedTuple):
     Attributes:
         features, notes, content_digest, num_bytes: As the inspected record has them.
         deferred: By feature, the range where its value lies.
-        file: That of an ExampleRecord.
+        example: The frame of an ExampleRecord.
     """
 
     features: Mapping[str, Value]
@@ -65,7 +74,7 @@ class Found(NamedTuple):
     content_digest: str
     num_bytes: int
     deferred: Mapping[str, FileRef]
-    file: FileRef | None
+    example: FileRef | None
 
 
 def kept_file(folder: str, *decide: bytes) -> str:
@@ -81,7 +90,7 @@ def kept_file(folder: str, *decide: bytes) -> str:
     return storage.join(folder, digest.hexdigest()[:_DIGEST_BYTES])
 
 
-def keep(path: str, inspected: Iterable[Element], reader: storage.Reader) -> None:
+def keep(path: str, inspected: Iterable[InspectedElement], reader: storage.Reader) -> None:
     """Keeps what was found in a batch, where that is worth it; where it fails, nothing is kept.
 
     Args:
@@ -104,7 +113,7 @@ def keep(path: str, inspected: Iterable[Element], reader: storage.Reader) -> Non
 
 def taken(
     path: str, elements: Sequence[Element], tokenizer: str, threads: int
-) -> list[Element] | None:
+) -> list[InspectedElement] | None:
     """The elements of a batch as an earlier attempt has inspected them; None where it has not.
 
     Args:
@@ -148,9 +157,10 @@ class _Values(pickle.Unpickler):
     """Makes values of `records`, and nothing else that has a name."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module != records.__name__ or name not in _KINDS:
+        kind = _KINDS.get(name)
+        if kind is None or module != kind.__module__:
             raise pickle.UnpicklingError(f"{module}.{name} is no value of a record")
-        return _KINDS[name]
+        return kind
 
 
 @functools.cache
@@ -180,17 +190,17 @@ def _version(path: str) -> str:
         return ""
 
 
-def _found(inspected: Element) -> tuple[Any, ...] | Rejected | None:
+def _found(inspected: InspectedElement) -> tuple[Any, ...] | Rejected | None:
     """What is kept of an inspected element: a plain `Found`; of classes nothing."""
     match inspected:
-        case Record():
+        case Inspected():
             found = Found(
                 features=inspected.features,
                 notes=inspected.notes,
                 content_digest=inspected.content_digest,
                 num_bytes=inspected.num_bytes,
                 deferred={name: value.file for name, value in inspected.deferred.items()},
-                file=inspected.file if isinstance(inspected, ExampleRecord) else None,
+                example=inspected.example,
             )
             return tuple(found)
         case Rejected():
@@ -198,7 +208,7 @@ def _found(inspected: Element) -> tuple[Any, ...] | Rejected | None:
     return None
 
 
-def _restored(element: Element, found: Any, tokenizer: str) -> Element:
+def _restored(element: Element, found: Any, tokenizer: str) -> InspectedElement:
     """An element with what was found in it.
 
     Raises:
@@ -209,17 +219,22 @@ def _restored(element: Element, found: Any, tokenizer: str) -> Element:
     if isinstance(found, Rejected):
         return found
     values = Found(*found)
-    inspected = dataclasses.replace(
-        element,
+    is_example = isinstance(element, ExampleRecord)
+    if is_example != isinstance(values.example, FileRef):
+        raise ValueError("it is of another kind of record")
+    inspected = Inspected(
+        key=element.key,
         features=values.features,
+        split=element.split,
+        group=element.group,
+        source=element.source,
+        source_id=element.source_id,
         notes=values.notes,
         content_digest=values.content_digest,
         num_bytes=values.num_bytes,
         deferred=deferred_values(element.features, values.deferred, tokenizer),
+        example=values.example,
     )
-    if isinstance(inspected, ExampleRecord):
-        assert values.file is not None
-        inspected = dataclasses.replace(inspected, file=values.file, expected={})
     named = {file.path for file in files_of(element)}
     files = [*files_of(inspected), *values.deferred.values()]
     if not all(file.path in named for file in files):

@@ -27,7 +27,7 @@ from beam_pipeline.running.runner import Job
 _BATCHES_WITHOUT_PROCESSES = 4
 
 
-class Inspected(NamedTuple):
+class InspectedInput(NamedTuple):
     """What Inspect yields.
 
     Attributes:
@@ -45,7 +45,7 @@ class Inspected(NamedTuple):
 
 @dataclasses.dataclass
 class InspectMedia(beam.PTransform):
-    """Packed batches of elements to `Inspected`.
+    """Packed batches of elements to `InspectedInput`.
 
     Attributes:
         rules: How records are checked.
@@ -62,7 +62,7 @@ class InspectMedia(beam.PTransform):
     kept_dir: str = ""
 
     @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, batches: beam.PCollection[bytes]) -> Inspected:
+    def expand(self, batches: beam.PCollection[bytes]) -> InspectedInput:
         outputs = batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self)).with_outputs(
             _InspectBatch.NUM_RECORDS,
             _InspectBatch.REJECTED,
@@ -72,7 +72,7 @@ class InspectMedia(beam.PTransform):
         num_records = outputs[_InspectBatch.NUM_RECORDS] | "CountRecords" >> beam.CombineGlobally(
             sum
         )
-        return Inspected(
+        return InspectedInput(
             records=outputs["records"],
             num_records=num_records,
             rejected=outputs[_InspectBatch.REJECTED],

@@ -14,8 +14,9 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import ExampleRecord, Expectation, ListSummary, Value
+from beam_pipeline.records import ExampleRecord, Inspected, Value
 from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
+from beam_pipeline.stored_lists import Expectation, ListSummary
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
 from tfrecord_dataset.feature_keys import Lists, describe_list
@@ -27,7 +28,7 @@ _MISFIT = "does not fit the schema"
 
 def inspect_existing(
     record: ExampleRecord, rules: Rules, read: storage.ReadFile = storage.read_bytes
-) -> ExampleRecord:
+) -> Inspected:
     """`record` with what its Example holds, key by key.
 
     Raises:
@@ -40,14 +41,17 @@ def inspect_existing(
     frame = read(record.file)
     features, notes = inspect_example(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
-    return dataclasses.replace(
-        record,
+    return Inspected(
+        key=record.key,
         features=features,
+        split=record.split,
+        group=record.group,
+        source=record.source,
+        source_id=record.source_id,
         notes=notes,
         content_digest=_content(features) or sha256,
         num_bytes=len(frame),
-        file=dataclasses.replace(record.file, sha256=sha256),
-        expected={},
+        example=dataclasses.replace(record.file, sha256=sha256),
     )
 
 
@@ -63,7 +67,7 @@ def _content(features: Mapping[str, Value]) -> str:
 def inspect_example(
     payload: bytes, rules: Rules, expected: Mapping[str, Expectation]
 ) -> tuple[dict[str, Value], dict[str, int]]:
-    """(features, notes) of a serialized Example, as a `Record` has them.
+    """(features, notes) of a serialized Example, as an `Inspected` has them.
 
     Raises:
         RecordError: It is no Example, an encoded image or audio in it is damaged, or it is not

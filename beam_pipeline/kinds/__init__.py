@@ -19,7 +19,7 @@ from beam_pipeline.kinds.scalar import ScalarKind
 from beam_pipeline.kinds.stored import StoredKind
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import ExampleRecord, Record
+from beam_pipeline.records import Inspected
 from tfrecord_dataset.feature import Feature
 
 STORED = StoredKind()
@@ -69,10 +69,10 @@ def of_type(type_name: str) -> Kind[Any]:
     return _OF_TYPES[type_name]
 
 
-def observe(record: Record, observed: dict[str, Observed]) -> None:
+def observe(record: Inspected, observed: dict[str, Observed]) -> None:
     """Counts an inspected record's values, by feature."""
     source = record.source or record.key
-    is_stored = isinstance(record, ExampleRecord)
+    is_stored = record.example is not None
     for name, value in record.features.items():
         if (seen := observed.get(name)) is None:
             seen = observed[name] = Observed()
@@ -81,7 +81,7 @@ def observe(record: Record, observed: dict[str, Observed]) -> None:
         kind.observe(value, source, seen)
 
 
-def observe_all(records: Iterable[Record]) -> dict[str, Observed]:
+def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:
     """What the values of `records` are, by feature."""
     observed: dict[str, Observed] = {}
     for record in records:

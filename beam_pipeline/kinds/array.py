@@ -26,7 +26,8 @@ from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
-from beam_pipeline.records import Array, ListSummary
+from beam_pipeline.records import Array
+from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import STORED_INTEGERS, Feature
 from tfrecord_dataset.feature_keys import Lists, ListSpec, num_values

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from beam_pipeline.records import ListSummary, Value
+from beam_pipeline.records import Value
+from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.value_forms import form_of
 
 # Of a longer text only the length is kept.

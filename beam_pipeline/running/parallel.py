@@ -17,7 +17,15 @@ from typing import Any, Generic, TypeVar
 import loky
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Element, ExampleRecord, FileRef, Record, file_of
+from beam_pipeline.records import (
+    Element,
+    ExampleRecord,
+    FileRef,
+    Inspected,
+    InspectedElement,
+    Record,
+    file_of,
+)
 from beam_pipeline.running.memory import collection_paused
 from beam_pipeline.running.worker_pool import PoolCall, WorkerPool
 
@@ -56,7 +64,9 @@ class Parallelism:
     processes: int = 0
 
 
-def choose_parallelism(elements: Iterable[Element], threads: int, processes: int) -> Parallelism:
+def choose_parallelism(
+    elements: Iterable[Element | Inspected], threads: int, processes: int
+) -> Parallelism:
     """What pays for the files of `elements`.
 
     Args:
@@ -67,7 +77,7 @@ def choose_parallelism(elements: Iterable[Element], threads: int, processes: int
     """
     if threads:
         return Parallelism(threads=threads)
-    records = (element for element in elements if isinstance(element, Record))
+    records = (element for element in elements if isinstance(element, Record | Inspected))
     files = itertools.chain.from_iterable(
         map(files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
     )
@@ -75,11 +85,13 @@ def choose_parallelism(elements: Iterable[Element], threads: int, processes: int
     return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
 
 
-def files_of(element: Element) -> Iterator[FileRef]:
+def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
     """The files that an element is read from, or their ranges."""
     if isinstance(element, ExampleRecord):
         yield element.file
-    if isinstance(element, Record):
+    if isinstance(element, Inspected) and element.example:
+        yield element.example
+    if isinstance(element, Record | Inspected):
         for value in element.features.values():
             if isinstance(file := file_of(value), FileRef):
                 yield file

@@ -20,7 +20,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
 from beam_pipeline.kinds.kind import Kind, Stored
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import ExampleRecord, FileRef, Record, file_of
+from beam_pipeline.records import FileRef, Inspected, file_of
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
@@ -90,15 +90,15 @@ class Encoder:
             key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
         }
 
-    def encode(self, record: Record) -> bytes:
+    def encode(self, record: Inspected) -> bytes:
         """The serialized Example of `record`, its files read anew.
 
         Raises:
             SourceChangedError: A file is not what Inspect saw.
             RecordError: The record's values do not fit the schema (`Kind.encode`).
         """
-        if isinstance(record, ExampleRecord):
-            return payload_of(_read_again(record, record.file))
+        if record.example:
+            return payload_of(_read_again(record, record.example))
         payloads = {}
         for name, value in record.features.items():
             if file := file_of(value):
@@ -106,7 +106,7 @@ class Encoder:
                 payloads[name] = kinds.of(value).payload(value, data, self.rules)
         return encode(self.values(record, payloads), self._lists)
 
-    def values(self, record: Record, payloads: Mapping[str, bytes]) -> dict[str, FeatureValue]:
+    def values(self, record: Inspected, payloads: Mapping[str, bytes]) -> dict[str, FeatureValue]:
         """What `record` holds, by key: every key of the schema.
 
         Args:
@@ -122,7 +122,7 @@ class Encoder:
             values.update(kind.encode(feature, record.features.get(feature.name), stored))
         return values
 
-    def encode_with_row(self, record: Record) -> tuple[Record, bytes]:
+    def encode_with_row(self, record: Inspected) -> tuple[Inspected, bytes]:
         """(`record` with all its values, its serialized Example)."""
         whole = with_values(record)
         return whole, self.encode(whole)
@@ -182,7 +182,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         rows = index.Rows(made.schema)
         examples = []
 
-        def encode_one(record: Record) -> tuple[Record, bytes]:
+        def encode_one(record: Inspected) -> tuple[Inspected, bytes]:
             start_time()
             return made.encode_with_row(record)
 
@@ -210,7 +210,7 @@ def _undone(chunk: Chunk, death: Death) -> str:
     return f"record {record.key} cannot be encoded: {cause or death}; leave it out, or repair it"
 
 
-def _read_again(record: Record, file: FileRef) -> bytes:
+def _read_again(record: Inspected, file: FileRef) -> bytes:
     try:
         data = storage.read_bytes(file)
     except RecordError as error:

@@ -8,7 +8,7 @@ import pytest
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.inspect.stored_example import parse_example
-from beam_pipeline.records import ExampleRecord, FileRef
+from beam_pipeline.records import FileRef, Inspected
 from tfrecord_dataset import observation
 from tfrecord_dataset.example import Example, Feature, Features, encode, lists
 from tfrecord_dataset.example_keys import MAX_KEYS, has_too_many
@@ -50,7 +50,7 @@ def test_an_example_of_too_many_keys_is_rejected_by_name():
 def test_examples_that_have_too_many_keys_together_end_the_work():
     file = FileRef(path="a")
     halves = [{f"{half}{n}": n for n in range(MAX_KEYS // 2 + half)} for half in (0, 1)]
-    records = [ExampleRecord(key="a", file=file, features=half) for half in halves]
+    records = [Inspected(key="a", example=file, features=half) for half in halves]
     counted = Statistics()
     counted.observe(records[0], "train")
     with pytest.raises(DataError, match="the records together have 20,001 features, such as"):

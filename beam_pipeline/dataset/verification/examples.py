@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from beam_pipeline import kinds
 from beam_pipeline.describe import tfds
-from beam_pipeline.records import Record
+from beam_pipeline.records import Inspected
 from beam_pipeline.schema.stored_conformance import Specs, mismatches
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists
@@ -33,7 +33,7 @@ def example_causes(example: Lists, specs: Specs, keys: frozenset[str]) -> Iterat
         yield from mismatches(specs, example)
 
 
-def media_causes(example: Lists, features: Iterable[Feature], record: Record) -> Iterator[str]:
+def media_causes(example: Lists, features: Iterable[Feature], record: Inspected) -> Iterator[str]:
     """Why images and audio are not what the Example, which is as the schema says, states of them.
 
     Args:

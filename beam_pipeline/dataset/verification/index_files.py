@@ -15,7 +15,7 @@ import pyarrow.parquet
 from beam_pipeline.dataset.verification.stated_files import FileProblemError
 from beam_pipeline.describe import index
 from beam_pipeline.kinds.stored_values import summary
-from beam_pipeline.records import Record
+from beam_pipeline.records import Inspected
 from tfrecord_dataset.feature import Feature
 
 _BATCH_ROWS = 256
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
 
     offset: int
     length: int
-    record: Record | None
+    record: Inspected | None
 
 
 def rows_cause(

@@ -30,7 +30,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.records import Record
+from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.stored_conformance import schema_specs
 from beam_pipeline.tfrecord import frames
@@ -199,7 +199,7 @@ class _ShardReader:
             self._meter.add(1)
             yield Stored(offset, len(frame), record)
 
-    def _checked(self, number: int, frame: bytes) -> tuple[Record | None, list[str]]:
+    def _checked(self, number: int, frame: bytes) -> tuple[Inspected | None, list[str]]:
         features = self._dataset.features
         try:
             example = parse_example(payload_of(frame))

@@ -11,7 +11,7 @@ from beam_pipeline import kinds
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.describe import index
 from beam_pipeline.kinds.example_lists import text
-from beam_pipeline.records import Record
+from beam_pipeline.records import Inspected
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists
 
@@ -34,7 +34,7 @@ class RecordReader:
         images = [] if existing else [each for each in schema if _has_key(each)]
         self._key = images[0].key_beside("filename") if images else ""
 
-    def record(self, example: Lists, key: str) -> Record:
+    def record(self, example: Lists, key: str) -> Inspected:
         """The record that is stored as an Example.
 
         Args:
@@ -49,7 +49,7 @@ class RecordReader:
             for feature, read in self._reads
             if (value := read(feature, example)) is not None
         }
-        return Record(key=text(example, self._key) if self._key else key, features=features)
+        return Inspected(key=text(example, self._key) if self._key else key, features=features)
 
 
 def followed_columns(info: DatasetInfo) -> list[str]:

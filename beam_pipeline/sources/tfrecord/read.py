@@ -11,9 +11,10 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, ExampleRecord, Expectation, FileRef, Rejected
+from beam_pipeline.records import Element, ExampleRecord, FileRef, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
+from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.inflation import TOO_LARGE

@@ -12,11 +12,11 @@ import pytest
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.statistics import DuplicateGroup, Statistics
-from beam_pipeline.records import ClassLabel, Record
+from beam_pipeline.records import ClassLabel, Inspected
 
 
-def record(number: int, content: int, label: str = "a") -> Record:
-    return Record(
+def record(number: int, content: int, label: str = "a") -> Inspected:
+    return Inspected(
         key=f"{number:07d}",
         features={"label": ClassLabel(label)},
         source=f"row {number}",

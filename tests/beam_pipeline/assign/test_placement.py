@@ -16,14 +16,14 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Inspected,
     Objects,
-    Record,
 )
 
 
 def record(key="a/b/c.jpg", sha256="00", **features):
     image = Image(file=FileRef(path="/somewhere/c.jpg", sha256=sha256))
-    return Record(key=key, features={"image": image, **features}, content_digest=sha256)
+    return Inspected(key=key, features={"image": image, **features}, content_digest=sha256)
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_group_of_nothing_is_rejected(group_by):
 
 
 def test_the_records_own_group_beats_its_content():
-    mine = Record(key="k", features={"n": 1}, group="patient 1")
+    mine = Inspected(key="k", features={"n": 1}, group="patient 1")
     assert placement.group_of(mine, "") == "patient 1"
 
 
 def of(**features):
-    return Record(key="k", features=features)
+    return Inspected(key="k", features=features)
 
 
 FILE = FileRef(path="/a", sha256="ab")

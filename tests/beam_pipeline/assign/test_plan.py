@@ -13,7 +13,7 @@ from beam_pipeline.assign.stage import MergeStatistics
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
 from beam_pipeline.schema.declaration import parse_schema
 
 
@@ -24,7 +24,7 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
     for i in range(records):
         sha256 = f"{i:064x}"
         image = Image(file=FileRef(path=f"/{i}", sha256=sha256), format="jpeg")
-        record = Record(
+        record = Inspected(
             key=f"{prefix}{i}",
             features={"image": image, "label": ClassLabel(label)},
             content_digest=sha256,
@@ -63,7 +63,7 @@ def test_when_a_records_number_is_its_source_id(ids, numbered):
     merged = Statistics()
     for number, source_id in enumerate(ids):
         statistics = Statistics()
-        record = Record(
+        record = Inspected(
             key=f"{number}", features={"x": 1}, source_id=source_id, content_digest="ab" * 32
         )
         statistics.observe(record, "train")
@@ -122,7 +122,7 @@ def test_no_record_to_write_is_a_problem(statistics, message):
 
 
 def test_records_without_a_value_are_a_problem():
-    statistics, record = Statistics(), Record(key="a", features={}, content_digest="0" * 64)
+    statistics, record = Statistics(), Inspected(key="a", features={}, content_digest="0" * 64)
     statistics.observe(record, "train")
     statistics.add_rows(columns.table_of([(record, "train", 0)]))
     problem = make_plan(statistics, BuildConfig(name="t")).problem
@@ -220,7 +220,7 @@ def test_two_splits_that_would_have_one_name_are_refused():
     statistics = Statistics()
     names = ("train-set", "train_set", "训练", "测试", "re\u0301el", "r\u00e9el")
     for number, split in enumerate(names):
-        record = Record(
+        record = Inspected(
             key=f"{number}", features={"x": 1}, split=split, content_digest=f"{number:064x}"
         )
         statistics.merge(packer.pack([record]).statistics)

@@ -18,7 +18,7 @@ from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import DataError
-from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
 from beam_pipeline.running.pickling import unpack
 
 
@@ -26,7 +26,7 @@ def image(key, content, label="cat", split=None, **more):
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     image = Image(file=FileRef(path=f"/in/{key}", sha256=sha256), format="jpeg")
     features = {"image": image, "label": ClassLabel(label)}
-    return Record(
+    return Inspected(
         key=key, features=features, split=split, num_bytes=100, content_digest=sha256, **more
     )
 
@@ -281,7 +281,7 @@ def counted(rows):
     """Statistics of a table's records, each of which has a text."""
     statistics = Statistics()
     for key in rows.column("key").to_pylist():
-        statistics.observe(Record(key=key, features={"text": key}), "train")
+        statistics.observe(Inspected(key=key, features={"text": key}), "train")
     statistics.add_rows(rows)
     return statistics
 

@@ -17,11 +17,10 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    ExampleRecord,
     FileRef,
     Image,
+    Inspected,
     Objects,
-    Record,
     Rejected,
 )
 from tfrecord_dataset.feature import Feature
@@ -44,7 +43,7 @@ def digest(text):
 
 def image(key, sha256, label, split):
     image = Image(file=FileRef(path=f"/{key}", sha256=sha256), format="jpeg", width=12, height=9)
-    return Record(
+    return Inspected(
         key=key,
         features={"image": image, "label": ClassLabel(label)},
         split=split,
@@ -112,7 +111,7 @@ def numbers(dtype, *values):
 )  # fmt: skip
 def test_features(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
+        Inspected(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
         for i, value in enumerate(values)
     ]
     assert f"feature x: {expected}" in plan_of(*records).splitlines()
@@ -122,12 +121,12 @@ def stored(lists):
     """Records of existing TFRecords, with a list under the key "box", or without it."""
     kinds = {int: "int64", float: "float32", bytes: "bytes"}
     return [
-        ExampleRecord(
+        Inspected(
             key=f"{number}",
             features={"box": stored_values.summary(kinds[type(lists[0][0])], values)}
             if values is not None
             else {},
-            file=FileRef(path="a"),
+            example=FileRef(path="a"),
             content_digest=digest(f"{number}"),
             num_bytes=9,
         )
@@ -180,7 +179,7 @@ def test_declared_lists_of_classes_in_existing_tfrecords(lists, expected):
 )
 def test_large_numbers_that_float32_rounds_are_noted(values, expected):
     records = [
-        Record(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
+        Inspected(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
         for i, value in enumerate(values)
     ]
     assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
@@ -190,7 +189,7 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
 def test_invisible_names_are_quoted(name, shown):
     assert (
         f"feature {shown}: scalar int64, always 1"
-        in plan_of(Record(key="0", features={name: 1}, content_digest=digest("0"))).splitlines()
+        in plan_of(Inspected(key="0", features={name: 1}, content_digest=digest("0"))).splitlines()
     )
 
 
@@ -212,7 +211,7 @@ def test_images_without_boxes_are_counted_by_split():
     def photo(key, split, number):
         boxes = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * number, format="rel_xyxy")
         features = {"image": Image(file=FileRef(path=key), format="jpeg"), "boxes": boxes}
-        return Record(key=key, features=features, split=split, content_digest=digest(key))
+        return Inspected(key=key, features=features, split=split, content_digest=digest(key))
 
     text = plan_of(
         photo("1", "train", 1), photo("2", "train", 0), photo("3", "val", 0), photo("4", "val", 0)

@@ -15,15 +15,14 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    ExampleRecord,
     FileRef,
     Image,
-    ListSummary,
+    Inspected,
     Objects,
     RawFile,
-    Record,
 )
 from beam_pipeline.schema.inference import infer
+from beam_pipeline.stored_lists import ListSummary
 
 
 def index_of(*records, halves=1):
@@ -49,12 +48,12 @@ def image(sha256, width=3):
 def test_a_row_a_record():
     boxes = Objects(boxes=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("b", "c"))
     table, idx = index_of(
-        Record(
+        Inspected(
             key="x/1.jpg",
             source="labels.csv:2",
             features={"image": image("aa"), "label": ClassLabel("a"), "boxes": boxes, "age": 7},
         ),
-        Record(key="x/2.jpg", features={"image": image("bb", width=9), "age": 8}),
+        Inspected(key="x/2.jpg", features={"image": image("bb", width=9), "age": 8}),
     )
 
     assert table.to_pydict() == {
@@ -74,24 +73,24 @@ def test_a_row_a_record():
 @pytest.mark.parametrize("group_bytes", [1, 1 << 20])
 def test_rows_that_come_in_parts_are_rows_of_one_table(monkeypatch, group_bytes):
     monkeypatch.setattr(index, "_GROUP_BYTES", group_bytes)
-    records = [Record(key=f"{n}", features={"n": n}) for n in range(4)]
+    records = [Inspected(key=f"{n}", features={"n": n}) for n in range(4)]
     assert index_of(*records, halves=2) == index_of(*records)
 
 
 def test_a_second_image_has_columns_of_its_own():
-    table, _ = index_of(Record(key="a", features={"image": image("aa"), "mask": image("bb")}))
+    table, _ = index_of(Inspected(key="a", features={"image": image("aa"), "mask": image("bb")}))
     assert table["sha256"].to_pylist() == ["aa"]
     assert table["mask_sha256"].to_pylist() == ["bb"]
 
 
 @pytest.mark.parametrize("name", ["key", "offset", "labels", "width"])
 def test_a_column_called_like_one_of_ours(name):
-    table, _ = index_of(Record(key="a", features={name: "theirs"}))
+    table, _ = index_of(Inspected(key="a", features={name: "theirs"}))
     assert table[f"{name}_"].to_pylist() == ["theirs"]
 
 
 def test_columns_that_would_meet_are_kept_apart():
-    table, _ = index_of(Record(key="a", features={"key": "theirs", "key_": "theirs too"}))
+    table, _ = index_of(Inspected(key="a", features={"key": "theirs", "key_": "theirs too"}))
     assert table["key_"].to_pylist() == ["theirs too"]
     assert table["key__"].to_pylist() == ["theirs"]
 
@@ -104,7 +103,7 @@ def test_facts_of_every_kind():
     file = FileRef(path="/a", sha256="ab")
     audio = Audio(file=file, format="wav", sample_rate=8000, num_samples=50, channels=2)
     table, _ = index_of(
-        Record(
+        Inspected(
             key="a",
             features={
                 "audio": audio,
@@ -117,7 +116,7 @@ def test_facts_of_every_kind():
                 "raw_note": "n",
             },
         ),
-        Record(
+        Inspected(
             key="b",
             features={
                 "audio": audio,
@@ -148,15 +147,15 @@ def test_facts_of_every_kind():
 
 
 def test_a_column_called_like_a_fact_of_another():
-    table, _ = index_of(Record(key="a", features={"mask": image("bb"), "mask_width": 7}))
+    table, _ = index_of(Inspected(key="a", features={"mask": image("bb"), "mask_width": 7}))
     assert table["mask_width"].to_pylist() == [3]
     assert table["mask_width_"].to_pylist() == [7]
 
 
 def test_what_is_called_image_and_is_none_leaves_our_columns_alone():
     table, idx = index_of(
-        Record(key="a", features={"image": Array(dtype="int64", shape=(3,), data=bytes(24))}),
-        Record(key="b", features={"image": Array(dtype="int64", shape=(4,), data=bytes(32))}),
+        Inspected(key="a", features={"image": Array(dtype="int64", shape=(3,), data=bytes(24))}),
+        Inspected(key="b", features={"image": Array(dtype="int64", shape=(4,), data=bytes(32))}),
     )
     assert table["length"].to_pylist() == [100, 100]
     assert table["image_length"].to_pylist() == [3, 4]
@@ -165,7 +164,7 @@ def test_what_is_called_image_and_is_none_leaves_our_columns_alone():
 
 def test_what_others_stored():
     def stored(key, features):
-        return ExampleRecord(key=key, features=features, file=FileRef(path="/a"))
+        return Inspected(key=key, features=features, example=FileRef(path="/a"))
 
     def image(sha256):
         shape = (2, 3)
@@ -190,7 +189,7 @@ def test_what_others_stored():
 
 def test_whole_numbers_among_fractions_are_rounded_as_the_records_are():
     table, _ = index_of(
-        Record(key="1", features={"x": 16_777_217}), Record(key="2", features={"x": 0.5})
+        Inspected(key="1", features={"x": 16_777_217}), Inspected(key="2", features={"x": 0.5})
     )
 
     assert table.to_pydict()["x"] == [16_777_216, 0.5]

@@ -9,14 +9,14 @@ import pytest
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.kinds import observe_all
-from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Objects, Record
+from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
 from tfrecord_dataset.metadata import ShardEntry
 
 
 def schema_of(**features):
-    records = [Record(key="a", features=features)]
+    records = [Inspected(key="a", features=features)]
     return infer(observe_all(records), num_records=1, declared={})
 
 

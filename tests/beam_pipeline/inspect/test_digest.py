@@ -12,8 +12,8 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Inspected,
     RawFile,
-    Record,
 )
 
 FILE = FileRef(path="/a", sha256="ab")
@@ -25,7 +25,7 @@ def content(**features):
 
 
 def said(**features):
-    return annotation(Record(key="k", features=features))
+    return annotation(Inspected(key="k", features=features))
 
 
 def test_content_is_the_files_or_the_values():
@@ -87,4 +87,4 @@ def test_the_annotation_of_large_arrays_is_short():
 
 def test_label_text_names_all_classes():
     labels = {"label": ClassLabel("a"), "topics": ClassLabels(("b", "c"))}
-    assert label_text(Record(key="k", features=labels)) == "a, b, c"
+    assert label_text(Inspected(key="k", features=labels)) == "a, b, c"

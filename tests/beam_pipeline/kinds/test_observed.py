@@ -21,19 +21,17 @@ from beam_pipeline.records import (
     Audio,
     ClassLabel,
     ClassLabels,
-    ExampleRecord,
     FileRef,
     Image,
-    ListSummary,
+    Inspected,
     Objects,
-    Record,
 )
+from beam_pipeline.stored_lists import ListSummary
 
 
-def over(values, made=Record):
+def over(values, example=None):
     """What is observed of values of one feature, each of a record."""
-    more = {} if made is Record else {"file": FileRef(path="a")}
-    records = (made(key="a", features={"x": value}, **more) for value in values)
+    records = (Inspected(key="a", features={"x": each}, example=example) for each in values)
     return observe_all(records).get("x", Observed())
 
 
@@ -166,8 +164,8 @@ def test_what_is_kept_of_arrays_and_audio():
 def test_lists_of_existing_examples_merge_like_one():
     values = [3, "abcd" * 4, ListSummary(kind="bytes", length=1, form="raw", num_bytes=16), 1.5]
     values += [ListSummary(kind="int64", length=8), ListSummary(kind="bytes", length=1)]
-    whole = over(values, ExampleRecord)
-    parts = over(values[::2], ExampleRecord), over(values[1::2], ExampleRecord)
+    whole = over(values, FileRef(path="a"))
+    parts = over(values[::2], FileRef(path="a")), over(values[1::2], FileRef(path="a"))
     assert counted(merged(parts)) == counted(whole)
     assert (whole.lists.lengths, whole.lists.characters) == ((1, 8), (0, 16))
     assert whole.lists.has_classes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.kinds.stored_values import kind_of, summary
-from beam_pipeline.records import ListSummary
+from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.inference import is_label_key
 from tfrecord_dataset.value_forms import form_of
 

@@ -12,8 +12,8 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Inspected,
     Objects,
-    Record,
 )
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
@@ -43,7 +43,7 @@ def one_box(label, **attributes):
 
 
 def schema_of(*features, declared=None):
-    records = [Record(key=str(i), features=each) for i, each in enumerate(features)]
+    records = [Inspected(key=str(i), features=each) for i, each in enumerate(features)]
     found = infer(observe_all(records), num_records=len(records), declared=declared or {})
     return {feature.name: feature for feature in found}
 
@@ -214,7 +214,7 @@ def test_a_declared_schema_is_completed_from_the_records():
         Feature(name="label", kind="class_label", dtype="int64", shape=(), key="label/label"),
         Feature(name="n", kind="scalar", dtype="float32", shape=(), key="n"),
     )  # fmt: skip
-    records = [Record(key="a", features={"image": JPEG, "label": ClassLabel("x"), "n": 1})]
+    records = [Inspected(key="a", features={"image": JPEG, "label": ClassLabel("x"), "n": 1})]
     image, label, n = complete(declared, observe_all(records), {})
     assert (image.shape, image.format) == ((20, 30, 3), "jpeg")
     assert label.classes == ("x",)
@@ -231,7 +231,7 @@ def test_boxes_have_names_everywhere_or_nowhere():
         schema_of(*named, {"boxes": nameless}, {"boxes": nameless})
     declared = parse_schema({"boxes": "boxes"})
     observed = observe_all(
-        [Record(key="x", features=named[0]), Record(key="y", features={"boxes": nameless})]
+        [Inspected(key="x", features=named[0]), Inspected(key="y", features={"boxes": nameless})]
     )
     with pytest.raises(DataError, match="with class names in x, but without in y"):
         complete(declared, observed, {})

@@ -7,7 +7,7 @@ from inference_cases import CASES, JPEG, MISSING, PNG, in_words
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.stored_values import summary
-from beam_pipeline.records import ExampleRecord, FileRef
+from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.schema.inference import complete, infer
 from tfrecord_dataset.feature import Feature
 
@@ -17,12 +17,12 @@ _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
 def examples(key, *lists):
     """Records of Examples with one key; None for no kind, MISSING for a record without it."""
     return [
-        ExampleRecord(
+        Inspected(
             key=f"a.tfrecord:{number}",
             features={}
             if values is MISSING
             else {key: summary(_KINDS[type(values[0])] if values else "", values or [])},
-            file=FileRef(path="a.tfrecord"),
+            example=FileRef(path="a.tfrecord"),
         )
         for number, values in enumerate(lists)
     ]
@@ -75,10 +75,10 @@ def test_lists_of_two_kinds_are_told_with_their_records():
 
 def test_features_are_in_the_order_of_their_keys():
     records = [
-        ExampleRecord(
+        Inspected(
             key="a:0",
             features={"label": 1, "image": summary("bytes", [JPEG]), "boxes": 0.5, "aa": 3},
-            file=FileRef(path="a"),
+            example=FileRef(path="a"),
         )
     ]
     schema = infer(observe_all(records), num_records=1, declared={})
@@ -93,10 +93,10 @@ def test_a_declared_schema_is_completed():
         Feature(name="words", kind="sequence", dtype="string", shape=(None,), key="c", bare=True),
     )
     records = [
-        ExampleRecord(
+        Inspected(
             key=f"a:{number}",
             features={"pixels": summary("bytes", [PNG]), "breed": number},
-            file=FileRef(path="a"),
+            example=FileRef(path="a"),
         )
         for number in range(3)
     ]

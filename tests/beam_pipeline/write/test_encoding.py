@@ -19,9 +19,9 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Inspected,
     Objects,
     RawFile,
-    Record,
 )
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder
@@ -41,7 +41,7 @@ def image(**more):
 
 
 def test_image():
-    assert values_of(Record(key="cat/ä.jpg", source_id="17", features={"image": image()})) == {
+    assert values_of(Inspected(key="cat/ä.jpg", source_id="17", features={"image": image()})) == {
         "image/encoded": [b"payload"],
         "image/format": [b"jpeg"],
         "image/filename": ["cat/ä.jpg".encode()],
@@ -53,35 +53,37 @@ def test_image():
 
 
 def test_the_hash_is_that_of_the_stored_bytes():
-    values = values_of(Record(key="a.jpg", features={"image": image(conversions=("orientation",))}))
+    values = values_of(
+        Inspected(key="a.jpg", features={"image": image(conversions=("orientation",))})
+    )
     assert values["image/key/sha256"] == [hashlib.sha256(b"payload").hexdigest().encode()]
 
 
 def test_a_second_image_has_keys_of_its_own():
-    values = values_of(Record(key="a.jpg", features={"image": image(), "mask": image(width=5)}))
+    values = values_of(Inspected(key="a.jpg", features={"image": image(), "mask": image(width=5)}))
     assert values["mask/encoded"] == [b"payload"]
     assert (values["mask/width"], values["image/width"]) == ([5], [30])
 
 
 def test_label_counts_from_zero():
-    other = Record(key="b", features={"image": image(), "label": ClassLabel("ant")})
+    other = Inspected(key="b", features={"image": image(), "label": ClassLabel("ant")})
     values = values_of(
-        Record(key="a", features={"image": image(), "label": ClassLabel("bee")}), other
+        Inspected(key="a", features={"image": image(), "label": ClassLabel("bee")}), other
     )
     assert values["image/class/label"] == [1]
     assert values["image/class/text"] == [b"bee"]
 
 
 def test_an_absent_label_is_minus_one():
-    labelled = Record(key="b", features={"image": image(), "label": ClassLabel("ant")})
-    values = values_of(Record(key="a", features={"image": image()}), labelled)
+    labelled = Inspected(key="b", features={"image": image(), "label": ClassLabel("ant")})
+    values = values_of(Inspected(key="a", features={"image": image()}), labelled)
     assert values["image/class/label"] == [-1]
     assert values["image/class/text"] == [b""]
 
 
 def test_label_of_no_image():
     values = values_of(
-        Record(key="a", features={"label": ClassLabel("x"), "kind": ClassLabel("y")})
+        Inspected(key="a", features={"label": ClassLabel("x"), "kind": ClassLabel("y")})
     )
     assert (values["label/label"], values["label/text"]) == ([0], [b"x"])
     assert (values["kind/label"], values["kind/text"]) == ([0], [b"y"])
@@ -97,9 +99,9 @@ def test_label_of_no_image():
     ],
 )
 def test_several_labels(labels, numbers, names):
-    others = Record(key="b", features={"label": ClassLabels(("a", "b", "c"))})
+    others = Inspected(key="b", features={"label": ClassLabels(("a", "b", "c"))})
     features = {} if labels is None else {"label": labels}
-    values = values_of(Record(key="a", features=features), others)
+    values = values_of(Inspected(key="a", features=features), others)
     assert values == {"label/label": numbers, "label/text": names}
 
 
@@ -112,7 +114,7 @@ BOXES = Objects(
 
 
 def test_boxes_count_from_one():
-    values = values_of(Record(key="a", features={"image": image(), "boxes": BOXES}))
+    values = values_of(Inspected(key="a", features={"image": image(), "boxes": BOXES}))
 
     assert list(values["image/object/bbox/xmin"]) == [0.1, 0.5]
     assert list(values["image/object/bbox/ymin"]) == [0.2, 0.6]
@@ -127,8 +129,8 @@ def test_boxes_count_from_one():
 
 @pytest.mark.parametrize("features", [{}, {"boxes": Objects(boxes=())}], ids=["absent", "none"])
 def test_an_image_without_boxes_has_all_their_keys(features):
-    record = Record(key="b", features={"image": image(), **features})
-    with_boxes = Record(key="a", features={"image": image(), "boxes": BOXES})
+    record = Inspected(key="b", features={"image": image(), **features})
+    with_boxes = Inspected(key="a", features={"image": image(), "boxes": BOXES})
     values = values_of(record, with_boxes)
 
     assert values.keys() == values_of(with_boxes).keys()
@@ -143,7 +145,7 @@ def test_empty_lists_state_their_kinds():
     more = {"tags": ("a",), "tokens": Array(dtype="int64", shape=(1,), data=bytes(8))}
     full = {"boxes": BOXES, "faces": KEYPOINTS, "label": ClassLabels(("a",)), **more}
     empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
-    records = [Record(key="a", features=full), Record(key="b", features=empty)]
+    records = [Inspected(key="a", features=full), Inspected(key="b", features=empty)]
     schema = infer(observe_all(records), num_records=2, declared={})
     encoder = Encoder(schema=schema, rules=Rules())
     stated, expected = (
@@ -154,11 +156,11 @@ def test_empty_lists_state_their_kinds():
 
 
 def test_attributes_that_one_record_lacks():
-    bare = Record(
+    bare = Inspected(
         key="a",
         features={"boxes": Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))},
     )
-    values = values_of(bare, Record(key="b", features={"boxes": BOXES}))
+    values = values_of(bare, Inspected(key="b", features={"boxes": BOXES}))
     assert values["image/object/difficult"] == [-1]
     assert values["image/object/area"] == [-1.0]
     assert values["image/object/pose"] == [b""]
@@ -166,16 +168,18 @@ def test_attributes_that_one_record_lacks():
 
 def test_boxes_without_classes_have_no_class_keys():
     boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
-    values = values_of(Record(key="a", features={"boxes": boxes}))
+    values = values_of(Inspected(key="a", features={"boxes": boxes}))
     assert not [key for key in values if "class" in key]
 
 
 def test_boxes_that_lack_the_class_names_of_others():
     bare = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
-    others = Record(key="b", features={"boxes": BOXES})
+    others = Inspected(key="b", features={"boxes": BOXES})
     schema = infer(observe_all([others]), num_records=1, declared={})
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
-        Encoder(schema=schema, rules=Rules()).values(Record(key="a", features={"boxes": bare}), {})
+        Encoder(schema=schema, rules=Rules()).values(
+            Inspected(key="a", features={"boxes": bare}), {}
+        )
 
 
 def test_keypoints_are_flat_with_their_number():
@@ -184,7 +188,7 @@ def test_keypoints_are_flat_with_their_number():
         format="rel_xyxy",
         keypoints=((0.1, 0.2, 2, 0.3, 0.4, 1), (0.5, 0.6, 0, 0.7, 0.8, 2)),
     )
-    values = values_of(Record(key="a", features={"boxes": boxes}))
+    values = values_of(Inspected(key="a", features={"boxes": boxes}))
     assert values["image/object/keypoint/x"] == [0.1, 0.3, 0.5, 0.7]
     assert values["image/object/keypoint/y"] == [0.2, 0.4, 0.6, 0.8]
     assert values["image/object/keypoint/visibility"] == [2, 1, 0, 2]
@@ -204,7 +208,7 @@ def test_keypoints_are_flat_with_their_number():
 )
 def test_scalars(value, others, expected):
     values = values_of(
-        Record(key="a", features={"x": value}), Record(key="b", features={"x": others})
+        Inspected(key="a", features={"x": value}), Inspected(key="b", features={"x": others})
     )
     assert values == {"x": expected}
     assert [type(each) for each in values["x"]] == [type(each) for each in expected]
@@ -212,7 +216,7 @@ def test_scalars(value, others, expected):
 
 def test_absent_text_is_empty():
     values = values_of(
-        Record(key="a", features={"n": 1}), Record(key="b", features={"n": 1, "t": "x"})
+        Inspected(key="a", features={"n": 1}), Inspected(key="b", features={"n": 1, "t": "x"})
     )
     assert values["t"] == [b""]
 
@@ -221,7 +225,7 @@ def test_audio():
     audio = Audio(
         file=FileRef(path="/a"), format="ogg", sample_rate=8000, num_samples=50, channels=2
     )
-    assert values_of(Record(key="a", features={"audio": audio, "call": audio})) == {
+    assert values_of(Inspected(key="a", features={"audio": audio, "call": audio})) == {
         "audio/encoded": [b"payload"],
         "audio/format": [b"ogg"],
         "audio/sample_rate": [8000],
@@ -253,7 +257,7 @@ def npy(values):
 
 def encoded(rules=None, **features):
     """The Example of a record, from its files."""
-    record = inspect_record(Record(key="a", features=features), rules or Rules())
+    record = inspect_record(Inspected(key="a", features=features), rules or Rules())
     schema = infer(observe_all([record]), num_records=1, declared={})
     return decode(Encoder(schema=schema, rules=rules or Rules()).encode(record))
 
@@ -295,7 +299,7 @@ def test_sounds_are_converted_as_they_were_inspected(write):
     ],
 )
 def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
-    record = inspect_record(Record(key="a", features={"x": kind(file=write(data))}), Rules())
+    record = inspect_record(Inspected(key="a", features={"x": kind(file=write(data))}), Rules())
     write(other)
     schema = infer(observe_all([record]), num_records=1, declared={})
     with pytest.raises(SourceChangedError, match="run the build again"):

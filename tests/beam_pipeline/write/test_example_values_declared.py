@@ -5,7 +5,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Objects, Record
+from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.write.encoding import Encoder
 
@@ -19,7 +19,7 @@ def array(values, **more):
 def declared_value(declared, value, payload=None):
     """The one value of a record whose feature "x" is declared so, by key."""
     schema = parse_schema([{"name": "x", **declared}])
-    record = Record(key="a", features={} if value is None else {"x": value})
+    record = Inspected(key="a", features={} if value is None else {"x": value})
     payloads = {} if payload is None else {"x": payload}
     return Encoder(schema=schema, rules=Rules()).values(record, payloads)
 
