@@ -9,7 +9,7 @@ from beam_pipeline.sources.listing import FILES_PER_BUCKET, list_part, parts_of
 from beam_pipeline.sources.side_files import read
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.pairing import merge_folders, merge_surveys
-from beam_pipeline.sources.voc.read import VocFiles
+from beam_pipeline.sources.voc.layout import VocFiles
 from beam_pipeline.sources.yolo.config import YoloConfig
 from beam_pipeline.sources.yolo.files import YoloFiles, folders_below, origin_of
 
@@ -35,9 +35,7 @@ def side_pairs(
 ) -> list[Any]:
     """What `ReadSideFiles` reads: Pair, Rejected, DeclaredClasses."""
     batches = list_names(root, folders)
-    survey = read.complete(
-        merge_surveys(read.look_into(each, files) for each in batches), files, root
-    )
+    survey = files.surveyed(merge_surveys(read.look_into(each, files) for each in batches), root)
     sent = [item for batch in batches for item in read.files_by_name(batch, survey, size)]
     names = group(sent + list(read.lists_by_name(survey, files, root, size)))
     if files.naming:
@@ -45,7 +43,7 @@ def side_pairs(
         paired = [read.pair_images(bucket, files) for bucket in group(known)]
     else:
         paired = [read.pair_names(bucket, files, root, survey) for bucket in names]
-    settled = read.settle(merge_folders(map(read.folders_of, paired)), files, root)
+    settled = files.settled(merge_folders(each.folders for each in paired), root)
     judged = (batch for each in paired for batch in read.judge(each, files, survey, settled))
     return [item for batch in judged for item in unpack(batch)]
 

@@ -193,6 +193,15 @@ def _images_at(
     return tuple(found)
 
 
+def read_annotation(root: str, path: str, files: SideFiles) -> bytes:
+    """The bytes of an annotation.
+
+    Raises:
+        RecordError: As `storage.read_bytes`.
+    """
+    return storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
+
+
 def read_names(
     root: str, annotations: Sequence[str], files: SideFiles
 ) -> dict[str, str | Rejected]:
@@ -200,8 +209,7 @@ def read_names(
 
     def read(path: str) -> str | Rejected:
         try:
-            data = storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
-            return files.named_image(data)
+            return files.named_image(read_annotation(root, path, files))
         except RecordError as error:
             return Rejected(source=path, reason=error.reason, detail=error.detail)
 

@@ -1,6 +1,7 @@
 """Reads images with the files that belong to them by name."""
 
 import dataclasses
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -8,7 +9,6 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, FileRef, Image, Record, Rejected
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.pickling import pack, unpack
@@ -21,7 +21,6 @@ from beam_pipeline.sources.listing import (
 )
 from beam_pipeline.sources.paths import below, in_batches
 from beam_pipeline.sources.side_files.files import (
-    Folders,
     Line,
     Match,
     Pair,
@@ -36,6 +35,7 @@ from beam_pipeline.sources.side_files.pairing import (
     merge_folders,
     merge_surveys,
     pair,
+    read_annotation,
 )
 
 _Bucket = tuple[int, Iterable[bytes]]
@@ -68,7 +68,7 @@ class ReadSideFiles(beam.PTransform):
             listed
             | "LookAtFiles" >> beam.Map(look_into, files)  # Survey
             | "MergeLooks" >> beam.CombineGlobally(merge_surveys)  # Survey
-            | "CompleteSurvey" >> beam.Map(complete, files, root)  # Survey
+            | "CompleteSurvey" >> beam.Map(files.surveyed, root)  # Survey
         )
         survey = AsSingleton(surveyed)
         names = (
@@ -90,9 +90,9 @@ class ReadSideFiles(beam.PTransform):
             paired = names | "PairFiles" >> beam.Map(pair_names, files, root, survey)  # Paired
         settled = (
             paired
-            | "FindFolders" >> beam.Map(folders_of)  # Folders
+            | "FindFolders" >> beam.Map(operator.attrgetter("folders"))  # Folders
             | "MergeFolders" >> beam.CombineGlobally(merge_folders)  # Folders
-            | "SettleFolders" >> beam.Map(settle, files, root)
+            | "SettleFolders" >> beam.Map(files.settled, root)
         )
         return (
             paired
@@ -106,11 +106,6 @@ class ReadSideFiles(beam.PTransform):
 def look_into(batch: bytes, files: SideFiles) -> Survey:
     """The survey of a batch of names."""
     return look(unpack(batch), files)
-
-
-def complete(survey: Survey, files: SideFiles, root: str) -> Survey:
-    """The survey of all files."""
-    return files.surveyed(survey, root)
 
 
 def files_by_name(batch: bytes, survey: Survey, size: int) -> Iterator[tuple[int, bytes]]:
@@ -148,16 +143,6 @@ def pair_names(bucket: _Bucket, files: SideFiles, root: str, survey: Survey) -> 
     return pair(known_of(gather(bucket[1]), files, survey, root), files)
 
 
-def folders_of(paired: Paired) -> Folders:
-    """The folders of some files."""
-    return paired.folders
-
-
-def settle(folders: Folders, files: SideFiles, root: str) -> Any:
-    """What the folders of all files tell."""
-    return files.settled(folders, root)
-
-
 def judge(paired: Paired, files: SideFiles, survey: Survey, settled: Any) -> Iterator[bytes]:
     """What the files of one bucket are, in batches, given the folders of all."""
 
@@ -182,10 +167,8 @@ def read_pairs(
 def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
     """The record of one image with its annotation."""
     image, annotation, split = pair
-    data = b""
     try:
-        if annotation:
-            data = storage.read_bytes(FileRef(path=below(root, annotation)), files.max_bytes)
+        data = read_annotation(root, annotation, files) if annotation else b""
         features, notes = files.parse(data, annotation)
     except RecordError as error:
         return Rejected(source=annotation, reason=error.reason, detail=error.detail)

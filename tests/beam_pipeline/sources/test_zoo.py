@@ -19,9 +19,9 @@ from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.side_files.read import read_pairs
-from beam_pipeline.sources.voc.read import VocFiles
+from beam_pipeline.sources.voc.layout import VocFiles
 from beam_pipeline.sources.yolo.files import YoloFiles, origin_of
-from beam_pipeline.sources.yolo.read import read_config
+from beam_pipeline.sources.yolo.layout import read_config
 
 ZOO = CLASSIFICATION | DETECTION | AUDIO
 

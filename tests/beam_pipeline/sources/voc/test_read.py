@@ -12,7 +12,7 @@ from beam_pipeline.running.buckets import gather
 from beam_pipeline.sources.side_files import read as side_files
 from beam_pipeline.sources.side_files.files import Pair
 from beam_pipeline.sources.side_files.image_sets import choose_lists, is_class_list, listed_names
-from beam_pipeline.sources.voc.read import ReadVoc, VocFiles
+from beam_pipeline.sources.voc.layout import ReadVoc, VocFiles
 
 SPLITS = ("train", "valid", "test")
 

@@ -4,7 +4,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.yolo.config import class_names
-from beam_pipeline.sources.yolo.read import read_config
+from beam_pipeline.sources.yolo.layout import read_config
 
 
 @pytest.mark.parametrize(

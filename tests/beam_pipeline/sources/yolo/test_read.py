@@ -9,7 +9,7 @@ from beam_pipeline.records import DeclaredClasses, Record, Rejected
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.sources.side_files import read as side_files
 from beam_pipeline.sources.yolo.files import YoloFiles, listed_places, origin_of, pair_key
-from beam_pipeline.sources.yolo.read import ReadYolo, read_config
+from beam_pipeline.sources.yolo.layout import ReadYolo, read_config
 
 SPLITS = ("train", "valid", "test")
 BOX = "0 0.5 0.5 0.2 0.4\n"
