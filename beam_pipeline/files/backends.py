@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from beam_pipeline.files import local
-from beam_pipeline.files.listing import FileNames, FolderNames, Status
+from tfrecord_dataset.store.listing import FileNames, FolderNames, Status
 from tfrecord_dataset.store.urls import is_object, is_remote
 
 

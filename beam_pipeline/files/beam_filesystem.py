@@ -12,7 +12,8 @@ from typing import Any
 import apache_beam.io.filesystems  # noqa: F401
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMetadata, FileSystem
 
-from beam_pipeline.files import remote, remote_listing, storage
+from beam_pipeline.files import remote, storage
+from tfrecord_dataset.store import remote_listing
 from tfrecord_dataset.store.urls import OBJECT_SCHEMES, split_object
 
 _MIME_TYPE = "application/octet-stream"

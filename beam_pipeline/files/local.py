@@ -17,10 +17,10 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.faults import as_record_error, retry, too_large
-from beam_pipeline.files.listing import NAMES_AT_ONCE, FileNames, FolderNames, Status, is_litter
 from tfrecord_dataset import durable, regular_files
+from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames, FolderNames, Status, is_litter
 
 # A network file system answers in a millisecond or more.
 _CALLS = 8

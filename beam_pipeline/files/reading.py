@@ -11,9 +11,9 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
-from beam_pipeline.files.listing import Status
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.inflation import GunzipReader
+from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.urls import is_object, unsigned
 
 _BUFFER_BYTES = 1 << 18

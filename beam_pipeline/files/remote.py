@@ -18,20 +18,20 @@ from typing import Any
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.faults import as_record_error, too_large
-from beam_pipeline.files.listing import Status
 from beam_pipeline.files.remote_handles import Reader, Upload
-from beam_pipeline.files.remote_listing import is_folder as is_folder
-from beam_pipeline.files.remote_listing import list_folder as list_folder
-from beam_pipeline.files.remote_listing import list_names as list_names
-from beam_pipeline.files.remote_listing import list_objects
-from beam_pipeline.files.remote_listing import match_files as match_files
-from beam_pipeline.files.remote_listing import sample_folder as sample_folder
-from beam_pipeline.files.remote_listing import scan_folder as scan_folder
 from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
+from tfrecord_dataset.store.listing import Status
+from tfrecord_dataset.store.remote_listing import is_folder as is_folder
+from tfrecord_dataset.store.remote_listing import list_folder as list_folder
+from tfrecord_dataset.store.remote_listing import list_names as list_names
+from tfrecord_dataset.store.remote_listing import list_objects
+from tfrecord_dataset.store.remote_listing import match_files as match_files
+from tfrecord_dataset.store.remote_listing import sample_folder as sample_folder
+from tfrecord_dataset.store.remote_listing import scan_folder as scan_folder
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
 from tfrecord_dataset.store.requests import head as head
 from tfrecord_dataset.store.urls import split_object

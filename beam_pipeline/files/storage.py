@@ -10,13 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beam_pipeline.files.at_once import at_once
 from beam_pipeline.files.backends import files_of
-from beam_pipeline.files.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
-from beam_pipeline.files.listing import FileNames as FileNames
-from beam_pipeline.files.listing import FolderNames as FolderNames
-from beam_pipeline.files.listing import StoredFile as StoredFile
-from beam_pipeline.files.listing import is_litter
 from beam_pipeline.files.reading import Reader as Reader
 from beam_pipeline.files.reading import ReadFile as ReadFile
 from beam_pipeline.files.reading import decoded as decoded
@@ -27,6 +21,12 @@ from beam_pipeline.files.reading import read_start as read_start
 from beam_pipeline.files.reading import read_text as read_text
 from beam_pipeline.files.reading import sha256_of as sha256_of
 from beam_pipeline.files.reading import version as version
+from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
+from tfrecord_dataset.store.listing import FileNames as FileNames
+from tfrecord_dataset.store.listing import FolderNames as FolderNames
+from tfrecord_dataset.store.listing import StoredFile as StoredFile
+from tfrecord_dataset.store.listing import is_litter
 from tfrecord_dataset.store.urls import is_object, join_url, local_path
 from tfrecord_dataset.store.urls import is_remote as is_remote
 

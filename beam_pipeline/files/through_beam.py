@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files.faults import UnknownSchemeError, too_large
-from beam_pipeline.files.listing import FileNames, FolderNames, Status, names_by_folder
+from tfrecord_dataset.store.listing import FileNames, FolderNames, Status, names_by_folder
 from tfrecord_dataset.store.urls import scheme_of
 
 # Beam's name for a file that is read and written as it is, whatever its suffix.

@@ -6,8 +6,8 @@ import tempfile
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.files.listing import fixed_folder, pattern_regex
 from beam_pipeline.write.working_directory import job_dir, working_root
+from tfrecord_dataset.store.listing import fixed_folder, pattern_regex
 
 # Of a dataset's directory, with files that builds write.
 _FOLDERS = ("", "index", "idx")

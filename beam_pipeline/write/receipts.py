@@ -20,7 +20,6 @@ from beam_pipeline.errors import (
     SourceChangedError,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.files.at_once import at_once
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.write.working_directory import (
@@ -32,6 +31,7 @@ from beam_pipeline.write.working_directory import (
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal, sealed
+from tfrecord_dataset.store.at_once import at_once
 
 _LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 64

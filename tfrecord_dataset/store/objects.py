@@ -5,14 +5,12 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
-
-from obstore.store import HTTPStore
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.store import requests
+from tfrecord_dataset.store import remote_listing, requests
+from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
 from tfrecord_dataset.store.files import changed
@@ -103,8 +101,7 @@ def describe(urls: Sequence[str]) -> list[RemoteFile]:
 
 
 def _described(urls: Sequence[str]) -> list[RemoteFile | None]:
-    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        return list(pool.map(_describe, urls))
+    return at_once(_describe, urls, _REQUESTS_AT_ONCE)
 
 
 def _describe(url: str) -> RemoteFile | None:
@@ -178,8 +175,7 @@ def listing(url: str) -> Folder:
         ConfigError: It is a web server's, which lists nothing.
     """
     with explained(url):
-        _check_lists(url)
-        found = requests.list_level(url)
+        found = remote_listing.list_level(url)
     base = url.rstrip("/")
     files = {each["path"].rpartition("/")[2]: each for each in found["objects"]}
     return Folder(
@@ -188,28 +184,13 @@ def listing(url: str) -> Folder:
     )
 
 
-def list_below(url: str) -> Iterator[RemoteFile]:
-    """Every object below `url`."""
-    with explained(url):
-        client, _ = client_and_key(url)
-        _check_lists(url)
-        for each in requests.list_below(url):
-            yield _file(f"{client.root}/{each['path']}", each)
+def matching(pattern: str) -> list[str]:
+    """The URLs of the objects that fit a pattern, as `remote_listing.match_files` has it."""
+    with explained(pattern):
+        return remote_listing.match_files(pattern)
 
 
 def is_folder(url: str) -> bool:
     """Whether anything lies below `url`."""
     with explained(url):
-        return not _is_web_servers(url) and requests.is_any_below(url)
-
-
-def _is_web_servers(url: str) -> bool:
-    return isinstance(client_and_key(url)[0].store, HTTPStore)
-
-
-def _check_lists(url: str) -> None:
-    if _is_web_servers(url):
-        raise ConfigError(
-            f"{url}: a web server lists no files; name the dataset's directory …/name/1.0.0 "
-            "itself, or each file"
-        )
+        return remote_listing.is_folder(url)

@@ -1,10 +1,7 @@
 """Files by path: of this machine, and of stores (gs://, s3://, az://, https://)."""
 
-import fnmatch
 import glob
 import os
-import re
-from collections.abc import Iterator
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
@@ -76,17 +73,5 @@ def read(path: str) -> bytes | None:
 def matching(pattern: str) -> list[str]:
     """The files that fit a path or a glob, sorted."""
     if is_object(pattern):
-        return [pattern] if objects.exists(pattern) else sorted(_matching_objects(pattern))
+        return [pattern] if objects.exists(pattern) else sorted(objects.matching(pattern))
     return [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
-
-
-def _matching_objects(pattern: str) -> Iterator[str]:
-    fixed, *rest = re.split(r"[*?[]", pattern, maxsplit=1)
-    folder = fixed.rpartition("/")[0]
-    if not rest:
-        return
-    parts = pattern.split("/")
-    for file in objects.list_below(folder):
-        names = file.url.split("/")
-        if len(names) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts)):
-            yield file.url

@@ -88,7 +88,7 @@ def test_a_signature_goes_with_the_request(bucket):
 def test_there_are_no_folders(plain):
     assert not storage.is_directory(f"{plain}/folder")
     for call in (storage.list_folder, lambda url: list(storage.list_files(url))):
-        with pytest.raises(ConfigError, match="lists no folders; name a file"):
+        with pytest.raises(ConfigError, match="lists no files; name a file"):
             call(f"{plain}/folder")
     with pytest.raises(ConfigError, match="nothing is written over http://"):
         storage.make_dirs(f"{plain}/folder")

@@ -27,7 +27,7 @@ from beam_pipeline import pipeline as building
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata, provenance
 from beam_pipeline.describe.shard_info import TemporaryFile
-from beam_pipeline.files import at_once, lease, local, storage
+from beam_pipeline.files import lease, local, storage
 from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
 from beam_pipeline.write import commit as committing
@@ -35,7 +35,7 @@ from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset import durable, replacement
 from tfrecord_dataset.sealed_json import check_seal
-from tfrecord_dataset.store import clients, requests
+from tfrecord_dataset.store import at_once, clients, requests
 
 DATASET = "pets/1.0.0"
 OTHERS = ["same", "other input", "other options"]

@@ -6,16 +6,16 @@ from typing import Any
 
 from obstore.store import GCSStore, HTTPStore, S3Store
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.listing import (
+from tfrecord_dataset.errors import ConfigError
+from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.clients import Client, client_and_key
+from tfrecord_dataset.store.listing import (
     FileNames,
     FolderNames,
     fixed_folder,
     names_by_folder,
     pattern_regex,
 )
-from tfrecord_dataset.store import requests
-from tfrecord_dataset.store.clients import Client, client_and_key
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
 from tfrecord_dataset.store.urls import split_object
 
@@ -47,7 +47,10 @@ def list_objects(url: str, after: str | None = None) -> Iterator[tuple[str, Any]
 
 def _refuse_http(client: Client, url: str) -> None:
     if isinstance(client.store, HTTPStore):
-        raise ConfigError(f"{url}: http:// lists no folders; name a file, such as a manifest")
+        raise ConfigError(
+            f"{url}: a web server lists no files; name a file, such as a manifest, or a dataset's "
+            "directory …/name/1.0.0 itself"
+        )
 
 
 def _files(url: str) -> Iterator[str]:
@@ -140,10 +143,19 @@ def sample_folder(url: str) -> Iterator[tuple[str, bool]]:
     yield from scan_folder(url)
 
 
+def list_level(url: str) -> Any:
+    """What lies directly below `url`: common_prefixes, and what the store says of each object.
+
+    Raises:
+        ConfigError: It is a web server's, which lists nothing.
+    """
+    _refuse_http(client_and_key(url)[0], url)
+    return requests.list_level(url)
+
+
 def list_folder(url: str) -> FolderNames:
     """The names of what lies directly below `url`, hidden ones too."""
-    _refuse_http(client_and_key(url)[0], url)
-    listing = requests.list_level(url)
+    listing = list_level(url)
     paths = set(listing["common_prefixes"])
     files = [
         each["path"] for each in listing["objects"] if not _is_marker(each, each["path"] in paths)
