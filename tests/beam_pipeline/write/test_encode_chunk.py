@@ -11,7 +11,7 @@ from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Deferred, FileRef, Image, Inspected
+from beam_pipeline.records import Deferred, FileRef, Image, Record
 from beam_pipeline.running import parallel
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.schema.inference import infer
@@ -54,9 +54,7 @@ def work(tmp_path, write_image, deadly):
                 "image": Image(file=FileRef(path=str(path))),
                 "x": Deferred(file=FileRef(path=str(value)), read=deadly.read),
             }
-            records.append(
-                inspect_record(Inspected(key=f"{number}.jpg", features=features), Rules())
-            )
+            records.append(inspect_record(Record(key=f"{number}.jpg", features=features), Rules()))
         schema = infer(observe_all(records), num_records=5, declared={})
         rows = ((record, "train", number) for number, record in enumerate(records))
         table = columns.to_bytes(columns.table_of(rows))

@@ -44,13 +44,6 @@ LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
         pytest.param({**LISTED, "shape": []}, 3, [3.0], id="a number as a tensor"),
         pytest.param({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()], id="texts"),
         pytest.param(
-            {"kind": "sequence", "dtype": "int64"}, array([3, -1, 2]), [3, -1, 2], id="sequence"
-        ),
-        pytest.param(
-            {"kind": "sequence", "dtype": "int64"}, array(np.zeros(0, "i8")), [], id="empty"
-        ),
-        pytest.param({"kind": "sequence", "dtype": "string"}, (), [], id="no words"),
-        pytest.param(
             {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
             array([[1, 2], [3, 255]]),
             [b"\1\2\3\xff"],
@@ -62,7 +55,6 @@ LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
             [b"\0\x3c"],
             id="rounded",
         ),
-        pytest.param({"kind": "bytes"}, b"\xff", [b"\xff"], id="bytes"),
         pytest.param({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"], id="bytes scalar"),
         pytest.param(
             {"kind": "class_label", "key": "label", "bare": True, "classes": ["a", "b"]},
