@@ -20,6 +20,7 @@ from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
+from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
@@ -184,10 +185,11 @@ def _tar(data: bytes, folder: Path) -> int:
     path = folder / "a.tar"
     path.write_bytes(data)
     file = InputFile(path=str(path), relative="a.tar", split=None)
-    yielded = list(read_tar(file))
+    options = ValueOptions()
+    yielded = list(read_tar(file, options))
     parts = [part for each in yielded if isinstance(each, Entry) for _, part in [each.value]]
-    roles = find_roles(kinds_of_members(parts), [], (), frozenset())
-    elements = _gather(yielded, record_of_parts, roles, (), (), None)
+    roles = find_roles(kinds_of_members(parts), options)
+    elements = _gather(yielded, record_of_parts, roles, options)
     return _inspect(elements)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import apache_beam as beam
 import numpy as np
@@ -20,11 +20,12 @@ from beam_pipeline.sources.arrays.rows import (
 from beam_pipeline.sources.columns.choice import lowered, there_are
 from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import LABELS
+from beam_pipeline.sources.columns.options import ValueOptions
 from tfrecord_dataset.feature import Feature
 
 
 @dataclasses.dataclass
-class ReadArrays(beam.PTransform):
+class ReadArrays(ValueOptions, beam.PTransform):
     """The rows of arrays: `<file>#<row>`, a feature a column.
 
     A column of one axis gives numbers or texts; every other one gives arrays, as byte ranges of
@@ -38,22 +39,14 @@ class ReadArrays(beam.PTransform):
     Attributes:
         path: A file, a folder, or a pattern of files: `array_files.find_tables`.
         scratch: The folder for what is unpacked.
-        label_column: The column, or several as "color,shape", that are classes; "" finds one.
-        ignore_columns: Columns to leave out.
-        classes: Names of classes that are written as numbers.
-        schema: What a user declared of the columns; the others are left out.
     """
 
     path: str
     scratch: str
-    label_column: str = ""
-    ignore_columns: Collection[str] = ()
-    classes: Sequence[str] = ()
-    schema: Sequence[Feature] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tables, rejected = find_tables(self.path, self.ignore_columns)
-        labels = find_labels(tables, self.label_column)
+        labels = find_labels(tables, self.labels)
         declared = declared_columns(tables, labels, self.schema)
         pieces = (
             pipeline
@@ -73,14 +66,14 @@ class ReadArrays(beam.PTransform):
         )
 
 
-def find_labels(tables: Sequence[Table], label_column: str = "") -> dict[str, str]:
+def find_labels(tables: Sequence[Table], named: Sequence[str] = ()) -> dict[str, str]:
     """The feature by column, of columns that may be classes.
 
     Raises:
         ConfigError: A column that a user names is not there, or cannot be a class.
     """
     columns = tables[0].columns if tables else {}
-    named = [name.strip() for name in label_column.split(",") if name.strip()] if tables else []
+    named = named if tables else ()
     for name in named:
         if name not in columns:
             raise ConfigError(

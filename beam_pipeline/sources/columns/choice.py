@@ -212,9 +212,9 @@ def _labels(
 ) -> list[str]:
     """The columns of the record's classes."""
     if options.label_column:
-        whole = [options.label_column]
-        stated = whole if whole[0] in usable else whole[0].split(",")
-        return [_checked("label", name.strip(), usable) for name in stated]
+        if options.label_column in usable:
+            return [options.label_column]
+        return [_checked("label", name, usable) for name in options.labels]
     possible = {key: name for key, name in free.items() if name not in facts.no_classes}
     lists = set() if with_boxes else set(facts.lists).difference(facts.no_classes)
     name = first(LABELS.of_record, possible) or first(

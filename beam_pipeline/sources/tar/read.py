@@ -5,7 +5,7 @@ Format: https://github.com/webdataset/webdataset
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
@@ -13,6 +13,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import suffix
@@ -25,7 +26,6 @@ from beam_pipeline.sources.tar.roles import (
     kinds_of_members,
     merge_member_kinds,
 )
-from tfrecord_dataset.feature import Feature
 
 _COMPRESSED = (
     *(".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz"),
@@ -37,7 +37,7 @@ _BYTES_AN_ENTRY_BYTE = 16
 
 
 @dataclasses.dataclass
-class ReadTar(beam.PTransform):
+class ReadTar(ValueOptions, beam.PTransform):
     """The records of tar files, as byte ranges; nothing is unpacked.
 
     Members of one tar that have a name in common, up to the first dot of the file's name, are
@@ -49,28 +49,15 @@ class ReadTar(beam.PTransform):
 
     Attributes:
         path: The file; a folder; or a pattern of files.
-        label_column: The feature, or several as "color,shape", that are classes; "" finds one.
-        ignore_columns: Extensions, and names in JSON, to leave out.
-        classes: Names of classes that are written as numbers.
-        schema: What a user declared of the features; the others are left out.
-        missing_number: What stands for a number that JSON misses, such as NaN; None rejects
-            the record.
     """
 
     path: str
-    label_column: str = ""
-    ignore_columns: Collection[str] = ()
-    classes: Sequence[str] = ()
-    schema: Sequence[Feature] = ()
-    missing_number: float | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, others = find_files(self.path, is_tar)
         refuse_compressed([file.relative for file in files])
-        labels = [name.strip() for name in self.label_column.split(",") if name.strip()]
-        read = functools.partial(
-            read_tar, schema=tuple(self.schema), ignored=frozenset(self.ignore_columns)
-        )
+        options = value_options(self)
+        read = functools.partial(read_tar, options=options)
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
         batches = (
             pipeline
@@ -82,15 +69,9 @@ class ReadTar(beam.PTransform):
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
             | "MergeLooks" >> beam.CombineGlobally(merge_member_kinds)  # MemberKinds
-            | "FindRoles"
-            >> beam.Map(
-                find_roles, labels, tuple(self.schema), frozenset(self.ignore_columns)
-            )  # Role by name
+            | "FindRoles" >> beam.Map(find_roles, options)  # Role by name
         )
-        return batches | Gather(
-            record_of_parts,
-            (AsSingleton(roles), tuple(self.classes), tuple(self.schema), self.missing_number),
-        )
+        return batches | Gather(record_of_parts, (AsSingleton(roles), options))
 
 
 def is_tar(path: str) -> bool:
@@ -120,11 +101,7 @@ def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
     return kinds_of_members(part for _, _, (_, part) in entries_of(batch[1]))
 
 
-def read_tar(
-    file: InputFile | Rejected,
-    schema: Sequence[Feature] = (),
-    ignored: Collection[str] = (),
-) -> Iterator[Entry | Rejected]:
+def read_tar(file: InputFile | Rejected, options: ValueOptions) -> Iterator[Entry | Rejected]:
     """The members of one tar, keyed by their record; rejects."""
     if isinstance(file, Rejected):
         yield file
@@ -155,13 +132,13 @@ def read_tar(
                         detail="the extension says what a member is",
                         bad=False,
                     )
-                elif extension in ignored:
+                elif extension in options.ignore_columns:
                     if extension not in left_out:  # told once, for `find_roles` to know of it
                         left_out.add(extension)
                         part = Part(extension, LEFT_OUT, member.offset, 0)
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:
-                    part = read_part(member, extension, read, schema)
+                    part = read_part(member, extension, read, options.schema)
                     long = isinstance(part.value, LongValue)
                     size = 0 if part.value is None or long else part.length
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)

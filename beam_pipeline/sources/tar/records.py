@@ -18,6 +18,7 @@ from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_label
 from beam_pipeline.sources.columns.fitting import OF_FILE, fit, no_path, value_of_file
 from beam_pipeline.sources.columns.kinds import convert
+from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
 from beam_pipeline.sources.tar.roles import Role
@@ -28,9 +29,7 @@ def record_of_parts(
     key: str,
     members: Sequence[tuple[InputFile, Part]],
     roles: Mapping[str, Role],
-    classes: Sequence[str] = (),
-    schema: Sequence[Feature] = (),
-    missing_number: float | None = None,
+    options: ValueOptions,
 ) -> Iterator[Record | Rejected]:
     """The record of all members of one name in one tar.
 
@@ -38,9 +37,7 @@ def record_of_parts(
         key: The tar's path and the name.
         members: The tar, and what each member is.
         roles: What every extension and JSON name becomes.
-        classes: The names of labels that are written as numbers.
-        schema: What a user declared; empty leaves it to `roles`.
-        missing_number: What stands for a number that is missing; None if nothing does.
+        options: What a user says; a schema comes before `roles`.
     """
     archive = members[0][0]
     used = (part for _, part in members if part.form != LEFT_OUT)
@@ -49,10 +46,8 @@ def record_of_parts(
         return
     try:
         values = _by_name(parts)
-        if schema:
-            features = declared_features(values, archive.path, roles, schema, missing_number)
-        else:
-            features = found_features(values, archive.path, roles, classes, missing_number)
+        make = declared_features if options.schema else found_features
+        features = make(values, archive.path, roles, options)
     except RecordError as error:
         yield Rejected(source=key, reason=error.reason, detail=error.detail)
     else:
@@ -82,8 +77,7 @@ def found_features(
     values: Mapping[str, Any],
     path: str,
     roles: Mapping[str, Role],
-    classes: Sequence[str] = (),
-    missing_number: float | None = None,
+    options: ValueOptions,
 ) -> dict[str, Value]:
     """The features of a record whose kinds were found by looking.
 
@@ -92,8 +86,7 @@ def found_features(
             hold them where they are long.
         path: Of the tar.
         roles: What every extension and JSON name becomes, over all records.
-        classes: The names of labels that are written as numbers.
-        missing_number: What stands for a number that is missing; None if nothing does.
+        options: What a user says.
 
     Raises:
         RecordError: "missing value", and others of `kinds.convert`.
@@ -108,7 +101,10 @@ def found_features(
                 features[feature] = value_of_file(role.form, _range(value, path))
             continue
         make = functools.partial(
-            _value_of_role, role=role, classes=classes, missing_number=missing_number
+            _value_of_role,
+            role=role,
+            classes=options.classes,
+            missing_number=options.missing_number,
         )
         features[role.feature] = _made(value, path, make)
     for name, role in roles.items():
@@ -163,8 +159,7 @@ def declared_features(
     values: Mapping[str, Any],
     path: str,
     roles: Mapping[str, Role],
-    schema: Sequence[Feature],
-    missing_number: float | None = None,
+    options: ValueOptions,
 ) -> dict[str, Value]:
     """The features of a record as a user's schema declares them.
 
@@ -173,8 +168,10 @@ def declared_features(
         ConfigError: A feature that no member of any tar is.
     """
     return {
-        feature.name: _declared(feature, sources_of(feature, roles), values, path, missing_number)
-        for feature in schema
+        feature.name: _declared(
+            feature, sources_of(feature, roles), values, path, options.missing_number
+        )
+        for feature in options.schema
     }
 
 
@@ -210,12 +207,5 @@ def _declared(
         form = "array" if value.form == "array" else feature.kind
         if form in OF_FILE:
             return value_of_file(form, _range(value, path))
-    return _made(
-        value,
-        path,
-        functools.partial(_fit, feature=feature, column=name, missing_number=missing_number),
-    )
-
-
-def _fit(value: Any, feature: Feature, column: str, missing_number: float | None) -> Value:
-    return fit(feature, column, value, no_path, missing_number=missing_number)
+    make = functools.partial(fit, feature, name, path_of=no_path, missing_number=missing_number)
+    return _made(value, path, make)

@@ -1,7 +1,7 @@
 """What the extensions of a tar's members, and the names in its JSON, become."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError
@@ -13,6 +13,7 @@ from beam_pipeline.sources.columns.kinds import (
     kind_of_text,
     merge_kinds,
 )
+from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.tar.parts import (
     LABEL_EXTENSIONS,
     READ,
@@ -23,7 +24,6 @@ from beam_pipeline.sources.tar.parts import (
     members_of,
     stem_of,
 )
-from tfrecord_dataset.feature import Feature
 
 MemberKinds = dict[str, Kind | None]
 """Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""
@@ -85,39 +85,33 @@ def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
     return merged
 
 
-def find_roles(
-    kinds: MemberKinds,
-    label_columns: Sequence[str] = (),
-    schema: Sequence[Feature] = (),
-    ignored: Collection[str] = (),
-) -> dict[str, Role]:
+def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
     """What every extension and name in JSON becomes, by what `MemberKinds` calls it.
 
     Args:
         kinds: Of all records.
-        label_columns: The features that are classes, where a user names them.
-        schema: What a user declared.
-        ignored: Extensions, and names in JSON, that a user leaves out.
+        options: What a user says of the features.
 
     Raises:
-        ConfigError: Two of them make one feature, or a named label or one of `ignored` is not
-            there.
+        ConfigError: Two of them make one feature, or what a user names is not there.
     """
     if not kinds:
         return {}  # not one tar could be read
     names = {name: name.partition("/")[2] or name.partition("/")[0] for name in kinds}
-    check_ignored(ignored, [*dict.fromkeys(names.values())])
-    kinds = {name: kind for name, kind in kinds.items() if names[name] not in ignored}
-    forms = {name: form_of(name, schema) for name in kinds if "/" not in name}
+    check_ignored(options.ignore_columns, [*dict.fromkeys(names.values())])
+    kinds = {
+        name: kind for name, kind in kinds.items() if names[name] not in options.ignore_columns
+    }
+    forms = {name: form_of(name, options.schema) for name in kinds if "/" not in name}
     roles = {
         name: Role(_feature(name, form, forms), form, kinds[name])
         for name, form in forms.items()
         if form != "json"
     }
-    if not label_columns:
+    if not options.labels:
         _make_label(roles, LABEL_EXTENSIONS)
     roles |= _of_json(kinds, forms, taken={role.feature for role in roles.values()})
-    named = [_named_label(column, roles) for column in label_columns]
+    named = [_named_label(column, roles) for column in options.labels]
     if len(named) < 2:
         _make_label(roles, named or _usual_labels(roles))
     else:

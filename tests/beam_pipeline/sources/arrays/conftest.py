@@ -1,6 +1,6 @@
 """Files of arrays, and what the source makes of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from beam_pipeline.sources.arrays.read import (
     numbers_in,
 )
 from beam_pipeline.sources.arrays.rows import pieces_of, read_rows
-from tfrecord_dataset.feature import Feature
+from beam_pipeline.sources.columns.options import ValueOptions
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 
@@ -48,22 +48,16 @@ def read(
 ) -> Callable[..., Found]:
     """What `ReadArrays` yields, without Beam: (records by key, rejects by source)."""
 
-    def run(
-        files: Mapping[str, Any],
-        path: str = "",
-        label_column: str = "",
-        ignore_columns: Sequence[str] = (),
-        classes: Sequence[str] = (),
-        schema: Sequence[Feature] = (),
-    ) -> Found:
-        tables, elements = find_tables(f"{write(files)}/{path}", ignore_columns)
-        labels = find_labels(tables, label_column)
-        declared = declared_columns(tables, labels, schema)
+    def run(files: Mapping[str, Any], path: str = "", **said: Any) -> Found:
+        options = ValueOptions(**said)
+        tables, elements = find_tables(f"{write(files)}/{path}", options.ignore_columns)
+        labels = find_labels(tables, options.labels)
+        declared = declared_columns(tables, labels, options.schema)
         pieces = [each for table in tables for each in pieces_of(table, str(tmp_path / "scratch"))]
-        looked_at = () if label_column or schema else tuple(labels)
+        looked_at = () if options.labels or options.schema else tuple(labels)
         numbers = merged_numbers(numbers_in(piece, looked_at) for piece in pieces)
         for piece in pieces:
-            elements += read_rows(piece, numbers, labels, classes, declared)
+            elements += read_rows(piece, numbers, labels, options.classes, declared)
         return by_name(elements)
 
     return run

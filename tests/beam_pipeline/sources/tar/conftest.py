@@ -3,19 +3,19 @@
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from beam_pipeline.records import Record, Rejected, file_of
+from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tar.read import is_tar, read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members, merge_member_kinds
-from tfrecord_dataset.feature import Feature
 
 Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
 Found = tuple[dict[str, Record], dict[str, Rejected]]
@@ -76,20 +76,13 @@ def read(
 ) -> Callable[..., Found]:
     """What `ReadTar` yields of such tars, without Beam: (records by key, rejects by source)."""
 
-    def run(
-        tars: Mapping[str, Any],
-        path: str = "",
-        label_column: str = "",
-        ignore_columns: Sequence[str] = (),
-        classes: Sequence[str] = (),
-        schema: Sequence[Feature] = (),
-    ) -> Found:
+    def run(tars: Mapping[str, Any], path: str = "", **said: Any) -> Found:
+        options = ValueOptions(**said)
         files, _ = find_files(f"{write(tars)}/{path}", is_tar)
-        found = [each for file in files for each in read_tar(file, schema, ignore_columns)]
+        found = [each for file in files for each in read_tar(file, options)]
         parts = (each.value[1] for each in found if isinstance(each, Entry))
         kinds = merge_member_kinds(kinds_of_members([part]) for part in parts)
-        labels = list(filter(None, label_column.split(",")))
-        roles = find_roles(kinds, labels, schema, ignore_columns)
-        return by_name(gather(found, record_of_parts, roles, classes, schema))
+        roles = find_roles(kinds, options)
+        return by_name(gather(found, record_of_parts, roles, options))
 
     return run
