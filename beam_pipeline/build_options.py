@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
-from beam_pipeline.kinds.boxes import POLICIES as BOX_POLICIES
-from beam_pipeline.kinds.boxes import Policy
+from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
+from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.option_values import parse_classes, parse_fractions, parse_names, parse_shards

@@ -1,7 +1,7 @@
 """Objects of an image: from what an annotation states to fractions of the upright image.
 
-Boxes decide which objects are kept; every other column of the kept ones is turned, scaled or left
-as it is, by its place in `_COLUMNS`. In which frame an annotation speaks, `kinds.frame` knows.
+Boxes decide which objects are kept; of these every other column is placed (`kinds.columns`). In
+which frame an annotation speaks, `kinds.frame` knows.
 
 Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes
 in fractions with a number beyond 2, are refused.
@@ -9,16 +9,16 @@ in fractions with a number beyond 2, are refused.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.frame import Box, Frame, clipped, is_outside, rounded
+from beam_pipeline.kinds.columns import COLUMNS, IMPOSSIBLE_BOX, MALFORMED
+from beam_pipeline.kinds.frame import Box, Frame, clipped, is_outside
+from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.records import Objects
 
 FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
-POLICIES = ("clip", "drop", "error")
-Policy = Literal["clip", "drop", "error"]
 
 # What is counted.
 CLIPPED = "box clipped"
@@ -27,18 +27,13 @@ DROPPED_NO_AREA = "box dropped: no area"
 # Reasons of `Rejected`.
 IN_FRACTIONS = "boxes in fractions"
 IN_PIXELS = "boxes in pixels"
-IMPOSSIBLE_BOX = "impossible box"
 BOX_OUTSIDE = "box outside image"
 BOX_WITHOUT_AREA = "box without area"
-MALFORMED = "malformed annotation"
 
-_FARTHEST = 1e9
 # A box may reach out of its image, but a number beyond this is no fraction of anything.
 MAX_FRACTION = 2.0
 # Of one image: many times what the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
-
-_Attributes = Mapping[str, tuple[Any, ...]]
 
 
 def place(
@@ -47,9 +42,7 @@ def place(
     """Turns objects into "rel_xyxy" of the upright image, and drops those that cannot be used.
 
     Coordinates are rounded to float32, so that storing them loses nothing, with
-    0 ≤ min < max ≤ 1. Keypoints are turned and scaled like the boxes but never clipped; (0, 0, 0)
-    stays, as it means that there is none. The attribute "area" is kept as stated, times the
-    frame's `scale`, also where a box is clipped: it may be a segment's.
+    0 ≤ min < max ≤ 1.
 
     Args:
         objects: As the annotation states them.
@@ -86,9 +79,9 @@ def place(
             kept.append(index)
             boxes.append(usable)
     placed: dict[str, Any] = {
-        name: place_column(values, kept, spoken)
-        for name, place_column in _COLUMNS.items()
-        if (values := getattr(objects, name))
+        column.field: column.place(values, kept, spoken)
+        for column in COLUMNS
+        if (values := getattr(objects, column.field))
     }
     return Objects(boxes=tuple(boxes), format="rel_xyxy", **placed), counts
 
@@ -105,17 +98,8 @@ def _check_lengths(objects: Objects) -> None:
         raise RecordError(
             MALFORMED, f"box format {objects.format!r}; give one of {', '.join(FORMATS)}"
         )
-    if objects.labels and len(objects.labels) != number:
-        raise RecordError(MALFORMED, f"{number} boxes but {len(objects.labels)} labels")
-    if objects.keypoints and len(objects.keypoints) != number:
-        raise RecordError(
-            MALFORMED, f"{number} boxes but {len(objects.keypoints)} sets of keypoints"
-        )
-    if any(len(triples) % 3 for triples in objects.keypoints):
-        raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
-    for name, values in objects.attributes.items():
-        if len(values) != number:
-            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} values of {name!r}")
+    for column in COLUMNS:
+        column.check_length(getattr(objects, column.field), number)
 
 
 def _check_unit(objects: Objects, stated: bool) -> None:
@@ -195,41 +179,3 @@ def _name(stated: Sequence[float], objects: Objects) -> str:
     index = next(i for i, row in enumerate(objects.boxes) if row is stated)
     label = f" ({objects.labels[index]})" if objects.labels else ""
     return f"box {index + 1}{label} {tuple(stated)} in {objects.format}"
-
-
-def _taken(values: tuple[Any, ...], kept: Sequence[int], _: Frame) -> tuple[Any, ...]:
-    if len(kept) == len(values):
-        return tuple(values)
-    return tuple(values[index] for index in kept)
-
-
-def _placed_attributes(attributes: _Attributes, kept: Sequence[int], frame: Frame) -> _Attributes:
-    taken = {name: _taken(values, kept, frame) for name, values in attributes.items()}
-    if "area" in taken and frame.scale != (1.0, 1.0):
-        taken["area"] = tuple(map(frame.area, taken["area"]))
-    return taken
-
-
-def _placed_keypoints(
-    keypoints: tuple[tuple[float, ...], ...], kept: Sequence[int], frame: Frame
-) -> tuple[tuple[float, ...], ...]:
-    return tuple(_placed_points(keypoints[index], frame) for index in kept)
-
-
-def _placed_points(triples: tuple[float, ...], frame: Frame) -> tuple[float, ...]:
-    placed: list[float] = []
-    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
-        if not abs(x) + abs(y) < _FARTHEST:  # nor is NaN
-            raise RecordError(IMPOSSIBLE_BOX, f"a keypoint at ({x}, {y}); correct or remove it")
-        if x or y or visibility:
-            x, y = frame.point(x, y)
-        placed += (*rounded(x, y), visibility)
-    return tuple(placed)
-
-
-# By column: what of the kept objects is stored, of values that the annotation states in a frame.
-_COLUMNS: Mapping[str, Callable[[Any, Sequence[int], Frame], Any]] = {
-    "labels": _taken,
-    "attributes": _placed_attributes,
-    "keypoints": _placed_keypoints,
-}

@@ -1,21 +1,19 @@
 """Objects of an image: boxes, with classes, attributes and keypoints."""
 
 import dataclasses
-import functools
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.boxes import MALFORMED, place
+from beam_pipeline.kinds.boxes import place
+from beam_pipeline.kinds.columns import COLUMNS, MALFORMED
 from beam_pipeline.kinds.example_lists import range_problem, texts, values
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
-from beam_pipeline.kinds.label import class_order, composed_names
-from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import Observed, wider
-from beam_pipeline.kinds.wording import count_classes, first_names, of_classes, unsupported
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
@@ -38,16 +36,10 @@ class ObjectsKind(Kind[Objects]):
 
     def check(self, name: str, value: Objects, inspection: Inspection) -> Objects:
         inspection.num_bytes += 8
-        labels = composed_names(name, value.labels)
-        for attribute, column in value.attributes.items():
-            for each in column:
-                if isinstance(each, str):
-                    check_text(f"{name}.{attribute}", each)
-                elif isinstance(each, int | float):
-                    check_number(f"{name}.{attribute}", each)
-                else:
-                    raise unsupported(each)
-        return value if labels is value.labels else dataclasses.replace(value, labels=labels)
+        checked = {
+            column.field: column.check(name, getattr(value, column.field)) for column in COLUMNS
+        }
+        return dataclasses.replace(value, **checked)
 
     def turn(self, value: Objects, inspection: Inspection) -> Objects:
         """As fractions of the record's image; without an image, of the stated size."""
@@ -79,20 +71,9 @@ class ObjectsKind(Kind[Objects]):
 
     def observe(self, value: Objects, source: str, observed: Observed) -> None:
         observed.measure("length", len(value.boxes))
-        observed.classes.update(value.labels)
-        observed.add_attributes(
-            {
-                name: functools.reduce(wider, map(_dtype_of, values))
-                for name, values in value.attributes.items()
-                if values
-            }
-        )
-        most = max((len(points) // 3 for points in value.keypoints), default=0)
-        observed.keypoints = max(observed.keypoints, most)
-        if value.boxes:
-            observed.add_naming(*((source, "") if value.labels else ("", source)))
-        else:
-            observed.without_objects += 1
+        observed.without_objects += not value.boxes
+        for column in COLUMNS:
+            column.observe(value, source, observed)
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         feature = Feature(
@@ -101,17 +82,10 @@ class ObjectsKind(Kind[Objects]):
         return self.complete(feature, observed, declared)
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        if observed.named and observed.nameless:
-            raise DataError(
-                f"feature {feature.name!r} has boxes with class names in {observed.named}, but "
-                f"without in {observed.nameless}; name the class of every box, or of none"
-            )
-        return dataclasses.replace(
-            feature,
-            classes=class_order(feature.name, observed.classes, feature.classes or declared),
-            attributes=feature.attributes or dict(sorted(observed.attributes.items())),
-            keypoints=feature.keypoints or observed.keypoints,
-        )
+        facts: dict[str, Any] = {}
+        for column in COLUMNS:
+            facts |= column.complete(feature, observed, declared)
+        return dataclasses.replace(feature, **facts)
 
     def fits(self, feature: Feature, value: Any) -> bool:
         known = set(feature.classes)
@@ -136,22 +110,9 @@ class ObjectsKind(Kind[Objects]):
         lists: dict[str, FeatureValue] = {
             f"{beside}bbox/{side}": column for side, column in zip(SIDES, columns, strict=True)
         }
-        if feature.classes:
-            if len(objects.labels) != len(objects.boxes):
-                raise RecordError(
-                    MALFORMED,
-                    f"{len(objects.boxes)} boxes but {len(objects.labels)} class names, where "
-                    "other records name the class of every box",
-                )
-            number_of = stored.numbers[feature.name]
-            lists[f"{beside}class/label"] = [number_of[name] for name in objects.labels]
-            if not feature.bare:
-                lists[f"{beside}class/text"] = [name.encode() for name in objects.labels]
-        for name, dtype in feature.attributes.items():
-            lists[f"{beside}{name}"] = _attribute(name, dtype, objects)
-        if feature.keypoints:
-            parts = _keypoints(objects)
-            lists |= {f"{beside}keypoint/{part}": column for part, column in parts.items()}
+        for each in COLUMNS:
+            parts = each.encode(feature, objects, stored)
+            lists.update((beside + part, values) for part, values in parts.items())
         return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:
@@ -180,28 +141,3 @@ class ObjectsKind(Kind[Objects]):
         if key == self.class_key(feature):
             return tfds_features.sequence(tfds_features.class_number(feature))
         return tfds_features.sequence(tfds_features.scalar(spec.kind))
-
-
-def _dtype_of(value: object) -> str:
-    return "string" if isinstance(value, str) else "int64" if isinstance(value, int) else "float32"
-
-
-def _attribute(name: str, dtype: str, objects: Objects) -> FeatureValue:
-    """One value an object; where the record's objects have no such attribute, -1 or ""."""
-    absent = "" if dtype == "string" else -1
-    given = objects.attributes.get(name, (absent,) * len(objects.boxes))
-    if dtype == "string":
-        return [str(value).encode() for value in given]
-    return [float(value) if dtype == "float32" else int(value) for value in given]
-
-
-def _keypoints(objects: Objects) -> dict[str, FeatureValue]:
-    """As the TF Object Detection API has them: flat, with the number of points of each object."""
-    points = objects.keypoints or ((),) * len(objects.boxes)
-    flat = [coordinate for row in points for coordinate in row]
-    return {
-        "x": [float(x) for x in flat[0::3]],
-        "y": [float(y) for y in flat[1::3]],
-        "visibility": [int(v) for v in flat[2::3]],
-        "num": [len(row) // 3 for row in points],
-    }

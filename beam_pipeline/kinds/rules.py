@@ -1,11 +1,15 @@
 """How records are checked and stored: what every stage that touches a record goes by."""
 
 import dataclasses
+from typing import Literal
 
-from beam_pipeline.kinds.boxes import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.feature import Feature
+
+# What becomes of boxes that reach outside the image.
+POLICIES = ("clip", "drop", "error")
+Policy = Literal["clip", "drop", "error"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
