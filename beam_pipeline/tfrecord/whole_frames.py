@@ -82,13 +82,26 @@ def _frame_at(reader: io.BufferedReader, offset: int, size: int) -> tuple[bytes,
 
 
 def _stated_end(reader: io.BufferedReader, offset: int, size: int) -> int | None:
-    """Where a frame ends of which only the payload is damaged: there is another, or the end."""
+    """Where a frame ends of which only the payload is damaged: there is another, or the end.
+
+    Frames in it that reach up to there are none of its own, whose payload ends before its checksum
+    does: bytes before them were lost. Then it ends at the first of them.
+    """
     reader.seek(offset)
     length = payload_bytes(reader.read(HEADER_BYTES))
     if length is None or (end := offset + FRAME_BYTES + length) > size:
         return None
     reader.seek(end)
-    return end if end == size or payload_bytes(reader.read(HEADER_BYTES)) is not None else None
+    if end < size and payload_bytes(reader.read(HEADER_BYTES)) is None:
+        return None
+    last = offset
+    while (first := _find_frame(reader, last + 1, end)) < end:
+        last = first
+        while last < end and (frame := _frame_at(reader, last, end)[0]):
+            last += len(frame)
+        if last == end:
+            return first
+    return end
 
 
 def _find_frame(reader: io.BufferedReader, start: int, size: int) -> int:

@@ -64,6 +64,12 @@ def flip(data, byte):
             id="longer",
         ),
         pytest.param(
+            DATA[: STARTS[4] - 5 - len(FRAMES[4])] + DATA[STARTS[4] - 5 :],
+            [0, 1, 2, 4],
+            "payload",
+            id="shorter by the next one",
+        ),
+        pytest.param(
             DATA[: STARTS[2]] + bytes(len(FRAMES[2])) + DATA[STARTS[3] :],
             [0, 1, 3, 4],
             "length does not",
