@@ -7,7 +7,7 @@ in a descriptor pool of their own, so that a process that also imports TensorFlo
 Bytes equal TensorFlow's own with `deterministic=True`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -276,8 +276,8 @@ def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:
     return {key: list(values) for key, (_, values) in sorted(lists(data).items())}
 
 
-def lists(data: bytes) -> dict[str, tuple[str, Sequence[Any]]]:
-    """The (kind, values) of a serialized Example by key, in no order.
+def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str, Sequence[Any]]]:
+    """The (kind, values) of a serialized Example by key, in no order; of `keys` alone if given.
 
     The kind is "bytes", "float32" or "int64", or "" of a feature without one. The values are
     not copied.
@@ -293,7 +293,10 @@ def lists(data: bytes) -> dict[str, tuple[str, Sequence[Any]]]:
         raise ValueError(f"not a tf.train.Example: {error}") from error
     if len(unknown_fields.UnknownFieldSet(example)):
         raise ValueError("not a tf.train.Example; perhaps a tf.train.SequenceExample")
-    return {key: _list(feature) for key, feature in example.features.feature.items()}
+    found = example.features.feature
+    if keys is None:
+        return {key: _list(feature) for key, feature in found.items()}
+    return {key: _list(found[key]) for key in keys if key in found}
 
 
 def _list(feature: Any) -> tuple[str, Sequence[Any]]:

@@ -17,21 +17,37 @@ _DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes":
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def numpy_values(feature: Feature, lists: Lists, *, decode: bool = True) -> dict[str, Any]:
+def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
+    """The lists of a feature that its values are made of, by key: its own, or those of boxes."""
+    specs = list_specs(feature)
+    if feature.kind == "boxes" and not feature.encoding:
+        return {key: spec for key, spec in specs.items() if not key.endswith("/class/text")}
+    return {feature.key: specs[feature.key]}
+
+
+def numpy_values(
+    feature: Feature,
+    lists: Lists,
+    specs: Mapping[str, ListSpec] | None = None,
+    *,
+    decode: bool = True,
+) -> dict[str, Any]:
     """The values of a feature of one record, by name; docs/reading.md has their table.
 
     Args:
         feature: Which.
         lists: Of the record's Example, by key.
+        specs: Its `specs_to_read`, for who has made them once for many records.
         decode: Whether images become uint8 [height, width, channels] and audio float32
             [samples, channels] in -1..1; otherwise both stay the bytes that are stored.
 
     Raises:
         ValueError: The record does not hold such a feature; the message says what it holds.
     """
+    specs = specs_to_read(feature) if specs is None else specs
     if feature.kind == "boxes" and not feature.encoding:
-        return _of_boxes(feature, lists)
-    spec = list_specs(feature)[feature.key]
+        return _of_boxes(feature, specs, lists)
+    spec = specs[feature.key]
     values = _list(feature, feature.key, spec, lists)
     if feature.kind in ("image", "audio"):
         (encoded,) = values
@@ -81,31 +97,29 @@ def _raw(feature: Feature, data: bytes) -> Any:
     return np.frombuffer(data, dtype).reshape([size or 0 for size in feature.shape]).copy()
 
 
-def _of_boxes(feature: Feature, lists: Lists) -> dict[str, Any]:
+def _of_boxes(feature: Feature, specs: Mapping[str, ListSpec], lists: Lists) -> dict[str, Any]:
+    parts = len(feature.key_beside(""))
     columns = {
-        key: _array(_list(feature, key, spec, lists), spec.kind)
-        for key, spec in list_specs(feature).items()
-        if key != feature.key_beside("class/text")
+        key[parts:]: _array(_list(feature, key, spec, lists), spec.kind)
+        for key, spec in specs.items()
     }
 
-    def column(part: str) -> Any:
-        return columns[feature.key_beside(part)]
-
-    boxes = [column(f"bbox/{side}") for side in SIDES]
+    boxes = [columns[f"bbox/{side}"] for side in SIDES]
     count = len(boxes[0])
-    for key, values in columns.items():
-        if len(values) != count and not key.startswith(feature.key_beside("keypoint/")):
-            raise ValueError(f"key {key!r} has {len(values)} values for {count} boxes")
+    for part, column in columns.items():
+        if len(column) != count and not part.startswith("keypoint/"):
+            key = feature.key_beside(part)
+            raise ValueError(f"key {key!r} has {len(column)} values for {count} boxes")
     prefix = "box" if feature.name == "boxes" else feature.name
     values = {feature.name: np.stack(boxes, axis=-1)}
     if feature.classes:
-        values[f"{prefix}_labels"] = column("class/label") - feature.label_offset
-    values |= {f"{prefix}_{name}": column(name) for name in feature.attributes}
+        values[f"{prefix}_labels"] = columns["class/label"] - feature.label_offset
+    values |= {f"{prefix}_{name}": columns[name] for name in feature.attributes}
     if feature.keypoints:
         points = np.stack(
-            [column(f"keypoint/{part}") for part in ("x", "y", "visibility")], axis=-1
+            [columns[f"keypoint/{part}"] for part in ("x", "y", "visibility")], axis=-1
         )
-        values[f"{prefix}_keypoints"] = _by_box(feature, points, column("keypoint/num"), count)
+        values[f"{prefix}_keypoints"] = _by_box(feature, points, columns["keypoint/num"], count)
     return values
 
 

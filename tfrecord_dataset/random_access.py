@@ -19,7 +19,7 @@ from tfrecord_dataset import example
 from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
-from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.numpy_values import numpy_values, specs_to_read
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
@@ -126,7 +126,9 @@ class Records(Sequence[Record]):
         self._source = dataset._source
         self._fingerprint = dataset.fingerprint
         self._split = split
-        self._features = [dataset.features[name] for name in names]
+        features = [dataset.features[name] for name in names]
+        self._features = [(feature, specs_to_read(feature)) for feature in features]
+        self._keys = {key for _, specs in self._features for key in specs}
         self._decode = decode
         stated = dataset.split(split).num_records
         self._num_records = dataset.index(split).num_records if stated is None else stated
@@ -138,7 +140,7 @@ class Records(Sequence[Record]):
         return self._num_records
 
     def __repr__(self) -> str:
-        names = ", ".join(feature.name for feature in self._features)
+        names = ", ".join(feature.name for feature, _ in self._features)
         return f"{len(self):,} records of {self._split!r} in {self._source.paths[0]}: {names}"
 
     @overload
@@ -194,10 +196,10 @@ class Records(Sequence[Record]):
 
     def _record(self, index: RecordIndex, number: int, serialized: bytes) -> Record:
         try:
-            lists = example.lists(serialized)
+            lists = example.lists(serialized, self._keys)
             record: Record = {}
-            for feature in self._features:
-                record |= numpy_values(feature, lists, decode=self._decode)
+            for feature, specs in self._features:
+                record |= numpy_values(feature, lists, specs, decode=self._decode)
         except ValueError as error:
             raise DatasetDamagedError(
                 f"{index.describe(number)}: {error}; run `python -m beam_pipeline verify` on the "
