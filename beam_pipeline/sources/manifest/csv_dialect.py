@@ -32,6 +32,11 @@ class Dialect(NamedTuple):
     delimiter: str
     skips_spaces: bool
 
+    @property
+    def may_have_stray_quotes(self) -> bool:
+        """Whether such tables are written with quotes that enclose no field."""
+        return self.delimiter in "\t|"
+
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of the rows; its errors are `csv.Error`s."""
         csv.field_size_limit(2 * MAX_LINE_BYTES)  # Python's own default is 131,072
@@ -45,7 +50,7 @@ class Dialect(NamedTuple):
 
         Tables of tabs have such: Common Voice, GLUE, LJ Speech.
         """
-        if self.delimiter not in "\t|" or '"' not in line:
+        if not self.may_have_stray_quotes or '"' not in line:
             return line
         text = line.rstrip("\r\n")
         if text.count(self.delimiter) + 1 != self.num_columns:

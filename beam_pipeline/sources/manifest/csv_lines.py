@@ -74,7 +74,8 @@ class Lines:
             yield self.texts[first:]
 
     def _take(self, block: Block) -> None:
-        lines = map(self._dialect.mended, block.lines) if block.has_quotes else block.lines
+        mends = block.has_quotes and self._dialect.may_have_stray_quotes
+        lines = map(self._dialect.mended, block.lines) if mends else block.lines
         self.is_unicode = self.is_unicode and block.is_unicode
         self.texts.extend(lines)
         self.starts[-1:] = block.starts

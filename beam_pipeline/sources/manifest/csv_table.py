@@ -88,9 +88,8 @@ class CsvTable(TextTable):
                 rows.append([])
                 ends.append(line + reader.line_num)
             faults += [""] * (len(rows) - first - 1) + [fault]
-            if ends[-1] - line == len(rows) - first:
-                continue
-            for number in range(first, len(rows)):  # some have several lines
+            several = [n for n in range(first, len(rows)) if ends[n + 1] - ends[n] > 1]
+            for number in several:
                 place = ends[number], ends[number + 1]
                 if why := self._unclosed(rows[number], faults[number], lines, place):
                     lines.go_back(*place)
@@ -109,8 +108,6 @@ class CsvTable(TextTable):
         lies between would be one field. So what comes of such a row tells.
         """
         line, behind = place
-        if behind - line == 1:
-            return ""
         odd = bool(fault) or lines.starts[behind] - lines.starts[line] > MAX_LINE_BYTES
         if not odd and len(self.header) > 1:
             at_least = 1 if len(fields) != len(self.header) else _MANY_LINES
