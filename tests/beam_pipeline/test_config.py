@@ -9,7 +9,9 @@ import tokenizers
 
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
+from tfrecord_dataset.image_size import ImageSize
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,10 @@ def test_a_declared_schema_gets_the_tokens_of_its_texts(tokenizer):
     config = BuildConfig(name="a", tokenizer=tokenizer("x"), schema=schema)
     assert [feature.name for feature in config.schema] == ["caption", "n", "caption/tokens"]
     assert dataclasses.replace(config, seed=1).schema == config.schema
+
+
+def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
+    config = BuildConfig(name="a", image=ImageOptions(size=(30, 40)))
+
+    assert config.image.size == ImageSize(height=30, width=40)
+    assert config.fingerprinted_options()["image"]["size"] == [40, 30]

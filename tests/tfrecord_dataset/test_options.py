@@ -10,7 +10,15 @@ import pytest
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options, add_options, as_table, takes_options
+from tfrecord_dataset.options import (
+    Group,
+    Option,
+    Options,
+    add_options,
+    as_table,
+    from_arguments,
+    takes_options,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,3 +132,39 @@ def test_a_function_that_takes_them():
 def test_a_name_of_no_choice_lists_them():
     with pytest.raises(UnknownNameError, match="there are: one, two"):
         Config(files=["a"], output="o", kind=3)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Whole(Options):
+    """Options, one of a part with flags of its own."""
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Part(Options):
+        side: Annotated[int | None, Option("longest", flag="--part-side", least=1, most=9)] = None
+
+    name: Annotated[str, Option("its name", other_flag="--called"), Group("last")] = ""
+    layout: Annotated[str, Option("known elsewhere"), Group("first")] = "a"
+    part: Part = Part()
+    made: str = "no option"
+
+
+def test_a_part_has_flags_of_its_own():
+    parser = argparse.ArgumentParser(prog="it")
+    add_options(parser, Whole, headings=["first", "last"], choices={"layout": ("a", "b")})
+    given = vars(parser.parse_args(["--part-side", "9", "--called", "x"]))
+
+    assert given == {"part_side": 9, "name": "x"}
+    expected = Whole(name="x", part=Whole.Part(side=9), made="up")
+    assert from_arguments(Whole, given | {"of": "another"}, made="up") == expected
+    assert parser.format_help().index("first:") < parser.format_help().index("last:")
+    with pytest.raises(UnknownNameError, match="there are: a, b"):
+        parser.parse_args(["--layout", "c"])
+    with pytest.raises(ConfigError, match=r"--part-side 10 is out of bounds; .* from 1 to 9"):
+        Whole.Part(side=10)
+
+
+def test_some_options_alone():
+    parser = argparse.ArgumentParser(prog="it", add_help=False)
+    add_options(parser, Whole, only=["name"])
+
+    assert parser._option_string_actions.keys() == {"--name", "--called"}
