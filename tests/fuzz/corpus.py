@@ -19,9 +19,9 @@ GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"
 SHARD = "golden-train.tfrecord-00000-of-00002"
 
 _VOC = """<?xml version="1.0"?>
-<annotation><filename>a.jpg</filename><size><width>40</width><height>30</height><depth>3</depth>
+<annotation><filename>a.jpg</filename><size><width>16</width><height>12</height><depth>3</depth>
 </size><object><name>cat</name><difficult>0</difficult><truncated>1</truncated><pose>Left</pose>
-<bndbox><xmin>5</xmin><ymin>6.5</ymin><xmax>15</xmax><ymax>20</ymax></bndbox></object></annotation>
+<bndbox><xmin>5</xmin><ymin>6.5</ymin><xmax>15</xmax><ymax>11</ymax></bndbox></object></annotation>
 """
 _COCO = {
     "info": {},

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.rules import Rules
@@ -39,14 +38,15 @@ from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import expectations, first_records, list_records
-from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
-from beam_pipeline.sources.yolo.config import read_data_yaml
-from beam_pipeline.sources.yolo.labels import MAX_BYTES, parse_labels
+from beam_pipeline.sources.voc.layout import VocFiles
+from beam_pipeline.sources.yolo.config import YoloConfig, read_data_yaml
+from beam_pipeline.sources.yolo.files import YoloFiles
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated
 
 RULES = Rules()
+_NAMED = YoloConfig(root="/", names={0: "cat", 1: "dog"})
 # (data, an empty folder) to how many refusals by name there were.
 Reads = Callable[[bytes, Path], int]
 
@@ -102,12 +102,6 @@ def _refused(elements: Iterable[Any]) -> int:
     return sum(isinstance(each, Rejected) for each in elements)
 
 
-def _xml(data: bytes, folder: Path) -> int:
-    named_image(data)
-    parse_annotation(data)
-    return 0
-
-
 def _coco(data: bytes, folder: Path) -> int:
     (folder / "a.json").write_bytes(data)
     files, aside = find_coco_files(str(folder / "a.json"), None)
@@ -141,13 +135,6 @@ def _schema(data: bytes, folder: Path) -> int:
         except BeamTFRecordsError:
             refused += 1
     return refused
-
-
-def _labels(data: bytes, folder: Path) -> int:
-    path = folder / "a.txt"
-    path.write_bytes(data)
-    parse_labels(storage.read_text(str(path), MAX_BYTES), names={0: "cat", 1: "dog"})
-    return 0
 
 
 def _beside(files: SideFiles) -> Reads:
@@ -422,11 +409,11 @@ FORMATS = {
     "npy": Format(corpus=corpus.npys, read=_media(Array, "a.npy")),
     "npz": Format(corpus=corpus.npzs, read=_media(Array, "a.npz")),
     "tar": Format(corpus=corpus.tars, read=_tar),
-    "xml": Format(corpus=corpus.annotations, read=_xml),
+    "xml": Format(corpus=corpus.annotations, read=_beside(VocFiles())),
     "json": Format(corpus=corpus.cocos, read=_coco, change=_json),
     "yaml": Format(corpus=corpus.yamls, read=_yaml),
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
-    "txt": Format(corpus=corpus.labels, read=_labels),
+    "txt": Format(corpus=corpus.labels, read=_beside(YoloFiles("/", _NAMED))),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
