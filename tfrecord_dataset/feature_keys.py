@@ -82,6 +82,14 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
     return specs
 
 
+def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
+    """The lists that a feature's values are made of, by key: its own, or those of boxes."""
+    specs = list_specs(feature)
+    if feature.kind == "boxes" and not feature.encoding:
+        return {key: spec for key, spec in specs.items() if not key.endswith("/class/text")}
+    return {feature.key: specs[feature.key]}
+
+
 def _of_key(feature: Feature) -> ListSpec:
     kind = _LISTS.get(feature.dtype, "bytes")
     match feature.kind:

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_problem, list_specs
+from tfrecord_dataset.feature_keys import (
+    SIDES,
+    Lists,
+    ListSpec,
+    list_problem,
+    specs_to_read,
+)
 
 _DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes": object}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-
-
-def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
-    """The lists of a feature that its values are made of, by key: its own, or those of boxes."""
-    specs = list_specs(feature)
-    if feature.kind == "boxes" and not feature.encoding:
-        return {key: spec for key, spec in specs.items() if not key.endswith("/class/text")}
-    return {feature.key: specs[feature.key]}
 
 
 def numpy_values(

@@ -19,7 +19,8 @@ from tfrecord_dataset import example
 from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
-from tfrecord_dataset.numpy_values import numpy_values, specs_to_read
+from tfrecord_dataset.feature_keys import specs_to_read
+from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader

@@ -13,7 +13,7 @@ from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image
-from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors
+from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
 from trainer.parsing.record_views import decode_stored, read_record, record_seed
 
 __all__ = [
@@ -79,7 +79,7 @@ def parse_spec(feature: Feature) -> Mapping[str, Any]:
     """
     reader = _reader(feature)
     reader.outputs(feature, Decoding())
-    return reader.spec(feature)
+    return specs_of(feature)
 
 
 def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decodin
         }
         decoded |= tf.map_fn(
             functools.partial(reader.decode, feature, decoding=decoding),
-            {key: parsed[key] for key in reader.spec(feature)},
+            {key: parsed[key] for key in specs_of(feature)},
             fn_output_signature=specs,
         )
     return decoded

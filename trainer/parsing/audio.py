@@ -2,7 +2,7 @@
 
 import functools
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +26,6 @@ class Audio:
     """
 
     reads_batches: ClassVar[bool] = False
-
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {feature.key: tf.io.FixedLenFeature([], tf.string, feature.default)}
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         return [

@@ -1,19 +1,18 @@
 """Bounding boxes as detection datasets store them: one list per side, and further lists."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES, list_specs
+from tfrecord_dataset.feature_keys import SIDES
 from trainer.parsing.reader import (
     STORED_DTYPES,
     Decoding,
     Output,
     Tensors,
     check_lengths,
-    list_of,
 )
 
 
@@ -27,13 +26,6 @@ class Boxes:
     """
 
     reads_batches: ClassVar[bool] = False
-
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {
-            key: list_of(STORED_DTYPES[spec.kind])
-            for key, spec in list_specs(feature).items()
-            if key != feature.key_beside("class/text")
-        }
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         del decoding

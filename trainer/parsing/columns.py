@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -14,7 +14,6 @@ from trainer.parsing.reader import (
     Output,
     Tensors,
     check_lengths,
-    list_of,
     stored_dtype,
 )
 
@@ -32,13 +31,6 @@ class Fixed:
 
     reads_batches: ClassVar[bool] = True
 
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {
-            feature.key: tf.io.FixedLenFeature(
-                feature.shape, stored_dtype(feature), feature.default
-            )
-        }
-
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         del decoding
         dtype = stored_dtype(feature)
@@ -53,9 +45,6 @@ class Raw:
     """A tensor of a fixed shape, stored as one value: raw bytes, little-endian, in C order."""
 
     reads_batches: ClassVar[bool] = True
-
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {feature.key: tf.io.FixedLenFeature([], tf.string, feature.default)}
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         del decoding
@@ -108,9 +97,6 @@ class Rows:
 
     padding: int = 0
 
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {feature.key: list_of(stored_dtype(feature))}
-
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         del decoding
         dtype = stored_dtype(feature)
@@ -155,9 +141,6 @@ class ClassLabel:
 
     def _reader(self, feature: Feature) -> Fixed | Rows:
         return Rows(padding=-1) if feature.shape else Fixed()
-
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return self._reader(feature).spec(feature)
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         return self._reader(feature).outputs(feature, decoding)

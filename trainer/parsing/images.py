@@ -1,8 +1,8 @@
 """Encoded images."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import tensorflow as tf
 
@@ -28,9 +28,6 @@ class Image:
     """
 
     reads_batches: ClassVar[bool] = False
-
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        return {feature.key: tf.io.FixedLenFeature((), tf.string, feature.default)}
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         size = decoding.image_size or feature.shape[:2]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import ListSpec, specs_to_read
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
@@ -95,9 +96,6 @@ class Reader(Protocol):
 
     reads_batches: ClassVar[bool]
 
-    def spec(self, feature: Feature) -> Mapping[str, Any]:
-        """The `tf.io` parse specs by key."""
-
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         """The outputs of `decode`."""
 
@@ -126,6 +124,14 @@ def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
     return check(tf.reduce_all(fits), message, wrong)
 
 
-def list_of(dtype: tf.DType) -> tf.io.RaggedFeature:
-    """The spec of a list of any length."""
-    return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+def specs_of(feature: Feature) -> dict[str, Any]:
+    """The `tf.io` parse specs of a feature, by key; lists of varying length are ragged."""
+    return {key: _spec(feature, each) for key, each in specs_to_read(feature).items()}
+
+
+def _spec(feature: Feature, of_list: ListSpec) -> Any:
+    dtype = STORED_DTYPES[of_list.kind]
+    if of_list.length is None:
+        return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+    is_one = feature.encoding == "bytes" or feature.kind in ("image", "audio")
+    return tf.io.FixedLenFeature(() if is_one else feature.shape, dtype, feature.default)
