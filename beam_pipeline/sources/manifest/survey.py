@@ -84,26 +84,30 @@ class Survey(NamedTuple):
     """What one range is.
 
     Attributes:
-        part: The range.
-        start: The byte at which its first row begins.
+        path: The table's.
+        range_start: The range's first position.
+        start: The position at which its first row begins.
         end: The one at which the first row behind it begins.
         num_lines: Lines between these.
         profile: Of its rows.
+        table: The table, of the range that begins it alone: a header may be long.
     """
 
-    part: Range
+    path: str
+    range_start: int
     start: int
     end: int
     num_lines: int
     profile: Profile
+    table: Table | None
 
 
 class Place(NamedTuple):
     """The rows of a range, and where these lie among those of their table.
 
     Attributes:
-        start: The byte at which the first of them begins.
-        end: The first byte at which none of them begins.
+        start: The position at which the first of them begins.
+        end: The first position at which none of them begins.
         first_line: The line of the first, from 1.
     """
 
@@ -119,7 +123,7 @@ class Overview:
     Attributes:
         columns: Which column is which.
         kinds: Of the columns.
-        places: Of the rows of ranges, by path and the range's first byte.
+        places: Of the rows of ranges, by path and the range's first position.
     """
 
     columns: Columns
@@ -139,7 +143,8 @@ def survey(part: Range, questions: Questions) -> Survey:
         for batch in table.batches(start, part.end):
             profile = profile.and_of(_profile(table, batch, questions))
             num_lines, end = batch.next_line, batch.next_offset
-    return Survey(part, start, end, num_lines, profile)
+    path, of_table = table.manifest.path, None if part.start else table
+    return Survey(path, part.start, start, end, num_lines, profile, of_table)
 
 
 def _profile(table: Table, batch: Batch, questions: Questions) -> Profile:
@@ -179,16 +184,17 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     """
     places: dict[tuple[str, int], Place] = {}
     profile = Profile()
-    ordered = sorted(surveys, key=lambda each: _place(each.part))
-    for path, group in itertools.groupby(ordered, key=lambda each: _place(each.part)[0]):
+    ordered = sorted(surveys, key=lambda each: each[:2])
+    for path, group in itertools.groupby(ordered, key=lambda each: each.path):
         ranges = list(group)
         if any(one.end != other.start for one, other in itertools.pairwise(ranges)):
-            table = ranges[0].part.table
-            places |= {_place(each.part): Place(0, 0, 1) for each in ranges}
+            places |= {(path, each.range_start): Place(0, 0, 1) for each in ranges}
+            table = ranges[0].table
+            assert table is not None  # it begins at 0
             ranges = [survey(whole(table), questions)]
         line = 1
         for each in ranges:
-            places[path, each.part.start] = Place(each.start, each.end, line)
+            places[path, each.range_start] = Place(each.start, each.end, line)
             line += each.num_lines
             profile = profile.and_of(each.profile)
     check_ignored(questions.ignored - profile.ignored, questions.names)
@@ -208,7 +214,3 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
         columns = dataclasses.replace(columns, labels=())
         kinds = {**kinds, questions.label: int}
     return Overview(columns, kinds, places)
-
-
-def _place(part: Range) -> tuple[str, int]:
-    return part.table.manifest.path, part.start
