@@ -66,7 +66,7 @@ def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, mes
         pytest.param(
             ["verify", "/nosuch"],
             2,
-            "ConfigError: ",
+            "NotADatasetError: ",
             "error: /nosuch is not a finished dataset",
             id="an expected error",
         ),

@@ -158,7 +158,7 @@ def test_a_terminated_run_is_saved_and_goes_on_by_its_output_alone(train, tmp_pa
     assert "ended by SIGTERM; the run is saved, and the same command continues it" in ended.stderr
 
     command = [sys.executable, "-m", "trainer", "train", "--output", str(run), "--resume"]
-    more = ["--learning-rate", "0.5", "--epochs", "3"]
+    more = ["--learning-rate", "0.5", "--epochs", "3", "--trust-run"]  # its model and callback
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True
