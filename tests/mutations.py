@@ -31,6 +31,7 @@ QUICK = "not slow and not flink and not gpu and not readers and not docker and n
 DULL = ("BitOr", "decorator", "no-op", "variable")
 # Of a room without a folder of tests of its own, and what else holds a room.
 TESTS = {
+    "beam_pipeline/kinds": ["tests/beam_pipeline/kinds", "tests/contracts"],
     "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
     "tfrecord_dataset/store": ["tests/tfrecord_dataset/store", "tests/trainer/store"],

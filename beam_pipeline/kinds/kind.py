@@ -7,11 +7,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds import stored_values, tfds_features
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.kinds.wording import shortened
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
@@ -235,7 +234,9 @@ class Kind(Generic[V]):
         Raises:
             RecordError: An image or audio is damaged.
         """
-        return summary(*lists[feature.key]) if feature.key in lists else None
+        if feature.key not in lists:
+            return None
+        return stored_values.summary(*lists[feature.key])
 
     def differences(self, feature: Feature, lists: Lists, value: V) -> Iterator[str]:
         """Where a conforming Example states of its image or audio what `value`, read, is not."""
