@@ -1,13 +1,15 @@
 """From the configured input to the transform that reads it."""
 
+import dataclasses
+
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
-from beam_pipeline.sources.layout import Input
-from beam_pipeline.sources.registry import AUTO, layout_named
+from beam_pipeline.sources.layout import Input, Layout
+from beam_pipeline.sources.registry import AUTO, layout_named, own_layouts
 
 
 def find_input(config: BuildConfig) -> Input:
@@ -17,19 +19,36 @@ def find_input(config: BuildConfig) -> Input:
         ConfigError: There is no input, or it is not of the named or any known layout.
     """
     if config.layout != AUTO:
-        layout_named(config.layout)
+        _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
     if config.path_pattern:
-        if config.layout not in (AUTO, FOLDERS.name):
-            raise ConfigError(
-                f"--path-pattern {config.path_pattern!r} is for folders of files; leave it out "
-                f"with --layout {config.layout}"
-            )
-        return Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
-    if config.layout == AUTO:
-        return detection.detect(config.input)
-    return detection.resolve(config.input, config.layout)
+        found = Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
+    elif config.layout == AUTO:
+        found = detection.detect(config.input)
+    else:
+        return detection.resolve(config.input, config.layout)
+    _check_options(config, found.layout)
+    return found
+
+
+def _check_options(config: BuildConfig, layout: Layout) -> None:
+    """Raises ConfigError for an option of other layouts, which this one would not look at."""
+    if layout.takes is None:
+        return
+    takers: dict[str, list[str]] = {}
+    for each in own_layouts().values():
+        for option in each.takes or ():
+            takers.setdefault(option, []).append(each.name)
+    for field in dataclasses.fields(config):
+        option, value = field.name, getattr(config, field.name)
+        if option in layout.takes or option not in takers or value in (field.default, ()):
+            continue
+        shown = value if isinstance(value, str) else ",".join(value)
+        raise ConfigError(
+            f"--{option.replace('_', '-')} {shown} is for {' and '.join(takers[option])}; leave "
+            f"it out, for the input is read as {layout.name}, or name another --layout"
+        )
 
 
 def complete(config: BuildConfig, input_: Input) -> BuildConfig:

@@ -112,6 +112,7 @@ LAYOUT = Layout(
     sign="label_2/*.txt and image_2/",
     kind="annotations",
     read=lambda path, config, scratch: ReadSideFiles(input_folder(path), KittiFiles()),
+    takes=(),
     find=lambda tree: places_of(tree, KittiFiles()),
     accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, KittiFiles.home))),
 )

@@ -115,6 +115,7 @@ LAYOUT = Layout(
     sign=".json files of LabelMe next to their images",
     kind="annotations",
     read=lambda path, config, scratch: ReadSideFiles(input_folder(path), LabelMeFiles()),
+    takes=(),
     find=lambda tree: places_of(tree, LabelMeFiles(), _SHAPES),
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),
 )

@@ -5,7 +5,7 @@ add theirs by entry points of the group "beam_tfrecords.layouts" (docs/layouts.m
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
@@ -16,6 +16,8 @@ from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tree import Tree, shown
 from tfrecord_dataset.split_names import splits_of_files
 
+# What holds for the records of any layout.
+_OF_ALL = frozenset({"allow_outside", "classes", "schema"})
 # What a layout's files are. Where several layouts lie in a folder, the earlier kind wins.
 Kind = Literal["annotations", "manifest", "container", "folders"]
 
@@ -51,6 +53,8 @@ class Layout:
         read: Makes the source, which yields `records.Element`s, of (path, config, scratch): the
             path is an absolute folder, file, or pattern of files; the config holds options such
             as `image_root`; scratch is a folder for what has to be unpacked.
+        takes: The options that say how it is read and that not every layout takes, by their names
+            in `BuildConfig`: "image_root"; None for all of them. Others are refused with it.
         suffixes: Endings, lower case and without dot, of a file that is given as the input
             itself; none where only a folder can be.
         find: The places where it lies in a tree: several, where it is not clear which is meant.
@@ -70,6 +74,7 @@ class Layout:
     sign: str
     kind: Kind
     read: Callable[[str, BuildConfig, str], beam.PTransform]
+    takes: Collection[str] | None = None
     suffixes: tuple[str, ...] = ()
     find: Callable[[Tree], Sequence[Place]] | None = None
     accept: Callable[[str], str] | None = None
@@ -113,6 +118,14 @@ def options_of(source: type, config: BuildConfig) -> dict[str, Any]:
     """The options of a source, a dataclass, that `config` has under the same names."""
     names = [field.name for field in dataclasses.fields(source)]
     return {name: getattr(config, name) for name in names if hasattr(config, name)}
+
+
+def options_taken(source: type) -> frozenset[str]:
+    """What `Layout.takes` of a source, a dataclass, that reads what its fields say."""
+    names = {field.name for field in dataclasses.fields(source)} - _OF_ALL
+    # The source gets the number itself.
+    names |= {"missing_numbers"} if "missing_number" in names else set()
+    return frozenset(names.intersection(field.name for field in dataclasses.fields(BuildConfig)))
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

@@ -29,7 +29,7 @@ _OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, CSV, JSONL, TAR, ARRAYS, TFREC
 
 def layout_names() -> list[str]:
     """What `--layout` takes, "auto" first; packages that register layouts are not imported."""
-    return [AUTO, *dict.fromkeys([*_own(), *(entry.name for entry in _registered())])]
+    return [AUTO, *dict.fromkeys([*own_layouts(), *(entry.name for entry in _registered())])]
 
 
 def layouts() -> Mapping[str, Layout]:
@@ -38,7 +38,7 @@ def layouts() -> Mapping[str, Layout]:
     Raises:
         ConfigError: Another package registers something else, or takes a name that is taken.
     """
-    found = _own()
+    found = own_layouts()
     for entry in _registered():
         if entry.name in found:
             raise _error(entry, "there is a layout of this name")
@@ -52,8 +52,8 @@ def layout_named(name: str) -> Layout:
     Raises:
         ConfigError: There is no such layout, or it cannot be loaded.
     """
-    if name in _own():
-        return _own()[name]
+    if name in own_layouts():
+        return own_layouts()[name]
     if name not in layout_names():
         raise ConfigError(
             f"--layout {name!r} cannot be used: choose from {', '.join(layout_names())}"
@@ -61,7 +61,8 @@ def layout_named(name: str) -> Layout:
     return layouts()[name]
 
 
-def _own() -> dict[str, Layout]:
+def own_layouts() -> dict[str, Layout]:
+    """This package's layouts by name."""
     return {layout.name: layout for layout in _OWN}
 
 

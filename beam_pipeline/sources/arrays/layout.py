@@ -6,7 +6,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
-from beam_pipeline.sources.layout import Layout, Place, container_places, options_of
+from beam_pipeline.sources.layout import Layout, Place, container_places, options_of, options_taken
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split
@@ -32,6 +32,7 @@ LAYOUT = Layout(
     sign=".npz or .npy files, not in one folder per class",
     kind="container",
     read=_read,
+    takes=options_taken(ReadArrays),
     suffixes=("npz", "npy"),
     find=find_arrays,
 )

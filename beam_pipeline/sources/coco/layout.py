@@ -35,6 +35,7 @@ LAYOUT = Layout(
     sign="annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
     kind="annotations",
     read=_read,
+    takes=("image_root", "box_format"),
     suffixes=("json",),
     find=find_coco,
     accept=_accept,

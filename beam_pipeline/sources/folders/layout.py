@@ -70,6 +70,7 @@ LAYOUT = Layout(
     sign="images, audio or arrays in one folder per class, or images or audio in one folder",
     kind="folders",
     read=_read,
+    takes=("path_pattern",),
     find=find_folders,
     accept=lambda folder: first_file(folder, lambda file: bool(media_kind(file))),
 )

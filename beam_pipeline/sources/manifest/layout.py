@@ -8,7 +8,7 @@ import zlib
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.layout import Layout, Place, options_of
+from beam_pipeline.sources.layout import Layout, Place, options_of, options_taken
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.paths import (
@@ -87,6 +87,7 @@ def table_layout(
         sign=sign,
         kind="manifest",
         read=functools.partial(_read, source=source),
+        takes=options_taken(source),
         suffixes=suffixes,
         find=functools.partial(find_tables, suffixes=suffixes),
         accept=functools.partial(_accept, suffixes=suffixes),

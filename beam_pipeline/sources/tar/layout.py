@@ -5,7 +5,7 @@ import functools
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.layout import Layout, first_file, options_of
+from beam_pipeline.sources.layout import Layout, first_file, options_of, options_taken
 from beam_pipeline.sources.tar.read import ReadTar, is_tar, refuse_compressed
 
 
@@ -18,6 +18,7 @@ LAYOUT = Layout(
     sign=".tar files",
     kind="container",
     read=_read,
+    takes=options_taken(ReadTar),
     suffixes=("tar",),
     accept=functools.partial(first_file, fits=is_tar),
     refuse=refuse_compressed,

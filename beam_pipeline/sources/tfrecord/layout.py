@@ -40,6 +40,7 @@ LAYOUT = Layout(
     sign="files that begin like TFRecord files",
     kind="container",
     read=_read,
+    takes=(),
     find=find_tfrecords,
     accept=lambda folder: first_file(folder, lambda file: True),
     begins=is_tfrecord,

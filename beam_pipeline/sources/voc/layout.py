@@ -146,6 +146,7 @@ LAYOUT = Layout(
     sign="Annotations/*.xml, or .xml files next to their images",
     kind="annotations",
     read=_read,
+    takes=("box_format",),
     find=find_voc,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
 )

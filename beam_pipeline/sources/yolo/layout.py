@@ -146,6 +146,7 @@ LAYOUT = Layout(
     sign="a data.yaml, or .txt files in labels/ or next to their images",
     kind="annotations",
     read=_read,
+    takes=(),
     suffixes=("yaml", "yml"),
     find=find_yolo,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "txt"),

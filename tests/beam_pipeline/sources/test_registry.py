@@ -91,7 +91,13 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
     [
         ({"layout": "zip"}, "--layout 'zip' cannot be used: choose from auto, folders, coco"),
         ({"input": ""}, "an input is needed"),
-        ({"layout": "csv", "path_pattern": "{label}"}, r"for folders of files; .*--layout csv"),
+        (
+            {"layout": "csv", "path_pattern": "{label}"},
+            "--path-pattern {label} is for folders; leave it out, for the input is read as csv",
+        ),
+        ({"box_format": "xywh"}, "--box-format xywh is for coco and voc and csv and jsonl; leave"),
+        ({"label_column": "a", "path_pattern": "{label}"}, "--label-column a is for csv"),
+        ({"missing_values": ("NA", "?")}, r"--missing-values NA,\? is for .* as folders"),
     ],
 )
 def test_inputs_that_cannot_be(make_tree, options, message):
