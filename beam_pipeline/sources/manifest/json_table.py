@@ -51,6 +51,7 @@ class JsonTable(TextTable):
                     offsets=[block.starts[number] for number in lines],
                     lengths=[block.starts[number + 1] - block.starts[number] for number in lines],
                     bad=bad,
+                    keys=objects if any(len(each) < len(names) for each in objects) else (),
                     next_line=first + stop,
                     next_offset=block.starts[stop],
                 )

@@ -7,7 +7,7 @@ kind of table is a subclass of `Table`, and one of `read.ReadManifest` that open
 import abc
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts, kind_of_values
@@ -45,6 +45,7 @@ class Batch:
         offsets, lengths: The bytes of each in the file, from which `Table.cell` reads it again; of
             length 0 where it cannot.
         bad: Rows among them that cannot be read, and are in no column.
+        keys: By row the names that it states, where not every row states all; else none.
         next_line, next_offset: Where the row behind them begins.
     """
 
@@ -53,6 +54,7 @@ class Batch:
     offsets: Sequence[int]
     lengths: Sequence[int]
     bad: Sequence[BadRow] = ()
+    keys: Sequence[Collection[str]] = ()
     next_line: int = 0
     next_offset: int = 0
 
@@ -60,13 +62,16 @@ class Batch:
         return len(self.lines)
 
     def part(self, start: int, stop: int) -> "Batch":
-        """Some of the rows that can be read."""
+        """Some of the rows that can be read, with the columns that they state."""
         part = slice(start, stop)
+        keys = self.keys[part]
+        names = frozenset().union(*keys) if keys else self.columns
         return Batch(
-            columns={name: values[part] for name, values in self.columns.items()},
+            columns={name: each[part] for name, each in self.columns.items() if name in names},
             lines=self.lines[part],
             offsets=self.offsets[part],
             lengths=self.lengths[part],
+            keys=keys,
         )
 
     def halves(self) -> tuple["Batch", "Batch"]:

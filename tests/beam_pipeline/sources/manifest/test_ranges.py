@@ -157,6 +157,7 @@ def test_any_cut_of_a_csv(tmp_path, pieces, mark, broken, sizes):
     last_end=st.booleans(),
     size=st.integers(4, 60),
 )
+@hypothesis.example(rows=['{"x": {}}', "{}", "{}"], mark=False, ends="\n", last_end=False, size=4)
 def test_any_cut_of_json_lines(tmp_path, rows, mark, ends, last_end, size):
     data = MARK * mark + (ends.join(rows) + ends * last_end).encode()
     path = tmp_path / "m.jsonl"
