@@ -3,10 +3,7 @@
 import gzip
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 
 import power_cut
 import pyarrow.parquet
@@ -294,30 +291,6 @@ def test_the_command(directory, tmp_path, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     assert commands.main(["verify", str(directory)]) == 3
     assert commands.main(["adopt", str(directory), "--overwrite"]) == 3
-
-
-@pytest.mark.slow
-def test_killed_it_leaves_no_metadata(tmp_path):
-    root = tmp_path / "many"
-    root.mkdir()
-    for number in range(4):
-        (root / f"data_{number}.tfrecord").write_bytes(shard(0, 1) * 3_000)
-    job = subprocess.Popen(
-        [sys.executable, "-m", "beam_pipeline", "adopt", str(root)],
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        while job.poll() is None and not (root / "index").exists():
-            time.sleep(0.001)
-        assert job.poll() is None, "it was over too early to be killed"
-    finally:
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-
-    assert not (root / "metadata.json").exists()
-    adopt(str(root))
-    assert json.loads((root / "metadata.json").read_text())["name"] == "many"
 
 
 def test_what_killed_ones_left_goes(directory):
