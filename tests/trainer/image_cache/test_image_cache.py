@@ -200,7 +200,7 @@ def test_batches_are_equal_bit_for_bit(colors, tmp_path, views, place):
 def test_crops_are_equal_wherever_images_are_kept(colors, tmp_path):
     """They are views of the images at the stored size: kept in full, in part, or not at all."""
     options = {"image_size": 16, "views": CROPS, "shuffle": True, "seed": 3, "repeat": 2}
-    size = stored_size(CROPS, (16, 16))
+    size = stored_size(CROPS, ImageSize(16, 16))
     caches = [
         ImageCache(place="memory"),
         ImageCache(place="memory", max_bytes=20_000),
