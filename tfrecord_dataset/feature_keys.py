@@ -126,6 +126,29 @@ def num_values(shape: Iterable[int | None]) -> int:
     return math.prod(size or 0 for size in shape)
 
 
+def agrees(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether `sizes` are the first of a feature's shape, where those are fixed."""
+    return all(want in (None, size) for want, size in zip(shape, sizes, strict=False))
+
+
+def shape_problem(feature: Feature, sizes: tuple[int, ...]) -> str:
+    """Where an image or audio is not as large as declared, or ""."""
+    if agrees(feature.shape, sizes):
+        return ""
+    wanted = list(feature.shape[: len(sizes)])
+    return f"key {feature.key!r} holds {feature.kind} {list(sizes)}, where {wanted} was expected"
+
+
+def rate_problem(feature: Feature, sample_rate: int) -> str:
+    """Where audio has another sample rate than declared, or ""."""
+    if feature.sample_rate in (0, sample_rate):
+        return ""
+    return (
+        f"key {feature.key!r} has {sample_rate:,} samples per second, where "
+        f"{feature.sample_rate:,} were expected"
+    )
+
+
 def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
     """What is wrong with the list that an Example has under `key`; "" where it is `want`."""
     if want.optional and key not in lists:

@@ -16,6 +16,8 @@ from tfrecord_dataset.feature_keys import (
     Lists,
     ListSpec,
     list_problem,
+    rate_problem,
+    shape_problem,
     specs_to_read,
 )
 
@@ -153,7 +155,7 @@ def _image(feature: Feature, encoded: bytes) -> Any:
             f"key {feature.key!r} holds no image that can be decoded: {error}"
         ) from error
     pixels = pixels.reshape(*pixels.shape[:2], channels)
-    _check_shape(feature, pixels.shape)
+    _raise(shape_problem(feature, pixels.shape))
     return pixels
 
 
@@ -167,18 +169,10 @@ def _audio(feature: Feature, encoded: bytes) -> Any:
         raise ValueError(
             f"key {feature.key!r} holds no audio that libsndfile can read: {error.error_string}"
         ) from error
-    if feature.sample_rate not in (0, rate):
-        raise ValueError(
-            f"key {feature.key!r} has {rate:,} samples per second, where {feature.sample_rate:,} "
-            "were expected"
-        )
-    _check_shape(feature, samples.shape)
+    _raise(rate_problem(feature, rate) or shape_problem(feature, samples.shape))
     return samples
 
 
-def _check_shape(feature: Feature, shape: tuple[int, ...]) -> None:
-    if any(want not in (None, size) for want, size in zip(feature.shape, shape, strict=True)):
-        raise ValueError(
-            f"key {feature.key!r} holds {feature.kind} {list(shape)}, where {list(feature.shape)} "
-            "was expected"
-        )
+def _raise(problem: str) -> None:
+    if problem:
+        raise ValueError(problem)

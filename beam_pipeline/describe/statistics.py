@@ -1,6 +1,5 @@
 """statistics.json: what the values of each split are, exactly; training needs some of it first."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,11 +35,6 @@ def statistics_text(
         for split, number in num_records.items()
     }
     return to_text({"splits": splits})
-
-
-def stated_records(text: str) -> dict[str, int]:
-    """The records of each split, as the file states them."""
-    return {name: split["num_records"] for name, split in json.loads(text)["splits"].items()}
 
 
 def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:

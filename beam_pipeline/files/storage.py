@@ -21,7 +21,6 @@ from beam_pipeline.files.reading import read_start as read_start
 from beam_pipeline.files.reading import read_text as read_text
 from beam_pipeline.files.reading import sha256_of as sha256_of
 from beam_pipeline.files.reading import version as version
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
@@ -115,13 +114,6 @@ def list_folder(path: str) -> FolderNames:
     """
     names = files_of(path).list_folder(path)
     return FolderNames(*(tuple(name for name in each if not is_litter(name)) for each in names))
-
-
-def list_folders(paths: Iterable[str]) -> list[FolderNames]:
-    """`list_folder` of each, remotely at once."""
-    paths = list(paths)
-    threads = _REMOTE_CALLS if any(map(is_remote, paths)) else 1
-    return at_once(list_folder, paths, threads)
 
 
 def list_dir(path: str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, range_problem, values
-from beam_pipeline.kinds.files import agrees, of_feature, one_shape
+from beam_pipeline.kinds.files import of_feature, one_shape
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.measuring import measure
 from beam_pipeline.kinds.numbers import (
@@ -30,7 +30,7 @@ from beam_pipeline.records import Array
 from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import STORED_INTEGERS, Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec, num_values
+from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees, num_values
 
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256

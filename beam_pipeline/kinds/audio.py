@@ -7,7 +7,6 @@ from typing import Any
 from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import (
     MediaKind,
-    agrees,
     hashed,
     of_feature,
     of_key,
@@ -24,7 +23,7 @@ from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.feature_keys import Lists, agrees
 from tfrecord_dataset.value_forms import AUDIO_FORMS
 
 
@@ -35,6 +34,7 @@ class AudioKind(MediaKind[Audio]):
     features = ("audio",)
     types = ("audio",)
     forms = AUDIO_FORMS
+    dtype = "float32"
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
         with of_feature(name):
@@ -52,18 +52,11 @@ class AudioKind(MediaKind[Audio]):
             conversions=facts.conversions,
         )
 
-    def content(self, value: Audio) -> object:
-        return value.file.sha256
-
     def observe(self, value: Audio, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
         observed.add_shape((value.num_samples, value.channels))
         observed.add_sample_rate(value.sample_rate)
         observed.measure("num_samples", value.num_samples)
-
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        feature = Feature(name=name, kind="audio", dtype="float32", shape=(), key="")
-        return self.complete(feature, observed, declared)
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         rates = observed.sample_rates

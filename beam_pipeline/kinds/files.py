@@ -4,26 +4,39 @@ import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterator
+from typing import TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.kind import Kind, V
+from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.records import FileRef
+from beam_pipeline.records import Audio, FileRef, Image
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.feature_keys import Lists, rate_problem, shape_problem
 from tfrecord_dataset.inference import stored_format
 from tfrecord_dataset.value_forms import form_of
 
+Media = TypeVar("Media", Audio, Image)
 
-class MediaKind(Kind[V]):
+
+class MediaKind(Kind[Media]):
     """Encoded media.
 
     Attributes:
-        forms: Those that Examples of others may hold, by `stored_values.form_of`.
+        forms: Those that Examples of others may hold, by `form_of`.
+        dtype: Of what is decoded.
     """
 
     forms: Collection[str] = ()
+    dtype: str
+
+    def content(self, value: Media) -> object:
+        return value.file.sha256
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        (kind,) = self.features
+        feature = Feature(name=name, kind=kind, dtype=self.dtype, shape=(), key="")
+        return self.complete(feature, observed, declared)
 
     def complete_stored(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
@@ -40,17 +53,7 @@ class MediaKind(Kind[V]):
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
     """Where an image or audio is not as large as declared, or has another sample rate, or ""."""
-    if not agrees(feature.shape, sizes):
-        wanted = list(feature.shape[: len(sizes)])
-        return (
-            f"key {feature.key!r} holds {feature.kind} {list(sizes)}, where {wanted} was expected"
-        )
-    if feature.sample_rate and feature.sample_rate != sample_rate:
-        return (
-            f"key {feature.key!r} has {sample_rate:,} samples per second, where "
-            f"{feature.sample_rate:,} were expected"
-        )
-    return ""
+    return shape_problem(feature, sizes) or rate_problem(feature, sample_rate)
 
 
 @contextlib.contextmanager
@@ -86,11 +89,6 @@ def one_shape(observed: Observed) -> tuple[int | None, ...]:
     """The sizes by axis, None where records differ."""
     axes = (observed.sizes[axis] for axis in sorted(observed.sizes))
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)
-
-
-def agrees(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether `sizes` are the first of a feature's shape, where those are fixed."""
-    return all(want in (None, size) for want, size in zip(shape, sizes, strict=False))
 
 
 def shape_text(feature: Feature) -> str:

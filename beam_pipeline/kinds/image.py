@@ -9,7 +9,6 @@ from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, text
 from beam_pipeline.kinds.files import (
     MediaKind,
-    agrees,
     hashed,
     of_key,
     one_format,
@@ -24,7 +23,7 @@ from beam_pipeline.media.images import encode_image, inspect_image, size_in_file
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec
+from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
 from tfrecord_dataset.value_forms import IMAGE_FORMS
 
 
@@ -35,6 +34,7 @@ class ImageKind(MediaKind[Image]):
     features = ("image",)
     types = ("image",)
     forms = IMAGE_FORMS
+    dtype = "uint8"
 
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
         data = inspection.read(value.file)
@@ -57,18 +57,11 @@ class ImageKind(MediaKind[Image]):
             conversions=facts.conversions,
         )
 
-    def content(self, value: Image) -> object:
-        return value.file.sha256
-
     def observe(self, value: Image, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
         observed.add_shape((value.height, value.width))
         observed.measure("height", value.height)
         observed.measure("width", value.width)
-
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        feature = Feature(name=name, kind="image", dtype="uint8", shape=(), key="")
-        return self.complete(feature, observed, declared)
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         sizes = one_shape(observed)

@@ -1,23 +1,21 @@
 """Images, audio or arrays in folders: a class each, or with paths that say what they are."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import (
-    Array,
-    Audio,
     ClassLabel,
     FileRef,
-    Image,
     Record,
     Rejected,
     Value,
 )
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.columns.kinds import class_name, convert
 from beam_pipeline.sources.folders.doubt import doubt
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
@@ -30,13 +28,6 @@ from beam_pipeline.sources.folders.profile import (
 )
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, media_kind
-
-Media = Image | Audio | Array
-_VALUE_OF_KIND: Mapping[str, type[Media]] = {
-    "image": Image,
-    "audio": Audio,
-    "array": Array,
-}
 
 
 @dataclasses.dataclass
@@ -112,7 +103,7 @@ def records_of(
     """What every file in a batch is, given the profiles of all."""
     kind = main_kind(profiles)
     profile = profiles[kind]
-    make = _VALUE_OF_KIND[kind]
+    make = OF_FILE[kind]
     for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
@@ -154,7 +145,7 @@ def placed(folder: str, class_depth: int | None) -> tuple[str | None, dict[str, 
 
 
 def matched_record(
-    relative: str, value: Media, pattern: PathPattern, profile: Profile
+    relative: str, value: Value, pattern: PathPattern, profile: Profile
 ) -> Record | Rejected:
     """The record of one file by what the pattern finds in its path."""
     if (texts := pattern.match(relative)) is None:
