@@ -11,6 +11,7 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from beam_pipeline.stored_lists import Expectation, ListSummary
 
@@ -260,6 +261,18 @@ class Inspected:
     num_bytes: int = 0
     deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
     example: FileRef | None = None
+
+    @classmethod
+    def of(cls, record: Record, **found: Any) -> Self:
+        """A record with what was found in it: all fields but those that the `Record` has."""
+        return cls(
+            key=record.key,
+            split=record.split,
+            group=record.group,
+            source=record.source,
+            source_id=record.source_id,
+            **found,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

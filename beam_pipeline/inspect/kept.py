@@ -222,13 +222,9 @@ def _restored(element: Element, found: Any, tokenizer: str) -> InspectedElement:
     is_example = isinstance(element, ExampleRecord)
     if is_example != isinstance(values.example, FileRef):
         raise ValueError("it is of another kind of record")
-    inspected = Inspected(
-        key=element.key,
+    inspected = Inspected.of(
+        element,
         features=values.features,
-        split=element.split,
-        group=element.group,
-        source=element.source,
-        source_id=element.source_id,
         notes=values.notes,
         content_digest=values.content_digest,
         num_bytes=values.num_bytes,

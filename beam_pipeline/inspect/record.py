@@ -73,13 +73,9 @@ def inspect_record(
             "record too large",
             f"about {num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
         )
-    return Inspected(  # dataclasses.replace takes three times as long
-        key=record.key,
+    return Inspected.of(
+        record,
         features=features,
-        split=record.split,
-        group=record.group,
-        source=record.source,
-        source_id=record.source_id,
         notes=dict(inspection.notes),
         content_digest=content_digest(features),
         num_bytes=num_bytes,

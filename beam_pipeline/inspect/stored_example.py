@@ -41,13 +41,9 @@ def inspect_existing(
     frame = read(record.file)
     features, notes = inspect_example(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
-    return Inspected(
-        key=record.key,
+    return Inspected.of(
+        record,
         features=features,
-        split=record.split,
-        group=record.group,
-        source=record.source,
-        source_id=record.source_id,
         notes=notes,
         content_digest=_content(features) or sha256,
         num_bytes=len(frame),

@@ -6,41 +6,8 @@ import pytest
 from beam_pipeline.kinds.stored_values import kind_of, summary
 from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.inference import is_label_key
-from tfrecord_dataset.value_forms import form_of
 
-PNG = b"\x89PNG\r\n\x1a\n"
-BMP = b"BM\x46\x00\x00\x00" + bytes(4) + b"\x36\x00\x00\x00"
 FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()
-
-
-@pytest.mark.parametrize(
-    ("value", "form"),
-    [
-        pytest.param(b"\xff\xd8\xff\xe0", "jpeg", id="JPEG"),
-        pytest.param(PNG, "png", id="PNG"),
-        pytest.param(b"\x89PNG\r\n", "raw", id="half a PNG's magic"),
-        pytest.param(b"GIF89a", "gif", id="GIF"),
-        pytest.param(BMP, "bmp", id="BMP"),
-        pytest.param(b"BMW 320 i, blue", "text", id="a text that starts with BM"),
-        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt ", "wav", id="WAV"),
-        pytest.param(b"RIFF\x24\x00\x00\x00WEBP", "raw", id="WebP is no WAV"),
-        pytest.param(b"fLaC\0", "flac", id="FLAC"),
-        pytest.param(b"OggS\0", "ogg", id="OGG"),
-        pytest.param(b"", "", id="empty"),
-        pytest.param("größer\n\t\r".encode(), "text", id="UTF-8 in lines"),
-        pytest.param("5\u00a0€\u3000\u2028".encode(), "text", id="spaces of other widths"),
-        pytest.param("\ufeffco\u00adop\u200d\u200c".encode(), "text", id="characters of no width"),
-        pytest.param("that\u0096s it\u0085".encode(), "text", id="C1, as in old web pages"),
-        pytest.param("\U0001fae9 \U000e0100 \ue000".encode(), "text", id="newer than Python knows"),
-        pytest.param(b"one\fpage\v\n", "text", id="white space of printers"),
-        *(pytest.param(bytes([65, n]), "raw", id=f"byte {n}") for n in (*range(9), *range(14, 32))),
-        pytest.param(b"A\x7f", "raw", id="DEL"),
-        pytest.param(b"\xed\xa0\x80 \xc0\x80", "raw", id="UTF-8 that no standard allows"),
-        pytest.param(b"gr\xf6\xdfer", "raw", id="Latin-1"),
-    ],
-)
-def test_form(value, form):
-    assert form_of(value) == form
 
 
 @pytest.mark.parametrize(
