@@ -25,7 +25,8 @@ from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import index, metadata, tfds
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
-from beam_pipeline.files import local, storage
+from beam_pipeline.files import storage
+from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
@@ -236,7 +237,7 @@ def _delete_unfinished(directory: str, shards: Sequence[ShardFile], texts: Itera
             metadata.FILE,
             *(file for each in shards for file in index.files(each.file)),
         ]
-        local.delete_unfinished({storage.join(directory, file) for file in files})
+        LOCAL.delete_unfinished({storage.join(directory, file) for file in files})
 
 
 def _delete_description(directory: str) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import apache_beam.io.filesystems  # noqa: F401
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMetadata, FileSystem
 
-from beam_pipeline.files import remote, storage
-from tfrecord_dataset.store import remote_listing
+from beam_pipeline.files import storage
+from beam_pipeline.files.remote import REMOTE
+from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.urls import OBJECT_SCHEMES, split_object
 
 _MIME_TYPE = "application/octet-stream"
@@ -61,7 +62,7 @@ class ObjectFileSystem(FileSystem):
         mime_type: str = _MIME_TYPE,
         compression_type: str = CompressionTypes.AUTO,
     ) -> Any:
-        return _compressed(remote.open_reader(path), path, compression_type)
+        return _compressed(REMOTE.open_reader(path), path, compression_type)
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
         for source, destination in zip(source_file_names, destination_file_names, strict=True):
@@ -79,16 +80,16 @@ class ObjectFileSystem(FileSystem):
         return storage.exists(path)
 
     def size(self, path: str) -> int:
-        return remote.status(path).size
+        return REMOTE.status(path).size
 
     def last_updated(self, path: str) -> float:
         return float(self.metadata(path).last_updated_in_seconds)
 
     def checksum(self, path: str) -> str:
-        return remote.status(path).version
+        return REMOTE.status(path).version
 
     def metadata(self, path: str) -> FileMetadata:
-        meta = remote.head(path)
+        meta = requests.head(path)
         return FileMetadata(path, meta["size"], meta["last_modified"].timestamp())
 
     def delete(self, paths: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import uuid
 from typing import Any
 
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.files import remote
+from beam_pipeline.files.remote import REMOTE
 from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.waiting import checked, checked_again
 
@@ -124,7 +124,7 @@ class Lease:
         self._end()
         self._renew(older_than_s=_STALE_S)
         if not self._is_lost:
-            remote.delete_all([self._url])
+            REMOTE.delete_all([self._url])
 
     def abandon(self) -> None:
         """Gives the lease back if that takes one try; else it expires."""
@@ -138,7 +138,7 @@ class Lease:
 
 
 def _read(url: str) -> tuple[Any, bytes]:
-    return remote.head(url), remote.read(url, 0, None, sys.maxsize)
+    return requests.head(url), requests.get(url)
 
 
 def _process() -> list[str]:

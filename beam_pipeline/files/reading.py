@@ -178,11 +178,8 @@ def sha256_of(path: str) -> str:
     Raises:
         RecordError, OSError: As `opened`.
     """
-    digest = hashlib.sha256()
     with opened(path) as handle:
-        while data := handle.read(1 << 20):
-            digest.update(data)
-    return digest.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def read_text(path: str, at_most: int = sys.maxsize) -> str:

@@ -18,22 +18,15 @@ from typing import Any
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.faults import as_record_error, too_large
+from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.faults import too_large
 from beam_pipeline.files.remote_handles import Reader, Upload
-from tfrecord_dataset.store import requests
+from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
 from tfrecord_dataset.store.listing import Status
-from tfrecord_dataset.store.remote_listing import is_folder as is_folder
-from tfrecord_dataset.store.remote_listing import list_folder as list_folder
-from tfrecord_dataset.store.remote_listing import list_names as list_names
-from tfrecord_dataset.store.remote_listing import list_objects
-from tfrecord_dataset.store.remote_listing import match_files as match_files
-from tfrecord_dataset.store.remote_listing import sample_folder as sample_folder
-from tfrecord_dataset.store.remote_listing import scan_folder as scan_folder
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
-from tfrecord_dataset.store.requests import head as head
 from tfrecord_dataset.store.urls import split_object
 
 # What a reader hands on at once; it fetches more.
@@ -44,37 +37,142 @@ _SPAN_BYTES = 4 << 20
 _HELD_BYTES = 32 << 20
 _SPANS = 8
 _AZURE_KEYS_A_REQUEST = 256
-# So many requests wait for their answers, some 50 ms each.
-_CALLS = 64
 
 
-def read(
-    url: str,
-    offset: int,
-    length: int | None,
-    at_most: int,
-    note: Callable[[Status], None] | None = None,
-) -> bytes:
-    """The bytes of a range, fewer where the object ends before it does: one request, mostly."""
-    if offset == 0 and length is None:
-        return _read_all(url, at_most, note)
-    if note:
-        note(first_status(url))
-    if length is None or length > at_most or length == 0:
-        rest = max(0, status(url).size - offset)
-        length = rest if length is None else min(length, rest)
-        if length > at_most:
-            raise too_large(url, at_most)
-        if length == 0:
-            return b""
-    try:
-        return requests.get_range(url, offset, length)
-    except OSError as error:
-        if error.errno == NO_RANGES:
-            return _read_all(url, sys.maxsize)[offset : offset + length]
-        if error.errno == BEYOND_THE_END:
-            return b""
-        raise
+class Remote(Backend):
+    """Objects, and files behind http(s)://; what is written is durable."""
+
+    calls = 64  # some 50 ms each
+
+    is_folder = staticmethod(remote_listing.is_folder)
+    list_names = staticmethod(remote_listing.list_names)
+    scan_folder = staticmethod(remote_listing.scan_folder)
+    sample_folder = staticmethod(remote_listing.sample_folder)
+    list_folder = staticmethod(remote_listing.list_folder)
+    match_files = staticmethod(remote_listing.match_files)
+
+    def read(
+        self,
+        path: str,
+        offset: int,
+        length: int | None,
+        at_most: int,
+        note: Callable[[Status], None] | None = None,
+    ) -> bytes:
+        """One request, mostly."""
+        if offset == 0 and length is None:
+            return _read_all(path, at_most, note)
+        if note:
+            note(first_status(path))
+        if length is None or length > at_most or length == 0:
+            rest = max(0, self.status(path).size - offset)
+            length = rest if length is None else min(length, rest)
+            if length > at_most:
+                raise too_large(path, at_most)
+            if length == 0:
+                return b""
+        try:
+            return requests.get_range(path, offset, length)
+        except OSError as error:
+            if error.errno == NO_RANGES:
+                return _read_all(path, sys.maxsize)[offset : offset + length]
+            if error.errno == BEYOND_THE_END:
+                return b""
+            raise
+
+    def open_reader(self, path: str) -> io.BufferedReader | io.BytesIO:
+        """Fetched in blocks of 1 MiB and more."""
+        client, _ = client_and_key(path)
+        size = self.status(path).size
+        if isinstance(client.store, HTTPStore) and size:
+            try:
+                requests.get_range(path, 0, 1)
+            except OSError as error:
+                if error.errno != NO_RANGES:
+                    raise
+                return io.BytesIO(_read_all(path, sys.maxsize))
+        return io.BufferedReader(Reader(path, size), _BUFFER_BYTES)
+
+    @contextlib.contextmanager
+    def writing(self, path: str, durable: bool) -> Iterator[Upload]:
+        handle = self.create(path)
+        try:
+            yield handle
+            handle.close()
+        except BaseException as error:
+            handle.give_up(error)
+            raise
+
+    def create(self, path: str) -> Upload:
+        """It lies there once it is closed."""
+        return Upload(path)
+
+    def status(self, path: str) -> Status:
+        return _status(requests.head(path))
+
+    def exists(self, path: str) -> bool:
+        return bool(split_object(path)[1]) and super().exists(path)
+
+    def make_folder(self, path: str) -> None:
+        """Looks whether its bucket is there; folders of a store are but the beginnings of keys.
+
+        Raises:
+            ConfigError: The bucket is not there, or nothing can be written there.
+        """
+        _check_bucket(path)
+
+    def _place(self, pair: tuple[str, str]) -> None:
+        """Copies an object within its bucket."""
+        source, destination = pair
+        bucket, target = split_object(destination)
+        if bucket != split_object(source)[0]:
+            raise OSError(
+                errno.EXDEV, "objects can only be copied within a bucket", source, None, destination
+            )
+        requests.copy(source, target)
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Many a request, where a store takes many."""
+        client, _ = client_and_key(paths[0])
+        keys = [split_object(url)[1] for url in paths]
+        # Google's takes one a request, and the first that is missing would end the call.
+        most = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}
+        step = most.get(type(client.store), 1)
+        chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
+        at_once(functools.partial(requests.delete, client), chunks, self.calls)
+
+    def delete(self, path: str) -> None:
+        below = (each for each, _ in remote_listing.list_objects(path))
+        while chunk := list(itertools.islice(below, KEYS_A_REQUEST)):
+            self.delete_all(chunk)
+        if split_object(path)[1]:
+            self.delete_all([path])
+
+    def newest_change(self, folder: str) -> float:
+        changes = (meta["last_modified"] for _, meta in remote_listing.list_objects(folder))
+        return max((change.timestamp() for change in changes), default=0.0)
+
+
+REMOTE = Remote()
+
+
+def _status(meta: Any) -> Status:
+    return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
+
+
+@functools.lru_cache(maxsize=4096)
+def first_status(url: str) -> Status:
+    """The status of an object when this process first asked: one request for all its ranges."""
+    return REMOTE.status(url)
+
+
+@functools.lru_cache(maxsize=64)
+def _check_bucket(url: str) -> None:
+    client, _ = client_and_key(url)
+    if isinstance(client.store, HTTPStore):
+        raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
+    with contextlib.suppress(PermissionError):  # writing may be allowed
+        requests.list_level(url)
 
 
 def _read_all(url: str, at_most: int, note: Callable[[Status], None] | None = None) -> bytes:
@@ -140,146 +238,6 @@ def _spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def _span(span: tuple[str, int, int]) -> bytes:
     url, start, end = span
     try:
-        return read(url, start, end - start, sys.maxsize)
+        return REMOTE.read(url, start, end - start, sys.maxsize)
     except (OSError, ConfigError):  # whoever reads the range is told
         return b""
-
-
-def open_reader(url: str) -> io.BufferedReader | io.BytesIO:
-    """The object, fetched in blocks of 1 MiB and more."""
-    client, _ = client_and_key(url)
-    size = status(url).size
-    if isinstance(client.store, HTTPStore) and size:
-        try:
-            requests.get_range(url, 0, 1)
-        except OSError as error:
-            if error.errno != NO_RANGES:
-                raise
-            return io.BytesIO(_read_all(url, sys.maxsize))
-    return io.BufferedReader(Reader(url, size), _BUFFER_BYTES)
-
-
-@contextlib.contextmanager
-def writing(url: str, durable: bool) -> Iterator[Upload]:
-    """A handle of a new object, which lies at `url` once all of it is written; it is durable."""
-    del durable
-    handle = create(url)
-    try:
-        yield handle
-        handle.close()
-    except BaseException as error:
-        handle.give_up(error)
-        raise
-
-
-def create(url: str) -> Upload:
-    """A handle of a new object, which lies at `url` once it is closed."""
-    return Upload(url)
-
-
-def write(url: str, data: bytes, durable: bool) -> None:
-    """Writes an object whole; it is durable."""
-    with writing(url, durable) as handle:
-        handle.write(data)
-
-
-def sync(urls: Sequence[str]) -> None:
-    """Nothing: what is written is durable."""
-
-
-def status(url: str) -> Status:
-    """Size and version of an object."""
-    return _status(head(url))
-
-
-def _status(meta: Any) -> Status:
-    return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
-
-
-@functools.lru_cache(maxsize=4096)
-def first_status(url: str) -> Status:
-    """The status of an object when this process first asked: one request for all its ranges."""
-    return status(url)
-
-
-def exists(url: str) -> bool:
-    """Whether an object is there; folders are none."""
-    if not split_object(url)[1]:
-        return False
-    try:
-        status(url)
-    except OSError as error:
-        # Who may not list a bucket is denied what is not there.
-        if as_record_error(error, url):
-            return False
-        raise
-    return True
-
-
-@functools.lru_cache(maxsize=64)
-def make_folder(url: str) -> None:
-    """Looks whether its bucket is there; folders of a store are but the beginnings of keys.
-
-    Raises:
-        ConfigError: The bucket is not there, or nothing can be written there.
-    """
-    client, _ = client_and_key(url)
-    if isinstance(client.store, HTTPStore):
-        raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
-    with contextlib.suppress(PermissionError):  # writing may be allowed
-        requests.list_level(url)
-
-
-def place_all(pairs: Sequence[tuple[str, str]]) -> None:
-    """Copies objects within their bucket."""
-    at_once(_copy, pairs, _CALLS)
-
-
-def _copy(pair: tuple[str, str]) -> None:
-    source, destination = pair
-    bucket, target = split_object(destination)
-    if bucket != split_object(source)[0]:
-        raise OSError(
-            errno.EXDEV, "objects can only be copied within a bucket", source, None, destination
-        )
-    requests.copy(source, target)
-
-
-def delete_all(urls: Sequence[str]) -> None:
-    """Deletes objects of one bucket that may be there, many a request where a store takes many."""
-    client, _ = client_and_key(urls[0])
-    keys = [split_object(url)[1] for url in urls]
-
-    def delete_chunk(chunk: Sequence[str]) -> None:
-        requests.delete(client, chunk)
-
-    # Google's takes one a request, and the first that is missing would end the call.
-    step = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}.get(type(client.store), 1)
-    chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
-    at_once(delete_chunk, chunks, _CALLS)
-
-
-def delete(url: str) -> None:
-    """Deletes an object and all below it, that may be there."""
-    below = (path for path, _ in list_objects(url))
-    while chunk := list(itertools.islice(below, KEYS_A_REQUEST)):
-        delete_all(chunk)
-    if split_object(url)[1]:
-        delete_all([url])
-
-
-def sizes(urls: Sequence[str]) -> list[int | None]:
-    """The bytes of each object, or None where there is none."""
-    return at_once(_size, urls, _CALLS)
-
-
-def _size(url: str) -> int | None:
-    try:
-        return status(url).size
-    except FileNotFoundError:
-        return None
-
-
-def newest_change(url: str) -> float:
-    """When an object below `url` changed last, in seconds since 1970; 0 for none."""
-    return max((meta["last_modified"].timestamp() for _, meta in list_objects(url)), default=0.0)

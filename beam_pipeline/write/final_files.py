@@ -9,7 +9,8 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.errors import DatasetExistsError
-from beam_pipeline.files import local, storage
+from beam_pipeline.files import storage
+from beam_pipeline.files.local import LOCAL
 from beam_pipeline.write.rejects import REJECTS_FILE
 from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
 from tfrecord_dataset.replacement import replace_folder, restore_folder
@@ -53,7 +54,7 @@ def _replace_folder(
     storage.delete([new])
     storage.place_all(_places(files, new))
     write_descriptions(new)
-    local.keep_all(
+    LOCAL.keep_all(
         [
             (os.path.join(root, path), os.path.join(new, path))
             for path in _files_below(root)

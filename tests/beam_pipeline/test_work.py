@@ -15,7 +15,7 @@ from apache_beam.pipeline import PipelineVisitor
 
 from beam_pipeline.assign import columns
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.files import local
+from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
@@ -55,7 +55,7 @@ def count(monkeypatch):
         (inspect_batch, "inspect_element"),
         (encoding, "encode"),
         (batches, "pack"),
-        (local, "read"),
+        (LOCAL, "read"),
     ):
         counted(module, name)
     return calls

@@ -14,7 +14,9 @@ from PIL import Image
 
 import beam_pipeline
 from beam_pipeline import errors
-from beam_pipeline.files import local, remote, storage
+from beam_pipeline.files import storage
+from beam_pipeline.files.local import LOCAL
+from beam_pipeline.files.remote import REMOTE
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.working_directory import kept_dir, working_dir
 
@@ -63,7 +65,7 @@ def configuration(base, output="out"):
 def reads(monkeypatch):
     """How often each image is read."""
     counts = collections.Counter()
-    for backend in (local, remote):
+    for backend in (LOCAL, REMOTE):
         read = backend.read
 
         def counted(path, *arguments, read=read):

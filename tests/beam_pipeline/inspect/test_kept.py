@@ -15,7 +15,7 @@ import tokenizers
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.files import local
+from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect import kept
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.records import (
@@ -78,14 +78,14 @@ def by_value(value):
 def reads(monkeypatch):
     """The paths that are read, but for kept batches."""
     paths = []
-    read = local.read
+    read = LOCAL.read
 
     def counted(path, *arguments):
         if "/inspected/" not in path:
             paths.append(path)
         return read(path, *arguments)
 
-    monkeypatch.setattr(local, "read", counted)
+    monkeypatch.setattr(LOCAL, "read", counted)
     return paths
 
 
@@ -205,7 +205,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(inspect, folder, tmp_p
     """Two records are of one file, which is another when the second one is read."""
     path = tmp_path / "a"
     path.write_bytes(b"first")
-    read = local.read
+    read = LOCAL.read
 
     def changing(*arguments):
         data = read(*arguments)
@@ -214,7 +214,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(inspect, folder, tmp_p
 
     record = Record(key="a", features={"raw": RawFile(file=FileRef(path=str(path)))})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "read", changing)
+        patch.setattr(LOCAL, "read", changing)
         inspect([record, dataclasses.replace(record, key="b")])
     assert kept_files(folder) == []
 
