@@ -4,7 +4,8 @@ import dataclasses
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from tfrecord_dataset.declaration import features_from_json
@@ -92,18 +93,31 @@ class Metadata:
     Attributes:
         features: By name.
         splits: The shards of each.
+        files: All other files but metadata.json and build.json, by path; formats 1 and 2 state
+            none.
         fingerprint: Of the content; empty if it is not stated.
-        digests: The sha256 of other files by their path, which are stated from format 3 on.
+        facts: All that it states, as it stands there.
     """
 
     features: Mapping[str, Feature]
     splits: Mapping[str, tuple[ShardEntry, ...]]
+    files: Mapping[str, FileEntry]
     fingerprint: str
-    digests: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+    def problems(self) -> Iterator[str]:
+        """Where it contradicts itself, a line each."""
+        for split, shards in self.splits.items():
+            for count in ("num_records", "num_bytes"):
+                stated = self.facts["splits"][split].get(count)
+                if stated != (total := sum(getattr(shard, count) for shard in shards)):
+                    yield f"split {split} states {stated} {count}, its shards {total}"
+        names = Counter(shard.file for shards in self.splits.values() for shard in shards)
+        yield from (f"it lists {name} {times} times" for name, times in names.items() if times > 1)
 
 
 def parse_metadata(data: bytes, path: str) -> Metadata:
-    """The metadata in the content of a file.
+    """The metadata in the content of a file, once its checksum and format are known to be right.
 
     Args:
         data: The content.
@@ -114,40 +128,31 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
         DatasetDamagedError: It is not what a build wrote.
     """
     try:
-        value = stated_facts(data, path)
+        value = _facts(data, path)
         splits = typed(value.get("splits"), Mapping[str, Mapping[str, Any]], "splits")
-        files = typed(value.get("files", {}), Mapping[str, Mapping[str, Any]], "files")
-        metadata = Metadata(
+        files = typed(value.get("files", {}), Mapping[str, FileEntry], "files")
+        for name, entry in files.items():
+            inner_path(name, f"{FILE}: a path of files")
+            _check_sha256(entry.sha256, f"files.{name}.sha256")
+        return Metadata(
             features=_features(value.get("features")),
             splits={name: _shards(entry, f"splits.{name}") for name, entry in splits.items()},
+            files=files,
             fingerprint=typed(value.get("fingerprint", ""), str, "fingerprint"),
-            digests={
-                name: _sha256(entry.get("sha256"), f"files.{name}.sha256")
-                for name, entry in files.items()
-            },
+            facts=value,
         )
-        names = [shard.file for shards in metadata.splits.values() for shard in shards]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise JsonError(f"it lists the shard {twice} twice")
-        return metadata
     except ValueError as error:
-        raise DatasetDamagedError(
-            f"{path} is not a dataset's metadata: {error}; restore it, or build the dataset again"
-        ) from error
+        raise damaged(path, error) from error
 
 
-def stated_facts(data: bytes, path: str) -> dict[str, Any]:
-    """All that a metadata.json states, once its checksum and its format are known to be right.
+def damaged(path: str, error: object) -> DatasetDamagedError:
+    """The error for a metadata.json that is not what a build wrote."""
+    return DatasetDamagedError(
+        f"{path} is not a dataset's metadata: {error}; restore it, or build the dataset again"
+    )
 
-    Args:
-        data: The content of the file.
-        path: Of the file, for messages.
 
-    Raises:
-        ConfigError: It is of a newer format.
-        JsonError: It is no JSON object, or is not what was written.
-    """
+def _facts(data: bytes, path: str) -> dict[str, Any]:
     if is_sealed(data):  # so a version that a flipped bit makes an older one is found
         check_seal(data)
     value = parse_object(data)
@@ -180,36 +185,32 @@ def _shards(entry: Mapping[str, Any], place: str) -> tuple[ShardEntry, ...]:
         shard: ShardEntry = typed(known, ShardEntry, where)
         if min(shard.num_records, shard.num_bytes) < 0:
             raise JsonError(f"{where} states a negative number")
-        inner_path(shard.file, f"{where}.file")
-        _sha256(shard.sha256, f"{where}.sha256")
+        inner_path(shard.file, f"{FILE}: {where}.file")
+        _check_sha256(shard.sha256, f"{where}.sha256")
         shards.append(shard)
-    count = typed(entry.get("num_records"), int, f"{place}.num_records")
-    if count != sum(shard.num_records for shard in shards):
-        raise JsonError(f"{place}.num_records is {count}, but its shards have another number")
     return tuple(shards)
 
 
-def _sha256(value: Any, place: str) -> str:
-    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+def _check_sha256(value: str, place: str) -> None:
+    if not _SHA256.fullmatch(value):
         raise JsonError(f"{place} is no SHA-256, which has 64 digits of 0-9 and a-f")
-    return value
 
 
-def read_stated(folder: "Folder", name: str, digests: Mapping[str, str]) -> bytes | None:
+def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> bytes | None:
     """The content of a small file of a dataset; None if there is none.
 
     Args:
         folder: The dataset's.
         name: Path of the file in it.
-        digests: What metadata.json states, by path.
+        files: What metadata.json states of all, by path.
 
     Raises:
         DatasetDamagedError: It is another file than metadata.json states.
         DatasetChangedError: Another build took the dataset's place.
     """
     data = folder.read(name)
-    stated = digests.get(name, "")
-    if data is not None and stated and hashlib.sha256(data).hexdigest() != stated:
+    stated = files.get(name)
+    if data is not None and stated and FileEntry.of(data).sha256 != stated.sha256:
         folder.commit.check()
         raise DatasetDamagedError(
             f"{os.path.join(folder.path, name)} is not the file that metadata.json states: its "
@@ -219,7 +220,7 @@ def read_stated(folder: "Folder", name: str, digests: Mapping[str, str]) -> byte
 
 
 def read_statistics(
-    folder: "Folder", digests: Mapping[str, str]
+    folder: "Folder", files: Mapping[str, FileEntry]
 ) -> Mapping[str, Mapping[str, Any]]:
     """What statistics.json states by split and feature; nothing without it, as where adopted.
 
@@ -227,7 +228,7 @@ def read_statistics(
         DatasetDamagedError: It is not what a build wrote.
         DatasetChangedError: Another build took the dataset's place.
     """
-    data = read_stated(folder, _STATISTICS, digests)
+    data = read_stated(folder, _STATISTICS, files)
     if data is None:
         return {}
     try:
@@ -244,10 +245,10 @@ def read_statistics(
 def _statistics(entry: Mapping[str, Any], place: str) -> Mapping[str, Mapping[str, Any]]:
     place = f"{place}.features"
     features = typed(entry.get("features"), Mapping[str, Mapping[str, Any]], place)
-    return {name: _facts(stated, f"{place}.{name}") for name, stated in features.items()}
+    return {name: _value_facts(stated, f"{place}.{name}") for name, stated in features.items()}
 
 
-def _facts(stated: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+def _value_facts(stated: Mapping[str, Any], place: str) -> Mapping[str, Any]:
     facts = {
         name: typed(stated[name], expected, f"{place}.{name}")
         for name, expected in _FACTS.items()

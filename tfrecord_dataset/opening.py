@@ -13,7 +13,7 @@ from tfrecord_dataset.errors import (
     NotADatasetError,
 )
 from tfrecord_dataset.finding import find_dataset
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
 from tfrecord_dataset.record_files import compression_of
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
@@ -66,20 +66,22 @@ def open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -
             f"{directory} was deleted, or is being built again; start again once it is there"
         )
     stated = metadata.parse_metadata(folder.commit.data, folder.commit.path)
+    for problem in stated.problems():
+        raise metadata.damaged(folder.commit.path, problem)
     return kind(
         path=directory,
         features=stated.features,
         splits={
-            name: _split(folder, name, shards, stated.digests)
+            name: _split(folder, name, shards, stated.files)
             for name, shards in stated.splits.items()
         },
         fingerprint=stated.fingerprint,
-        read_statistics=functools.partial(metadata.read_statistics, folder, stated.digests),
+        read_statistics=functools.partial(metadata.read_statistics, folder, stated.files),
     )
 
 
 def _split(
-    folder: Folder, name: str, shards: Sequence[ShardEntry], digests: Mapping[str, str]
+    folder: Folder, name: str, shards: Sequence[ShardEntry], listed: Mapping[str, FileEntry]
 ) -> Split:
     sha256 = tuple(shard.sha256 for shard in shards)
     names = [shard.file for shard in shards]
@@ -97,9 +99,9 @@ def _split(
 
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
-        if name not in digests and storage.lists_nothing(folder.path):
+        if name not in listed and storage.lists_nothing(folder.path):
             return None  # a web server may answer anything
-        return metadata.read_stated(folder, name, digests)
+        return metadata.read_stated(folder, name, listed)
 
     return Split(
         name=name,

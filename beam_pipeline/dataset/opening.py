@@ -6,15 +6,29 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from beam_pipeline.errors import ConfigError, DatasetChangedError, DatasetDamagedError, RecordError
+from beam_pipeline.errors import ConfigError, DatasetChangedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset import finding
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
-from tfrecord_dataset.metadata import FILE, FIRST_SEALED, FileEntry, ShardEntry, stated_facts
+from tfrecord_dataset.metadata import (
+    FILE,
+    FIRST_SEALED,
+    FileEntry,
+    ShardEntry,
+    damaged,
+    parse_metadata,
+)
+
+# What this package asks of metadata.json, and others do not.
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "version"), str),
+    "classes": tuple[str, ...],
+    **dict.fromkeys(("changes", "rejected"), dict[str, int]),
+    "config": dict[str, Any],
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +43,7 @@ class DatasetInfo:
         splits: Shards by split.
         files: All other files but metadata.json and build.json, by path; none of a dataset of
             format version 1 or 2, which does not list them.
+        problems: Where metadata.json contradicts itself, a line each.
     """
 
     directory: str
@@ -37,6 +52,7 @@ class DatasetInfo:
     features: tuple[Feature, ...]
     splits: Mapping[str, tuple[ShardEntry, ...]]
     files: Mapping[str, FileEntry]
+    problems: tuple[str, ...]
 
     @property
     def format_version(self) -> int:
@@ -75,15 +91,6 @@ class DatasetInfo:
         return sum(shard.num_records for shard in self.splits[split])
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Split:
-    """A split as metadata.json lists it."""
-
-    num_records: int
-    num_bytes: int
-    shards: tuple[ShardEntry, ...]
-
-
 def is_dataset(directory: str) -> bool:
     """Whether `directory` holds a committed dataset."""
     return storage.exists(storage.join(directory, FILE))
@@ -113,12 +120,31 @@ def open_dataset(path: str) -> DatasetInfo:
     file = storage.join(directory, FILE)
     try:
         data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
-        metadata = stated_facts(data, file)
-        return _dataset_info(directory, hashlib.sha256(data).hexdigest(), metadata)
-    except (RecordError, ValueError) as error:
-        raise DatasetDamagedError(
-            f"{file} is damaged: {error}; restore it from a copy, or make the dataset again"
-        ) from error
+    except RecordError as error:
+        raise damaged(file, error) from error
+    stated = parse_metadata(data, file)
+    try:
+        _check(stated.facts)
+    except (ConfigError, JsonError) as error:
+        raise damaged(file, error) from error
+    return DatasetInfo(
+        directory=directory,
+        sha256=hashlib.sha256(data).hexdigest(),
+        metadata=stated.facts,
+        features=tuple(stated.features.values()),
+        splits=stated.splits,
+        files=stated.files,
+        problems=tuple(stated.problems()),
+    )
+
+
+def _check(facts: Mapping[str, Any]) -> None:
+    """Raises JsonError or ConfigError where metadata.json states something that it cannot."""
+    for name, kind in _KINDS.items():
+        typed(facts.get(name), kind, name)
+    typed(facts["config"].get("compression"), str, "config.compression")
+    if facts["features"]:
+        parse_schema(facts["features"])
 
 
 def check_unchanged(info: DatasetInfo) -> None:
@@ -133,43 +159,3 @@ def check_unchanged(info: DatasetInfo) -> None:
                 f"{info.directory} was built again while it was read; run the command again, or "
                 "build another --version next time"
             )
-
-
-def _dataset_info(directory: str, sha256: str, metadata: dict[str, Any]) -> DatasetInfo:
-    """Raises JsonError where metadata.json states something that it cannot."""
-
-    def stated(name: str, kind: Any) -> Any:
-        return typed(metadata.get(name), kind, name)
-
-    stated("name", str)
-    stated("version", str)
-    stated("classes", tuple[str, ...])
-    stated("changes", dict[str, int])
-    stated("rejected", dict[str, int])
-    config = stated("config", dict[str, Any])
-    typed(config.get("compression"), str, "config.compression")
-    splits: dict[str, _Split] = stated("splits", dict[str, _Split])
-    files: dict[str, FileEntry] = stated("files", dict[str, FileEntry] | None) or {}
-    for split, each in splits.items():
-        for number, shard in enumerate(each.shards):
-            inner_path(shard.file, f"{FILE}: splits.{split}.shards[{number}].file")
-    for path in files:
-        inner_path(path, f"{FILE}: a path of files")
-    return DatasetInfo(
-        directory=directory,
-        sha256=sha256,
-        metadata=metadata,
-        features=_features(stated("features", list[dict[str, Any]])),
-        splits={split: each.shards for split, each in splits.items()},
-        files=files,
-    )
-
-
-def _features(stated: list[dict[str, Any]]) -> tuple[Feature, ...]:
-    features = typed(stated, tuple[Feature, ...], "features")
-    try:
-        if stated:
-            parse_schema(stated)
-    except ConfigError as error:
-        raise JsonError(f"features: {error}") from error
-    return tuple(features)

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -90,17 +89,8 @@ def _values(info: DatasetInfo, reports: Sequence[ShardReport]) -> Values:
 
 
 def _metadata_problems(info: DatasetInfo) -> Iterator[str]:
-    for split, entries in info.splits.items():
-        for count in ("num_records", "num_bytes"):
-            stated = info.metadata["splits"][split][count]
-            if stated != (total := sum(getattr(shard, count) for shard in entries)):
-                yield problem(
-                    metadata.FILE, f"split {split} states {stated} {count}, its shards {total}"
-                )
-    files = Counter(shard.file for entries in info.splits.values() for shard in entries)
-    for file, times in files.items():
-        if times > 1:
-            yield problem(metadata.FILE, f"it lists {file} {times} times")
+    for each in info.problems:
+        yield problem(metadata.FILE, each)
     if info.lists_files:
         for path in sorted(written_files(info) - {provenance.FILE} - info.files.keys()):
             yield problem(metadata.FILE, f"it states no hash of {path}")

@@ -206,8 +206,12 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
     ("text", "message", "code"),
     [
         (None, "is not a finished dataset", 2),
-        ("{", "metadata.json is damaged: it is not JSON", 3),
-        ("{}", "metadata.json is damaged: format_version is null, not a whole number", 3),
+        ("{", "metadata.json is not a dataset's metadata: it is not JSON", 3),
+        (
+            "{}",
+            "metadata.json is not a dataset's metadata: format_version is null, not a whole number",
+            3,
+        ),
         ('{"format_version": 99}', "format version 99, but this program reads up to 3", 2),
     ],
 )
