@@ -5,32 +5,14 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from beam_pipeline.assign import columns, placement
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
+from beam_pipeline.inspect.batch import PackedBatch
 from beam_pipeline.records import DeclaredClasses, Inspected, InspectedElement, Rejected, composed
 from beam_pipeline.running.pickling import pack
-
-
-class PackedBatch(NamedTuple):
-    """A batch of inspected elements.
-
-    Attributes:
-        num_records: Records in it.
-        records: Their table (`columns.to_bytes`); empty where there are none.
-        num_rejects: Rejects in it.
-        rejects: They (`pickling.pack`); empty where there are none.
-        statistics: Counts of rejects and declared classes, and what the records' values are.
-    """
-
-    num_records: int
-    records: bytes
-    num_rejects: int
-    rejects: bytes
-    statistics: Statistics
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,16 @@ from beam_pipeline.running.record_limits import (
 from beam_pipeline.running.worker_pool import Work
 
 
-class Packed(Protocol):
-    """A batch of inspected elements as it leaves its process (`assign.packing.PackedBatch`)."""
+class PackedBatch(NamedTuple):
+    """A batch of inspected elements as it leaves its process.
+
+    Attributes:
+        num_records: Records in it.
+        records: Their table (`assign.columns.to_bytes`); empty where there are none.
+        num_rejects: Rejects in it.
+        rejects: They (`pickling.pack`); empty where there are none.
+        statistics: What is counted of its elements (`assign.statistics.Statistics`).
+    """
 
     num_records: int
     records: bytes
@@ -41,7 +49,7 @@ class Packed(Protocol):
 class Packs(Protocol):
     """What packs inspected elements (`assign.packing.Packer`)."""
 
-    def pack(self, elements: Iterable[InspectedElement]) -> Packed:
+    def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
         """All elements of a batch, packed."""
 
 
@@ -68,7 +76,7 @@ class InspectedBatch(NamedTuple):
         num_taken: How many of them an earlier attempt has inspected.
     """
 
-    packed: Packed
+    packed: PackedBatch
     num_taken: int
 
 

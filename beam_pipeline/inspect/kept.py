@@ -20,10 +20,10 @@ import logging
 import pickle
 import platform
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import beam_pipeline
 from beam_pipeline import records
@@ -38,7 +38,6 @@ from beam_pipeline.records import (
     InspectedElement,
     Record,
     Rejected,
-    Value,
 )
 from beam_pipeline.running.parallel import files_of, map_threads
 from tfrecord_dataset.store.urls import unsigned
@@ -58,23 +57,8 @@ _KINDS = {
     for name, kind in vars(records).items()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind is not records.Deferred
 }
-
-
-class Found(NamedTuple):
-    """What Inspect adds to a record.
-
-    Attributes:
-        features, notes, content_digest, num_bytes: As the inspected record has them.
-        deferred: By feature, the range where its value lies.
-        example: The frame of an ExampleRecord.
-    """
-
-    features: Mapping[str, Value]
-    notes: Mapping[str, int]
-    content_digest: str
-    num_bytes: int
-    deferred: Mapping[str, FileRef]
-    example: FileRef | None
+# What Inspect adds to a record; of `deferred`, the ranges where the values lie.
+_FOUND = ("features", "notes", "content_digest", "num_bytes", "deferred", "example")
 
 
 def kept_file(folder: str, *decide: bytes) -> str:
@@ -190,19 +174,12 @@ def _version(path: str) -> str:
         return ""
 
 
-def _found(inspected: InspectedElement) -> tuple[Any, ...] | Rejected | None:
-    """What is kept of an inspected element: a plain `Found`; of classes nothing."""
+def _found(inspected: InspectedElement) -> dict[str, Any] | Rejected | None:
+    """What is kept of an inspected element; of classes nothing."""
     match inspected:
         case Inspected():
-            found = Found(
-                features=inspected.features,
-                notes=inspected.notes,
-                content_digest=inspected.content_digest,
-                num_bytes=inspected.num_bytes,
-                deferred={name: value.file for name, value in inspected.deferred.items()},
-                example=inspected.example,
-            )
-            return tuple(found)
+            ranges = {name: value.file for name, value in inspected.deferred.items()}
+            return {name: getattr(inspected, name) for name in _FOUND} | {"deferred": ranges}
         case Rejected():
             return inspected
     return None
@@ -218,21 +195,13 @@ def _restored(element: Element, found: Any, tokenizer: str) -> InspectedElement:
         return element
     if isinstance(found, Rejected):
         return found
-    values = Found(*found)
-    is_example = isinstance(element, ExampleRecord)
-    if is_example != isinstance(values.example, FileRef):
+    ranges = found["deferred"]
+    deferred = deferred_values(element.features, ranges, tokenizer)
+    inspected = Inspected.of(element, **found | {"deferred": deferred})
+    if isinstance(element, ExampleRecord) != isinstance(inspected.example, FileRef):
         raise ValueError("it is of another kind of record")
-    inspected = Inspected.of(
-        element,
-        features=values.features,
-        notes=values.notes,
-        content_digest=values.content_digest,
-        num_bytes=values.num_bytes,
-        deferred=deferred_values(element.features, values.deferred, tokenizer),
-        example=values.example,
-    )
     named = {file.path for file in files_of(element)}
-    files = [*files_of(inspected), *values.deferred.values()]
+    files = [*files_of(inspected), *ranges.values()]
     if not all(file.path in named for file in files):
         raise ValueError("it is of other files")
     return inspected

@@ -1,7 +1,9 @@
 """What a launcher knows of the runner that it gives a job to."""
 
+import abc
+import contextlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -9,13 +11,14 @@ from beam_pipeline.running.remote.states import JobState
 from beam_pipeline.running.runner import runner_name
 
 
-class Cluster(Protocol):
-    """A kind of runner, asked from outside of a job.
+class Cluster(abc.ABC):
+    """A kind of runner, asked from outside of a job; an OSError is no answer.
 
     A job is found by its name, which the launcher gives it: a launcher that is run again knows
     no more of it.
     """
 
+    @abc.abstractmethod
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Fills in options that the user may leave out, and checks what can be checked.
 
@@ -30,15 +33,52 @@ class Cluster(Protocol):
 
     def page(self, job_name: str) -> str:
         """The URL of the job's page; "" for none."""
+        job = None
+        with contextlib.suppress(OSError):
+            job = self._job(job_name)
+        return self._page(job)
 
     def state(self, job_name: str) -> JobState:
         """How far the job of this name is."""
+        try:
+            job = self._job(job_name)
+        except OSError:
+            return JobState.UNREACHABLE
+        return self._state(job) if job else JobState.UNKNOWN
 
     def failure(self, job_name: str) -> str:
         """The text of what failed in the job since it began, "" for nothing that is known."""
+        with contextlib.suppress(OSError):
+            if job := self._job(job_name):
+                return self._failure(job)
+        return ""
 
     def cancel(self, job_name: str) -> bool:
         """Ends the job; whether it will end. False where this cannot be asked for."""
+        with contextlib.suppress(OSError):
+            if job := self._job(job_name):
+                return self._cancel(job)
+        return False
+
+    @abc.abstractmethod
+    def _job(self, job_name: str) -> Any:
+        """What the runner says of the newest job of this name; None where it knows of none."""
+
+    @abc.abstractmethod
+    def _state(self, job: Any) -> JobState:
+        """How far a job is."""
+
+    def _page(self, job: Any) -> str:
+        """The URL of the page of a job, which may be None."""
+        return ""
+
+    def _failure(self, job: Any) -> str:
+        """What failed in a job; by default Beam tells it to who waits for the job."""
+        return ""
+
+    @abc.abstractmethod
+    def _cancel(self, job: Any) -> bool:
+        """Ends a job; whether it will end."""
 
 
 def cluster_of(options: PipelineOptions) -> Cluster:

@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.clusters import Cluster
 from beam_pipeline.running.remote.staging import stage_package
 from beam_pipeline.running.remote.states import JobState
 from tfrecord_dataset.store import clients
@@ -36,13 +37,13 @@ _STATES = {
 _CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
 
 
-class DataflowCluster:
+class DataflowCluster(Cluster):
     """A project's Dataflow in one region."""
 
     def __init__(self, options: PipelineOptions):
         self._options = options
         self._google = options.view_as(GoogleCloudOptions)
-        self._failure = ("", 0.0)
+        self._last_failure = ("", 0.0)
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Checks settings, credentials, buckets and the service; says how workers get the package.
@@ -62,53 +63,33 @@ class DataflowCluster:
             _check_credentials()
         self._check_service()
 
-    def state(self, job_name: str) -> JobState:
-        """What Dataflow says of the job."""
-        try:
-            job = self._job(job_name)
-        except OSError:
-            return JobState.UNREACHABLE
-        return _STATES.get(job["currentState"], JobState.RUNNING) if job else JobState.UNKNOWN
-
     def failure(self, job_name: str) -> str:
-        """The errors in the job's messages."""
-        text, seen = self._failure
+        """The errors in the job's messages, asked for once in a while."""
+        text, seen = self._last_failure
         if time.monotonic() - seen > _LOOK_AGAIN_S:
-            text = self._errors(job_name)
-            self._failure = (text, time.monotonic())
+            text = super().failure(job_name)
+            self._last_failure = (text, time.monotonic())
         return text
 
-    def page(self, job_name: str) -> str:
-        """The job's page in Google's console."""
-        try:
-            job = self._job(job_name)
-        except OSError:
-            job = None
+    def _state(self, job: Any) -> JobState:
+        return _STATES.get(job["currentState"], JobState.RUNNING)
+
+    def _failure(self, job: Any) -> str:
+        least = {"minimumImportance": "JOB_MESSAGE_ERROR"}
+        messages = self._call("GET", f"/{job['id']}/messages", params=least)
+        return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
+
+    def _page(self, job: Any) -> str:
+        """In Google's console."""
         place = f"{self._google.region}/{job['id']}" if job else ""
         return f"{_CONSOLE}/{place}?project={self._google.project}"
 
-    def cancel(self, job_name: str) -> bool:
+    def _cancel(self, job: Any) -> bool:
         """Asks for the job's end, which takes Dataflow some minutes."""
-        try:
-            if not (job := self._job(job_name)):
-                return False
-            self._call("PUT", f"/{job['id']}", json={"requestedState": "JOB_STATE_CANCELLED"})
-        except OSError:
-            return False
+        self._call("PUT", f"/{job['id']}", json={"requestedState": "JOB_STATE_CANCELLED"})
         return True
 
-    def _errors(self, job_name: str) -> str:
-        try:
-            if not (job := self._job(job_name)):
-                return ""
-            least = {"minimumImportance": "JOB_MESSAGE_ERROR"}
-            messages = self._call("GET", f"/{job['id']}/messages", params=least)
-        except OSError:
-            return ""
-        return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
-
     def _job(self, job_name: str) -> dict[str, Any] | None:
-        """The newest job of this name."""
         jobs = self._call("GET", "", params={"name": job_name}).get("jobs", [])
         named = [job for job in jobs if job["name"] == job_name]
         return max(named, key=lambda job: job["createTime"], default=None)

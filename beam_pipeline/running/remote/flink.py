@@ -20,6 +20,7 @@ from apache_beam.options.pipeline_options import (
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.clusters import Cluster
 from beam_pipeline.running.remote.jars import cached_version, find_jar
 from beam_pipeline.running.remote.states import JobState
 
@@ -38,7 +39,7 @@ _STATES = {
 }
 
 
-class FlinkCluster:
+class FlinkCluster(Cluster):
     """The cluster of `--flink_master`, or, without one, Flink inside Beam's job server.
 
     Attributes:
@@ -81,47 +82,28 @@ class FlinkCluster:
         seen = not self.rest or self._is_here() or loopback
         checks.check_places(output, inputs, seen, f"Flink at {self.rest}")
 
-    def state(self, job_name: str) -> JobState:
-        """What Flink says of the job."""
-        try:
-            job = self._job(job_name)
-        except OSError:
-            return JobState.UNREACHABLE
-        return _STATES.get(job["state"], JobState.RUNNING) if job else JobState.UNKNOWN
+    def _state(self, job: Any) -> JobState:
+        return _STATES.get(job["state"], JobState.RUNNING)
 
-    def page(self, job_name: str) -> str:
-        """The job's page in Flink's web interface."""
-        try:
-            job = self._job(job_name)
-        except OSError:
-            return ""
+    def _page(self, job: Any) -> str:
+        """In Flink's web interface."""
         return f"{self.rest}/#/job/running/{job['jid']}/overview" if job else ""
 
-    def failure(self, job_name: str) -> str:
-        """The stack traces of what failed in the job."""
-        try:
-            if not (job := self._job(job_name)):
-                return ""
-            history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
-        except OSError:
-            return ""
+    def _failure(self, job: Any) -> str:
+        """The stack traces."""
+        history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
         return "\n".join(entry["stacktrace"] for entry in history["entries"])
 
-    def cancel(self, job_name: str) -> bool:
-        """Cancels the job over REST: Beam's own way only reaches the job server."""
+    def _cancel(self, job: Any) -> bool:
+        """Over REST: Beam's own way only reaches the job server."""
+        request = urllib.request.Request(f"{self.rest}/jobs/{job['jid']}", method="PATCH")
         try:
-            if not (job := self._job(job_name)):
-                return False
-            request = urllib.request.Request(f"{self.rest}/jobs/{job['jid']}", method="PATCH")
             urllib.request.urlopen(request, timeout=_REST_S).close()
         except urllib.error.HTTPError as error:
             return error.code in (404, 409)  # it has ended
-        except OSError:
-            return False
         return True
 
     def _job(self, job_name: str) -> dict[str, Any] | None:
-        """The newest job of this name."""
         if not self.rest:
             return None
         jobs = [each for each in self._get("/jobs/overview")["jobs"] if each["name"] == job_name]

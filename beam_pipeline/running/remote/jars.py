@@ -12,24 +12,19 @@ from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError
+from tfrecord_dataset.store.user_cache import cache_folder
 
 _LOOK_S = 5.0
 
 
-def cache_dir() -> Path:
-    """Where the Makefile puts what is made once."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(cache, "beam-tfrecords")
-
-
 def cached_jar(flink_version: str) -> Path:
     """Where `make flink-jar` puts the jar."""
-    return cache_dir() / f"flink-job-server-{flink_version}.jar"
+    return cache_folder() / f"flink-job-server-{flink_version}.jar"
 
 
 def cached_version() -> str:
     """A version of Flink whose jar is in the cache; "" for none."""
-    jars = cache_dir().glob("flink-job-server-*.jar")
+    jars = cache_folder().glob("flink-job-server-*.jar")
     versions = [jar.stem.rpartition("-")[2] for jar in jars]
     return max(versions, key=lambda version: tuple(map(int, version.split("."))), default="")
 
@@ -57,7 +52,7 @@ def find_spark_jar(given: str | None) -> str:
     """`find_jar` for Spark; `given` is --spark_job_server_jar."""
     return _find_jar(
         given,
-        cache_dir() / "spark-job-server.jar",
+        cache_folder() / "spark-job-server.jar",
         ":runners:spark:3:job-server:shadowJar",
         option="--spark_job_server_jar",
         command="make spark-jar",
@@ -70,7 +65,7 @@ def find_prism(given: str | None) -> str:
     if given:
         _check_given(given, "--prism_location", command)
         return given
-    if (cached := cache_dir() / "prism").exists():
+    if (cached := cache_folder() / "prism").exists():
         return str(cached)
     version = f"v{beam.version.__version__}"
     url = PrismJobServer._construct_download_url(

@@ -22,6 +22,7 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote.clusters import Cluster
 from beam_pipeline.running.remote.jars import find_prism, find_spark_jar
 from beam_pipeline.running.remote.states import JobState
 from beam_pipeline.running.runner import runner_name
@@ -37,7 +38,7 @@ _STATES = {
 }
 
 
-class PortableCluster:
+class PortableCluster(Cluster):
     """The job service of --job_endpoint, or one that Beam starts."""
 
     def __init__(self, options: PipelineOptions):
@@ -60,34 +61,14 @@ class PortableCluster:
         seen = here or self._portable.environment_type == "LOOPBACK"
         checks.check_places(output, inputs, seen, f"the job service at {self._endpoint}")
 
-    def state(self, job_name: str) -> JobState:
-        """What the job service says of the job."""
-        try:
-            job = self._job(job_name)
-        except grpc.RpcError:
-            return JobState.UNREACHABLE
-        return _STATES.get(job.state, JobState.RUNNING) if job else JobState.UNKNOWN
+    def _state(self, job: Any) -> JobState:
+        return _STATES.get(job.state, JobState.RUNNING)
 
-    def page(self, job_name: str) -> str:
-        """None is known."""
-        return ""
-
-    def failure(self, job_name: str) -> str:
-        """Beam gives it to who waits for the job."""
-        return ""
-
-    def cancel(self, job_name: str) -> bool:
-        """Cancels the job."""
-        try:
-            if not (job := self._job(job_name)):
-                return False
-            self._ask("Cancel", beam_job_api_pb2.CancelJobRequest(job_id=job.job_id))
-        except grpc.RpcError:
-            return False
+    def _cancel(self, job: Any) -> bool:
+        self._ask("Cancel", beam_job_api_pb2.CancelJobRequest(job_id=job.job_id))
         return True
 
     def _job(self, job_name: str) -> Any:
-        """The job of this name, or None."""
         if self._endpoint in ("", _EMBEDDED):  # it ends with the launcher
             return None
         answer = self._ask("GetJobs", beam_job_api_pb2.GetJobsRequest())
@@ -99,7 +80,10 @@ class PortableCluster:
     def _ask(self, method: str, request: Any) -> Any:
         with grpc.insecure_channel(self._endpoint) as channel:
             stub = beam_job_api_pb2_grpc.JobServiceStub(channel)
-            return getattr(stub, method)(request, timeout=_ANSWER_S)
+            try:
+                return getattr(stub, method)(request, timeout=_ANSWER_S)
+            except grpc.RpcError as error:
+                raise OSError(str(error)) from error
 
     def _is_here(self) -> bool:
         """Whether the job runs on this machine, as far as its addresses tell."""

@@ -9,7 +9,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, 
 from apache_beam.runners.portability.stager import SKIP_REQUIREMENTS_CACHE
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.remote.jars import cache_dir
+from tfrecord_dataset.store.user_cache import cache_folder
 
 _DISTRIBUTION = "beam-tfrecords"
 _REMEDY = (
@@ -38,7 +38,7 @@ def stage_package(options: PipelineOptions) -> None:
     if (clone / "setup.py").exists() and (clone / "pyproject.toml").exists():
         setup.setup_file = str(clone / "setup.py")
         return
-    requirements = cache_dir() / "requirements.txt"
+    requirements = cache_folder() / "requirements.txt"
     requirements.parent.mkdir(parents=True, exist_ok=True)
     requirements.write_text(f"{_requirement()}\n")
     setup.requirements_file = str(requirements)

@@ -274,7 +274,7 @@ def test_what_is_kept_cannot_act(inspect, images, folder, tmp_path):
     marker = tmp_path / "acted"
     elsewhere = tmp_path / "secret"
     elsewhere.write_bytes(b"secret")
-    other = ({"image": Image(file=FileRef(path=str(elsewhere)))}, *values[1][1:])
+    other = {**values[1], "features": {"image": Image(file=FileRef(path=str(elsewhere)))}}
     for data in (
         sealed((code, versions, [Act(os.mkdir, str(marker)), *values[1:]])),
         sealed(Act(eval, f"__import__('os').mkdir('{marker}')")),
