@@ -27,6 +27,22 @@ class BuildOption(Option):
     is_content: bool = True
 
 
+Classes = Annotated[
+    tuple[str, ...],
+    BuildOption(
+        "class names in order (default: the input's order, else sorted)",
+        other_flag="--labels",
+        metavar="A,B|FILE",
+        parse=parse_classes,
+    ),
+]
+Schema = Annotated[
+    tuple[Feature, ...],
+    BuildOption(
+        "JSON or YAML file that declares the features (default: infer them from all records)",
+        metavar="FILE",
+    ),
+]
 _INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
 _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
 # In the order of the help.
@@ -38,7 +54,6 @@ class BuildOptions(Options):
     """What to build, from what, to where, each checked by itself.
 
     Attributes:
-        output: DATA_DIR; the dataset's directory is `<output>/<name>/<version>`.
         image, audio: How they are checked and stored.
     """
 
@@ -50,7 +65,15 @@ class BuildOptions(Options):
             is_content=False,
         ),
     ] = ""
-    output: str = ""
+    output: Annotated[
+        str,
+        BuildOption(
+            "the dataset goes to DATA_DIR/NAME/VERSION; plan does not use it",
+            metavar="DATA_DIR",
+            is_content=False,
+        ),
+        _OUTPUT,
+    ] = ""
     name: Annotated[str, BuildOption("the dataset's name (default: from the input's)"), _OUTPUT] = (
         ""
     )
@@ -144,16 +167,7 @@ class BuildOptions(Options):
         BuildOption("format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS),
         _INPUT,
     ] = ""
-    classes: Annotated[
-        tuple[str, ...],
-        BuildOption(
-            "class names in order (default: the input's order, else sorted)",
-            other_flag="--labels",
-            metavar="A,B|FILE",
-            parse=parse_classes,
-        ),
-        _INPUT,
-    ] = ()
+    classes: Annotated[Classes, _INPUT] = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
     tokenizer: Annotated[
@@ -164,14 +178,7 @@ class BuildOptions(Options):
         ),
         _AUDIO,
     ] = ""
-    schema: Annotated[
-        tuple[Feature, ...],
-        BuildOption(
-            "JSON or YAML file that declares the features (default: infer them from all records)",
-            metavar="FILE",
-        ),
-        _INPUT,
-    ] = ()
+    schema: Annotated[Schema, _INPUT] = ()
     path_pattern: Annotated[
         str,
         BuildOption(

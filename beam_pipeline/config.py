@@ -132,7 +132,7 @@ class BuildConfig(BuildOptions):
     def fingerprinted_options(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         fields = fields_of(BuildConfig).values()
-        elsewhere = {"output", *(field.name for field in fields if not _is_content(field.option))}
+        elsewhere = {field.name for field in fields if not _is_content(field.option)}
         kept = {
             name: value
             for name, value in dataclasses.asdict(self).items()

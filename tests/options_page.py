@@ -5,8 +5,9 @@
 
 from pathlib import Path
 
+from beam_pipeline.cli import options as cli
 from tfrecord_dataset.options import as_table
-from trainer.__main__ import COMMANDS
+from trainer import __main__ as trainer
 
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 
@@ -14,13 +15,17 @@ PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 def page() -> str:
     """The text of the page."""
     parts = [
-        "# Options of the trainer",
-        "All options of `python -m trainer`, as `--help` shows them. `trainer.train` takes those "
-        "of `train` by their names with `_`: `batch_size=64`. In Python a size is a side or "
-        "(height, width); `640x480` is for the command line.",
+        "# Options",
+        "All options of the commands, as `--help` shows them; `plan` has those of `build`. A "
+        "`BuildConfig` takes those of `build`, and `trainer.train` those of `train`, by their "
+        "names with `_`: `batch_size=64`. In Python a size is a side or (height, width); `640x480` "
+        "is for the command line.",
     ]
-    for name, command in COMMANDS.items():
-        parts += [f"## {name}", as_table(command.options).strip()]
+    for program, commands in (("beam_pipeline", cli.COMMANDS), ("trainer", trainer.COMMANDS)):
+        for name, command in commands.items():
+            if name == "plan":
+                continue
+            parts += [f"## python -m {program} {name}", as_table(command.options).strip()]
     return "\n\n".join(parts) + "\n"
 
 

@@ -16,7 +16,7 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
@@ -185,14 +185,8 @@ def parts_of(owner: type) -> Mapping[str, type]:
     }
 
 
-def from_arguments(owner: type[_Owner], given: Mapping[str, Any], **more: Any) -> _Owner:
-    """An object of a class from parsed arguments by name; what is no option of it is left out.
-
-    Args:
-        owner: The class.
-        given: Parsed arguments.
-        **more: Fields that are no options.
-    """
+def from_arguments(owner: type[_Owner], given: Mapping[str, Any]) -> _Owner:
+    """An object of a class from parsed arguments by name; what is no option of it is left out."""
     kind: type = owner
     values = {name: given[name] for name in fields_of(kind) if name in given}
     for name, kind in parts_of(owner).items():
@@ -200,7 +194,7 @@ def from_arguments(owner: type[_Owner], given: Mapping[str, Any], **more: Any) -
         by_name = {field.name: _dest_of_part(field) for field in fields}
         own = {inner: given[dest] for inner, dest in by_name.items() if dest in given}
         values[name] = kind(**own)
-    return owner(**values, **more)
+    return owner(**values)
 
 
 def flag_of(owner: type, name: str) -> str:
@@ -225,8 +219,8 @@ def add_options(
     parser: argparse.ArgumentParser,
     owner: type,
     *,
-    only: Sequence[str] = (),
     headings: Sequence[str] = (),
+    needed: Sequence[str] = (),
     may_be_missing: Sequence[str] = (),
     choices: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
@@ -235,8 +229,8 @@ def add_options(
     Args:
         parser: Of a command.
         owner: The class; the options of its parts are added, too.
-        only: Some options; empty for all.
         headings: In the order of the help; others follow as they come.
+        needed: Options with a default that the command must name.
         may_be_missing: Options without a default that the command need not name.
         choices: Of options whose class cannot know them.
     """
@@ -244,13 +238,8 @@ def add_options(
         title: parser.add_argument_group(title) for title in headings
     }
     group: argparse._ActionsContainer = parser
-    fields = [(field.name, field) for field in fields_of(owner).values()]
-    for kind in parts_of(owner).values():
-        fields += [(_dest_of_part(field), field) for field in fields_of(kind).values()]
-    for dest, field in fields:
-        if only and dest not in only:
-            continue
-        if field.group and not only:
+    for dest, field in _all_fields(owner):
+        if field.group:
             if field.group not in groups:
                 groups[field.group] = parser.add_argument_group(field.group)
             group = groups[field.group]
@@ -267,10 +256,18 @@ def add_options(
             several = {"nargs": "+", "type": str} if field.kind == tuple[str, ...] else {}
             group.add_argument(dest, **told | several)
             continue
-        has_default = field.default is not dataclasses.MISSING
+        has_default = field.default is not dataclasses.MISSING and field.name not in needed
         told["required"] = not has_default and field.name not in may_be_missing
         flags = filter(None, (field.flag, field.option.other_flag))
         group.add_argument(*flags, dest=dest, default=argparse.SUPPRESS, **told)
+
+
+def _all_fields(owner: type) -> Iterator[tuple[str, Field]]:
+    """The options of a class and of its parts, with the names that parsed arguments have."""
+    yield from fields_of(owner).items()
+    for kind in parts_of(owner).values():
+        for field in fields_of(kind).values():
+            yield _dest_of_part(field), field
 
 
 def _dest_of_part(field: Field) -> str:
@@ -305,10 +302,11 @@ def takes_options(owner: type) -> Callable[[_Function], _Function]:
 def as_table(owner: type) -> str:
     """The options of a class as a table in Markdown."""
     rows = ["| option | meaning |", "|---|---|"]
-    for field in fields_of(owner).values():
+    for _, field in _all_fields(owner):
         words = [] if field.option.is_positional else [field.flag]
         if field.kind is not bool:
             words.append(field.metavar or field.name.upper())
         name = " ".join(words).replace("|", "\\|")
-        rows.append(f"| `{name}` | {field.help.replace('|', chr(92) + '|')} |")
+        meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
+        rows.append(f"| `{name}` | {meaning} |")
     return "\n".join(rows) + "\n"

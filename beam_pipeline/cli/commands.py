@@ -1,14 +1,14 @@
 """The commands: build, plan, adopt, verify, salvage, show."""
 
-import argparse
 import contextlib
 import logging
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -18,8 +18,14 @@ from apache_beam.options.pipeline_options import (
 
 from beam_pipeline.cli import summary
 from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
-from beam_pipeline.cli.options import build_config
-from beam_pipeline.cli.parser import command_parser
+from beam_pipeline.cli.options import (
+    AdoptOptions,
+    SalvageOptions,
+    ShowOptions,
+    VerifyOptions,
+    command_parser,
+    options_of,
+)
 from beam_pipeline.cli.show import as_text, examples, write_images
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
@@ -40,7 +46,6 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.write.overlap import check_apart
@@ -86,7 +91,7 @@ def _run(arguments: Sequence[str]) -> None:
     if unknown and args.command not in ("build", "plan"):
         raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
     use_options(options)
-    _COMMANDS[args.command](args, options)
+    _COMMANDS[args.command](options_of(args.command, vars(args)), options)
     if line := tally.as_text(tally.TALLY.take()):
         print(line, file=sys.stderr)
 
@@ -123,9 +128,9 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
     return None
 
 
-def _build(args: argparse.Namespace, options: PipelineOptions) -> None:
+def _build(config: BuildConfig, options: PipelineOptions) -> None:
     staged_only = is_staged_only(options)
-    config, found = _find_input(build_config(args))
+    config, found = _find_input(config)
     source = source_of(config, found, scratch_dir(config))
     if staged_only:
         stage(config, options, source)
@@ -156,8 +161,8 @@ def _tell_of_template(options: PipelineOptions) -> None:
     print(location)
 
 
-def _plan(args: argparse.Namespace, options: PipelineOptions) -> None:
-    config, found = _find_input(build_config(args))
+def _plan(config: BuildConfig, options: PipelineOptions) -> None:
+    config, found = _find_input(config)
     with temporary_folder() as scratch:
         preview = plan(config, options, source_of(config, found, scratch))
     print(summary.of_plan(preview, config.split))
@@ -173,21 +178,21 @@ def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:
     return complete(config, found), found
 
 
-def _adopt(args: argparse.Namespace, options: PipelineOptions) -> None:
+def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
     info = adopt(
-        args.dataset,
-        schema=read_schema(args.schema) if hasattr(args, "schema") else (),
-        classes=getattr(args, "classes", ()),
-        name=args.name,
-        version=args.version,
-        overwrite=args.overwrite,
+        config.dataset,
+        schema=config.schema,
+        classes=config.classes,
+        name=config.name,
+        version=config.version,
+        overwrite=config.overwrite,
     )
     print(summary.of_dataset(info), file=sys.stderr)
     print(info.directory)
 
 
-def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
-    info = open_dataset(args.dataset)
+def _verify(config: VerifyOptions, options: PipelineOptions) -> None:
+    info = open_dataset(config.dataset)
     problems = verify(info)
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
@@ -204,8 +209,8 @@ def _verify(args: argparse.Namespace, options: PipelineOptions) -> None:
     )
 
 
-def _salvage(args: argparse.Namespace, options: PipelineOptions) -> None:
-    saved = salvage(args.inputs, args.output)
+def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
+    saved = salvage(config.inputs, config.output)
     damaged = {loss.file for loss in saved.losses}
     print(
         f"{counted(saved.num_records, 'whole record')} of {counted(saved.num_files, 'file')}",
@@ -219,25 +224,23 @@ def _salvage(args: argparse.Namespace, options: PipelineOptions) -> None:
         )
 
 
-def _show(args: argparse.Namespace, options: PipelineOptions) -> None:
-    info = open_dataset(args.dataset)
-    if args.split and args.split not in info.splits:
+def _show(config: ShowOptions, options: PipelineOptions) -> None:
+    info = open_dataset(config.dataset)
+    if config.split and config.split not in info.splits:
         raise ConfigError(
-            f"there is no split {args.split!r}; the splits are {', '.join(info.splits)}"
+            f"there is no split {config.split!r}; the splits are {', '.join(info.splits)}"
         )
-    if args.limit < 0:
-        raise ConfigError(f"--limit {args.limit} is negative; give 0 or more records")
-    if args.images:
-        records = write_images(info, args.split, args.limit, Path(args.images))
+    if config.images:
+        records = write_images(info, config.split, config.limit, Path(config.images))
     else:
-        records = ((name, each, None) for name, each in examples(info, args.split, args.limit))
+        records = ((name, each, None) for name, each in examples(info, config.split, config.limit))
     for name, example, path in records:
         text = as_text(example, info.features)
         drawn = f", drawn in {path}" if path else ""
         print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
 
 
-_COMMANDS = {
+_COMMANDS: Mapping[str, Callable[[Any, PipelineOptions], None]] = {
     "build": _build,
     "plan": _plan,
     "adopt": _adopt,

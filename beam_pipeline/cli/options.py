@@ -1,22 +1,143 @@
-"""The options of `build` and `plan`: those of a BuildConfig."""
+"""The commands, and the options of each; those of `build` and `plan` are a BuildConfig's."""
 
 import argparse
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from beam_pipeline.build_options import HEADINGS
+from beam_pipeline.build_options import HEADINGS, Classes, Schema
+from beam_pipeline.cli.beam_arguments import Parser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.registry import layout_names
-from tfrecord_dataset.options import add_options, from_arguments
+from tfrecord_dataset.options import Option, Options, add_options, from_arguments
+
+_Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
 
 
-def add_build_options(parser: argparse.ArgumentParser) -> None:
-    """Adds every option of a BuildConfig, but for the output."""
-    add_options(parser, BuildConfig, headings=HEADINGS, choices={"layout": layout_names()})
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdoptOptions(Options):
+    """The options of `adopt`."""
+
+    dataset: Annotated[str, Option("the directory of the files", is_positional=True)]
+    schema: Schema = ()
+    classes: Classes = ()
+    name: Annotated[str, Option("the dataset's name (default: from the files or directory)")] = ""
+    version: Annotated[
+        str, Option("the dataset's version (default: from the directory, or 1.0.0)")
+    ] = ""
+    overwrite: Annotated[bool, Option("replace an existing description")] = False
 
 
-def build_config(args: argparse.Namespace) -> BuildConfig:
-    """The configuration that parsed arguments ask for."""
-    given = vars(args)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifyOptions(Options):
+    """The options of `verify`."""
+
+    dataset: _Dataset
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SalvageOptions(Options):
+    """The options of `salvage`."""
+
+    inputs: Annotated[
+        tuple[str, ...],
+        Option("a dataset, file, folder or pattern of files", metavar="input", is_positional=True),
+    ]
+    output: Annotated[str, Option("the folder of the new files", metavar="DIR")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ShowOptions(Options):
+    """The options of `show`."""
+
+    dataset: _Dataset
+    split: Annotated[str | None, Option("only this split (default: every split)")] = None
+    limit: Annotated[int, Option("records to print per split", least=0)] = 3
+    images: Annotated[
+        str | None, Option("also write the images there, with their boxes drawn", metavar="DIR")
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Described:
+    """What is known of a command.
+
+    Attributes:
+        options: The class of its options.
+        summary: In the list of commands.
+        description: In its own help.
+    """
+
+    options: type[Options]
+    summary: str
+    description: str
+
+
+COMMANDS = {
+    "build": Described(
+        options=BuildConfig,
+        summary="build a dataset",
+        description="Builds a dataset. The last line on stdout is its directory. Apache Beam's own "
+        "options, such as --runner, are passed on to Beam.",
+    ),
+    "plan": Described(
+        options=BuildConfig,
+        summary="show what build would do; write nothing",
+        description="Reads and checks everything, prints what build would do, and writes nothing.",
+    ),
+    "adopt": Described(
+        options=AdoptOptions,
+        summary="describe existing TFRecord files where they are",
+        description="Reads and checks the TFRecord files in a directory, and writes the files that "
+        "describe them next to them. The last line on stdout is the directory.",
+    ),
+    "verify": Described(
+        options=VerifyOptions,
+        summary="read a dataset back and check it",
+        description="Checks the counts, checksums, hashes and every Example of a dataset.",
+    ),
+    "salvage": Described(
+        options=SalvageOptions,
+        summary="take what is whole of damaged TFRecord files",
+        description="Writes the whole records of TFRecord files, plain or gzip, into new files of "
+        "the same names, and lists in salvage.jsonl what is gone. The last line on stdout is the "
+        "folder.",
+    ),
+    "show": Described(
+        options=ShowOptions,
+        summary="print records",
+        description="Prints the first records of a dataset.",
+    ),
+}
+
+
+def command_parser() -> Parser:
+    """Reads the command and its arguments; `command` and `parser` are its own."""
+    parser = Parser(
+        prog="python -m beam_pipeline",
+        description="Raw files to sharded TFRecords that describe themselves.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, each in COMMANDS.items():
+        command = commands.add_parser(name, help=each.summary, description=each.description)
+        add_command_options(command, name)
+        command.add_argument(
+            "--debug", action="store_true", help="print the full traceback of an error"
+        )
+        command.set_defaults(command=name, parser=command)
+    return parser
+
+
+def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """Adds every option of a command, but for --debug."""
+    needed = ("output",) if command == "build" else ()
+    options, layouts = COMMANDS[command].options, {"layout": layout_names()}
+    add_options(parser, options, headings=HEADINGS, needed=needed, choices=layouts)
+
+
+def options_of(command: str, given: Mapping[str, Any]) -> Any:
+    """The options of a command, an object of its class, that parsed arguments ask for."""
     if "schema" in given:
-        given = given | {"schema": read_schema(given["schema"])}
-    return from_arguments(BuildConfig, given, output=given.get("output", ""))
+        given = {**given, "schema": read_schema(given["schema"])}
+    return from_arguments(COMMANDS[command].options, given)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from beam_pipeline.cli.beam_arguments import Parser
-from beam_pipeline.cli.options import add_build_options
+from beam_pipeline.cli.options import add_command_options
 
 _TRUE, _FALSE = "true", "false"
 
@@ -21,7 +21,7 @@ def build_arguments(parameters: Sequence[str], image: str) -> list[str]:
         image: What the workers run, where no parameter says it.
     """
     parser = Parser(add_help=False)
-    add_build_options(parser)
+    add_command_options(parser, "build")
     options = {action.dest: action for action in parser._actions}
     given = dict(each.removeprefix("--").partition("=")[::2] for each in parameters)
     arguments = ["build", given.pop("input", "")]
@@ -31,7 +31,7 @@ def build_arguments(parameters: Sequence[str], image: str) -> list[str]:
         action = options.get(name)
         if not value:  # left empty in the console
             continue
-        if action is None:  # Beam's, and --output
+        if action is None:  # Beam's
             arguments.append(f"--{name}={value}")
         elif action.nargs != 0:
             arguments.append(f"{action.option_strings[0]}={value}")

@@ -12,7 +12,7 @@ import yaml
 from flink_cluster import FLINK
 
 from beam_pipeline.cli.beam_arguments import beam_options
-from beam_pipeline.cli.parser import command_parser
+from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
 from trainer import __main__ as trainer_main

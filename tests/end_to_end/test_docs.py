@@ -11,8 +11,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.cli.beam_arguments import Parser, beam_options
-from beam_pipeline.cli.options import add_build_options
-from beam_pipeline.cli.parser import command_parser
+from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
 from tfrecord_dataset.options import fields_of
 from trainer import __main__ as trainer_main
 
@@ -62,22 +61,23 @@ def _known_options() -> set[str]:
     text = "".join(
         (_ROOT / path).read_text()
         for path in (
-            "beam_pipeline/cli/parser.py",
+            "beam_pipeline/cli/options.py",
             "benchmarks/scaling.py",
         )
     )
     text += (_ROOT / "beam_pipeline/cli/commands.py").read_text()
-    build = Parser(add_help=False)
-    add_build_options(build)
+    own: set[str] = set()
+    for command in COMMANDS:
+        parser = Parser(add_help=False)
+        add_command_options(parser, command)
+        own |= parser._option_string_actions.keys()
     trainer = {
         field.flag
         for command in trainer_main.COMMANDS.values()
         for field in fields_of(command.options).values()
     }
     found = set(re.findall(r'"(--[a-z][a-z-]+)"', text))
-    return (
-        found | trainer | build._option_string_actions.keys() | beam._option_string_actions.keys()
-    )
+    return found | trainer | own | beam._option_string_actions.keys()
 
 
 @pages

@@ -145,7 +145,6 @@ class Whole(Options):
     name: Annotated[str, Option("its name", other_flag="--called"), Group("last")] = ""
     layout: Annotated[str, Option("known elsewhere"), Group("first")] = "a"
     part: Part = Part()
-    made: str = "no option"
 
 
 def test_a_part_has_flags_of_its_own():
@@ -154,8 +153,8 @@ def test_a_part_has_flags_of_its_own():
     given = vars(parser.parse_args(["--part-side", "9", "--called", "x"]))
 
     assert given == {"part_side": 9, "name": "x"}
-    expected = Whole(name="x", part=Whole.Part(side=9), made="up")
-    assert from_arguments(Whole, given | {"of": "another"}, made="up") == expected
+    expected = Whole(name="x", part=Whole.Part(side=9))
+    assert from_arguments(Whole, given | {"of": "another"}) == expected
     assert parser.format_help().index("first:") < parser.format_help().index("last:")
     with pytest.raises(UnknownNameError, match="there are: a, b"):
         parser.parse_args(["--layout", "c"])
@@ -163,8 +162,10 @@ def test_a_part_has_flags_of_its_own():
         Whole.Part(side=10)
 
 
-def test_some_options_alone():
-    parser = argparse.ArgumentParser(prog="it", add_help=False)
-    add_options(parser, Whole, only=["name"])
+def test_an_option_that_one_command_needs():
+    parser = argparse.ArgumentParser(prog="it", exit_on_error=False)
+    add_options(parser, Whole, needed=["name"])
 
-    assert parser._option_string_actions.keys() == {"--name", "--called"}
+    with pytest.raises(SystemExit):
+        parser.parse_args([])
+    assert parser.parse_args(["--name", "x"]).name == "x"

@@ -4,14 +4,14 @@ import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
 from beam_pipeline.cli.beam_arguments import Parser, beam_options, split_arguments
-from beam_pipeline.cli.options import add_build_options
+from beam_pipeline.cli.options import add_command_options
 from beam_pipeline.errors import ConfigError
 
 
 @pytest.fixture
 def parser():
     parser = Parser(prog="build")
-    add_build_options(parser)
+    add_command_options(parser, "plan")
     return parser
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.cli.beam_arguments import Parser
-from beam_pipeline.cli.options import add_build_options
+from beam_pipeline.cli.options import add_command_options
 
 TEMPLATE = Path(__file__).parents[3] / "docker" / "dataflow"
 METADATA = json.loads((TEMPLATE / "metadata.json").read_text())
@@ -73,8 +73,7 @@ def launch():
 @pytest.fixture(scope="module")
 def parser():
     parser = Parser(add_help=False)
-    add_build_options(parser)
-    parser.add_argument("--output")
+    add_command_options(parser, "build")
     return parser
 
 

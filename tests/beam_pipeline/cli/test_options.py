@@ -6,19 +6,19 @@ import pytest
 import tokenizers
 
 from beam_pipeline.cli.beam_arguments import Parser
-from beam_pipeline.cli.options import add_build_options, build_config
+from beam_pipeline.cli.options import add_command_options, options_of
 from beam_pipeline.config import BuildConfig
 
 
 @pytest.fixture
 def parser():
     parser = Parser(prog="build")
-    add_build_options(parser)
+    add_command_options(parser, "plan")
     return parser
 
 
 def test_no_options_give_the_default_configuration(parser):
-    assert build_config(parser.parse_args(["photos"])) == BuildConfig(input="photos")
+    assert options_of("plan", vars(parser.parse_args(["photos"]))) == BuildConfig(input="photos")
 
 
 def test_every_option_sets_its_field(parser, tmp_path):
@@ -38,14 +38,24 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
             *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
             *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
-            *("--name", "n", "--version", "2.0.0", "--overwrite", "--threads", "2"),
+            *(
+                "--output",
+                "/o",
+                "--name",
+                "n",
+                "--version",
+                "2.0.0",
+                "--overwrite",
+                "--threads",
+                "2",
+            ),
             "--trust-receipts",
             *("--max-record-seconds", "7.5"),
             *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
             *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
         ]
     )
-    config = build_config(args)
+    config = options_of("plan", vars(args))
 
     default = BuildConfig()
     unset = {
@@ -53,7 +63,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
         for each in dataclasses.fields(default)
         if getattr(config, each.name) == getattr(default, each.name)
     }
-    assert unset == {"output"}
+    assert unset == set()
     assert (config.image.max_pixels, config.image.max_side, config.image.jpeg_quality) == (
         99,
         7,
