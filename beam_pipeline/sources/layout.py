@@ -6,7 +6,7 @@ add theirs by entry points of the group "beam_tfrecords.layouts" (docs/layouts.m
 
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import apache_beam as beam
 
@@ -114,10 +114,22 @@ class Input:
     has_usual_name: bool = False
 
 
-def options_of(source: type, config: BuildConfig) -> dict[str, Any]:
-    """The options of a source, a dataclass, that `config` has under the same names."""
-    names = [field.name for field in dataclasses.fields(source)]
-    return {name: getattr(config, name) for name in names if hasattr(config, name)}
+def reading(
+    source: Callable[..., beam.PTransform], **derived: Callable[[BuildConfig], Any]
+) -> Callable[[str, BuildConfig, str], beam.PTransform]:
+    """The `Layout.read` of a source, a dataclass whose first field is the path.
+
+    Fields that `BuildConfig` has, too, and `scratch` are handed on; `derived` says what others are.
+    """
+    names = {field.name for field in dataclasses.fields(cast(type, source))}
+
+    def read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+        options = {name: getattr(config, name) for name in names if hasattr(config, name)}
+        options |= {name: of(config) for name, of in derived.items()}
+        options |= {"scratch": scratch} if "scratch" in names else {}
+        return source(path, **options)
+
+    return read
 
 
 def options_taken(source: type) -> frozenset[str]:

@@ -1,19 +1,12 @@
 """The layout `arrays`: .npz and .npy files whose first axis is the records."""
 
-import apache_beam as beam
-
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
-from beam_pipeline.sources.layout import Layout, Place, container_places, options_of, options_taken
+from beam_pipeline.sources.layout import Layout, Place, container_places, options_taken, reading
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split
-
-
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadArrays(path, scratch, **options_of(ReadArrays, config))
 
 
 def find_arrays(tree: Tree) -> list[Place]:
@@ -31,7 +24,7 @@ LAYOUT = Layout(
     name="arrays",
     sign=".npz or .npy files, not in one folder per class",
     kind="container",
-    read=_read,
+    read=reading(ReadArrays),
     takes=options_taken(ReadArrays),
     suffixes=("npz", "npy"),
     find=find_arrays,

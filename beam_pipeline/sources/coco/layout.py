@@ -1,17 +1,10 @@
 """The layout `coco`: JSON files of boxes, and images that they name."""
 
-import apache_beam as beam
-
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.coco.files import find_coco_files, is_coco
 from beam_pipeline.sources.coco.read import ReadCoco
-from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
 from beam_pipeline.sources.tree import Tree
-
-
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadCoco(path, config.image_root or None, config.box_format, config.allow_outside)
 
 
 def find_coco(tree: Tree) -> list[Place]:
@@ -34,8 +27,8 @@ LAYOUT = Layout(
     name="coco",
     sign="annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
     kind="annotations",
-    read=_read,
-    takes=("image_root", "box_format"),
+    read=reading(ReadCoco),
+    takes=options_taken(ReadCoco),
     suffixes=("json",),
     find=find_coco,
     accept=_accept,

@@ -2,22 +2,15 @@
 
 from collections.abc import Sequence
 
-import apache_beam as beam
-
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
-from beam_pipeline.sources.layout import Layout, Place, first_file
+from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.paths import media_kind, stem, suffix
 from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import Tree, counted, shown
 
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
-
-
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadClassFolders(path, path_pattern=config.path_pattern or None)
 
 
 def find_folders(tree: Tree) -> list[Place]:
@@ -69,8 +62,8 @@ LAYOUT = Layout(
     name="folders",
     sign="images, audio or arrays in one folder per class, or images or audio in one folder",
     kind="folders",
-    read=_read,
-    takes=("path_pattern",),
+    read=reading(ReadClassFolders),
+    takes=options_taken(ReadClassFolders),
     find=find_folders,
     accept=lambda folder: first_file(folder, lambda file: bool(media_kind(file))),
 )

@@ -5,10 +5,7 @@ import functools
 import re
 import zlib
 
-import apache_beam as beam
-
-from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.layout import Layout, Place, options_of, options_taken
+from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.paths import (
@@ -64,13 +61,6 @@ def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
     return find_manifests(folder, "", f"metadata.{suffixes[0]}", suffixes)[0].relative
 
 
-def _read(
-    path: str, config: BuildConfig, scratch: str, source: type[ReadManifest]
-) -> beam.PTransform:
-    divided = len(config.split) > 1
-    return source(path, divided=divided, scratch=scratch, **options_of(source, config))
-
-
 def table_layout(
     name: str, sign: str, suffixes: tuple[str, ...], source: type[ReadManifest]
 ) -> Layout:
@@ -86,7 +76,7 @@ def table_layout(
         name=name,
         sign=sign,
         kind="manifest",
-        read=functools.partial(_read, source=source),
+        read=reading(source, divided=lambda config: len(config.split) > 1),
         takes=options_taken(source),
         suffixes=suffixes,
         find=functools.partial(find_tables, suffixes=suffixes),

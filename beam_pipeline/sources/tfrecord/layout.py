@@ -1,10 +1,14 @@
 """The layout `tfrecord`: files that begin like TFRecord files, whatever they are called."""
 
-import apache_beam as beam
-
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.layout import Layout, Place, container_places, first_file
+from beam_pipeline.sources.layout import (
+    Layout,
+    Place,
+    container_places,
+    first_file,
+    options_taken,
+    reading,
+)
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tfrecord.declared import complete_with_keys
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
@@ -12,10 +16,6 @@ from beam_pipeline.sources.tfrecord.read import ReadTFRecords
 from beam_pipeline.sources.tree import Tree
 
 _FILES_LOOKED_INTO = 5
-
-
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadTFRecords(path, scratch)
 
 
 def find_tfrecords(tree: Tree) -> list[Place]:
@@ -39,8 +39,8 @@ LAYOUT = Layout(
     name="tfrecord",
     sign="files that begin like TFRecord files",
     kind="container",
-    read=_read,
-    takes=(),
+    read=reading(ReadTFRecords),
+    takes=options_taken(ReadTFRecords),
     find=find_tfrecords,
     accept=lambda folder: first_file(folder, lambda file: True),
     begins=is_tfrecord,

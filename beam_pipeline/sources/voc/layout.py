@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import Value
-from beam_pipeline.sources.layout import Layout, Place, first_file
+from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import SideFiles
@@ -125,10 +124,6 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadVoc(path, config.box_format)
-
-
 def find_voc(tree: Tree) -> list[Place]:
     """XML files with the root <annotation>, below Annotations/ or anywhere."""
     files = VocFiles()
@@ -145,8 +140,8 @@ LAYOUT = Layout(
     name="voc",
     sign="Annotations/*.xml, or .xml files next to their images",
     kind="annotations",
-    read=_read,
-    takes=("box_format",),
+    read=reading(ReadVoc),
+    takes=options_taken(ReadVoc),
     find=find_voc,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
 )

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.layout import Layout, Place, first_file
+from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import Survey
@@ -86,10 +85,6 @@ def read_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
     return find_config(path if is_file else input_folder(root), allowed)
 
 
-def _read(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    return ReadYolo(path, config.allow_outside)
-
-
 def find_yolo(tree: Tree) -> list[Place]:
     """A data.yaml; or text files of YOLO's lines in labels/ or beside their images."""
     files = tree.look().files
@@ -145,8 +140,8 @@ LAYOUT = Layout(
     name="yolo",
     sign="a data.yaml, or .txt files in labels/ or next to their images",
     kind="annotations",
-    read=_read,
-    takes=(),
+    read=reading(ReadYolo),
+    takes=options_taken(ReadYolo),
     suffixes=("yaml", "yml"),
     find=find_yolo,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "txt"),
