@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.stored_lists import Expectation, ListSummary
 
 
@@ -291,6 +292,11 @@ class Rejected:
     reason: str
     detail: str
     bad: bool = True
+
+    @classmethod
+    def of(cls, source: str, error: RecordError) -> Self:
+        """What becomes of a source that has this fault."""
+        return cls(source=source, reason=error.reason, detail=error.detail)
 
 
 def reading_order(source: str) -> str:

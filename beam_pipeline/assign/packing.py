@@ -53,9 +53,7 @@ class Packer:
                         split = self._split_of(element, statistics)
                     except RecordError as error:
                         source = element.source or element.key
-                        rejects.append(
-                            Rejected(source=source, reason=error.reason, detail=error.detail)
-                        )
+                        rejects.append(Rejected.of(source, error))
                         continue
                     rows.append((element, split, placement.position(element.key, self.seed)))
                     if self.observes:

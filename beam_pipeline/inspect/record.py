@@ -114,4 +114,4 @@ def rejected(record: Record, error: RecordError) -> Rejected:
     """What becomes of a record that cannot be used."""
     # A name that is no UTF-8 can be printed and written so.
     source = (record.source or record.key).encode(errors="backslashreplace").decode()
-    return Rejected(source=source, reason=error.reason, detail=error.detail)
+    return Rejected.of(source, error)

@@ -10,12 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects, Value
 from beam_pipeline.sources.layout import Layout, first_file
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, input_folder, split_at
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
 from beam_pipeline.sources.side_files.finding import places_of
@@ -70,7 +70,7 @@ def parse_kitti(text: str) -> tuple[Objects, Counter[str]]:
         try:
             row = _numbers(fields, len(rows[0]) if rows else None)
         except ValueError as error:
-            raise RecordError("malformed annotation", f"line {number}: {error}") from None
+            raise malformed(f"line {number}: {error}") from None
         if fields[0] == "DontCare":
             left.append(fields[0])
             continue

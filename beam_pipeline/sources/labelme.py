@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects, Value
 from beam_pipeline.sources.layout import Layout, first_file
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, input_folder, suffix
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles, place_of
 from beam_pipeline.sources.side_files.finding import places_of
@@ -62,13 +62,13 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
     left = ["flags"] * _says(value.get("flags"))
     for number, shape in enumerate(value["shapes"], start=1):
         if not isinstance(shape, dict):
-            raise _malformed(f"shape {number} is {shape!r:.80}, not an object")
+            raise malformed(f"shape {number} is {shape!r:.80}, not an object")
         kind, label = str(shape.get("shape_type") or "polygon"), shape.get("label")
         if kind not in _FEWEST:
             left.append(kind)
             continue
         if not isinstance(label, str) or not label.strip():
-            raise _malformed(f"shape {number} has no label")
+            raise malformed(f"shape {number} has no label")
         boxes.append(_around(shape.get("points"), kind, f"shape {number} ({label:.80})"))
         labels.append(label.strip())
         left += [kind] * (kind != "rectangle")
@@ -82,13 +82,13 @@ def _parsed(data: bytes) -> dict[str, Any]:
     """The file's JSON, without the image that may be in it once more, in base64."""
     data = _IMAGE_DATA.sub(b'"imageData":null', data.removeprefix(b"\xef\xbb\xbf"))
     if len(data) > MAX_BYTES:
-        raise _malformed(f"over {MAX_BYTES:,} bytes besides imageData")
+        raise malformed(f"over {MAX_BYTES:,} bytes besides imageData")
     try:
         value = parse_object(data)
     except JsonError as error:
-        raise _malformed(str(error)) from error
+        raise malformed(str(error)) from error
     if not isinstance(value.get("shapes"), list):
-        raise _malformed("no list of shapes, as LabelMe writes it")
+        raise malformed("no list of shapes, as LabelMe writes it")
     return value
 
 
@@ -97,17 +97,13 @@ def _around(points: Any, kind: str, where: str) -> tuple[float, float, float, fl
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         xs, ys = zip(*((float(x), float(y)) for x, y in points), strict=True)
     if len(xs) < _FEWEST[kind] or not all(abs(number) < _MOST for number in (*xs, *ys)):
-        raise _malformed(f"{where}: the points {points!r:.80} of a {kind} are no list of [x, y]")
+        raise malformed(f"{where}: the points {points!r:.80} of a {kind} are no list of [x, y]")
     return min(xs), min(ys), max(xs), max(ys)
 
 
 def _says(value: Any) -> bool:
     """Whether a member says something: a flag that is set, a group, a description."""
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
-
-
-def _malformed(detail: str) -> RecordError:
-    return RecordError("malformed annotation", detail)
 
 
 LAYOUT = Layout(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.malformed import malformed
 
 MAX_DEPTH = 64
 # In memory an item takes up to thirty times its text.
@@ -89,9 +89,7 @@ class CheckedJson:
             data = data.removeprefix(_BYTE_ORDER_MARK) or self._handle.read(num_bytes)
         self._nesting.add(data)
         if self._nesting.deepest > MAX_DEPTH:
-            raise RecordError("malformed annotation", f"it is nested over {MAX_DEPTH} deep")
+            raise malformed(f"it is nested over {MAX_DEPTH} deep")
         if self._nesting.item_bytes > MAX_ITEM_BYTES:
-            raise RecordError(
-                "malformed annotation", f"one of its items has over {MAX_ITEM_BYTES:,} bytes"
-            )
+            raise malformed(f"one of its items has over {MAX_ITEM_BYTES:,} bytes")
         return data

@@ -91,7 +91,7 @@ def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], 
         try:
             tables += _tables(group, ignored)
         except RecordError as error:
-            rejected.append(Rejected(source=_name(group), reason=error.reason, detail=error.detail))
+            rejected.append(Rejected.of(_name(group), error))
     if ignored and not any(reject.bad for reject in rejected):
         check_ignored(ignored, [*dict.fromkeys(itertools.chain.from_iterable(map(_names, groups)))])
     _check(tables)

@@ -77,7 +77,7 @@ def pieces_of(table: Table | Rejected, scratch: str) -> Iterator[Piece | Rejecte
     try:
         columns = {name: _rows(name, each, scratch) for name, each in table.columns.items()}
     except RecordError as error:
-        yield Rejected(source=table.name, reason=error.reason, detail=error.detail)
+        yield Rejected.of(table.name, error)
         return
     for start in range(0, table.num_rows, _ROWS_A_PIECE):
         stop = min(start + _ROWS_A_PIECE, table.num_rows)
@@ -147,7 +147,7 @@ def read_rows(
                 else:
                     features = _found(by_column, labels, classes)
             except RecordError as error:
-                yield Rejected(source=key, reason=error.reason, detail=error.detail)
+                yield Rejected.of(key, error)
             else:
                 yield Record(key=key, features=features, split=piece.split)
 

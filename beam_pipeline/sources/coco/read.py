@@ -18,15 +18,14 @@ from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.stream import (
-    MALFORMED,
     CocoAnnotation,
     CocoImage,
     is_number,
-    malformed,
     read_coco,
 )
 from beam_pipeline.sources.gather import ReadAndGather
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 
 # What is counted.
 BOX_OF_POLYGON = "box made from its polygon"
@@ -94,22 +93,20 @@ def joined(
     images = [value for value in values if isinstance(value, CocoImage)]
     annotations = [value for value in values if isinstance(value, CocoAnnotation)]
     if not images:
+        fault = malformed(f"belongs to image {image_id}, which the file does not describe")
         for annotation in annotations:
-            yield malformed(
-                f"{file}: annotation {annotation.annotation_id}",
-                f"belongs to image {image_id}, which the file does not describe",
-            )
+            yield Rejected.of(f"{file}: annotation {annotation.annotation_id}", fault)
     elif len(images) > 1:
         names = ", ".join(image.key for image in images[:_SHOWN])
         names += f", … ({len(images):,} images)" if images[_SHOWN:] else ""
-        for image in images:
-            yield malformed(image.source, f"id {image_id} is given to {names}")
+        fault = malformed(f"id {image_id} is given to {names}")
+        yield from (Rejected.of(image.source, fault) for image in images)
     else:
         try:
             record = record_of(images[0], annotations, box_format)
             yield record if keeps_ids else dataclasses.replace(record, source_id="")
         except RecordError as error:
-            yield Rejected(source=images[0].source, reason=error.reason, detail=error.detail)
+            yield Rejected.of(images[0].source, error)
 
 
 def record_of(
@@ -125,12 +122,10 @@ def record_of(
     notes.update(not_kept(image.others))
     for annotation in stated:
         if fault := _fault(annotation):
-            raise RecordError(
-                MALFORMED, f"{image.key}: annotation {annotation.annotation_id}: {fault}"
-            )
+            raise malformed(f"{image.key}: annotation {annotation.annotation_id}: {fault}")
     labels = tuple(a.category for a in stated if a.category is not None)
     if labels and len(labels) < len(stated):
-        raise RecordError(MALFORMED, f"{image.key}: some of its annotations have no category_id")
+        raise malformed(f"{image.key}: some of its annotations have no category_id")
     coordinates = tuple(_box(a.bbox) for a in stated)
     unit = image.size if box_format.startswith("rel_") else (1, 1)
     boxes = Objects(
@@ -193,7 +188,7 @@ def _area(
         RecordError: It is in fractions, and the image's size is not stated.
     """
     if unit is None:
-        raise RecordError(MALFORMED, "neither an area nor the image's width and height are stated")
+        raise malformed("neither an area nor the image's width and height are stated")
     width, height = box[2:]
     if box_format.endswith("xyxy"):
         width, height = width - box[0], height - box[1]
@@ -240,8 +235,6 @@ def _keypoints(
     if not lengths:
         return ()
     if len(lengths) > 1:
-        raise RecordError(
-            MALFORMED, f"{image.key}: its annotations have {sorted(lengths)} keypoint numbers"
-        )
+        raise malformed(f"{image.key}: its annotations have {sorted(lengths)} keypoint numbers")
     (length,) = lengths
     return tuple(tuple(map(float, a.keypoints or [0.0] * length)) for a in annotations)

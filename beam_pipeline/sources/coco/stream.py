@@ -13,9 +13,9 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import CheckedJson
 
-MALFORMED = "malformed annotation"
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
 _LARGEST = 1e30
@@ -89,7 +89,7 @@ def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
     try:
         categories = _categories(file)
     except RecordError as error:
-        yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)
+        yield Rejected.of(file.relative, error)
         return
     if categories.names:
         yield DeclaredClasses(feature="boxes", names=categories.names)
@@ -97,9 +97,8 @@ def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
     for num_images, item in enumerate(_images(file), start=1):  # noqa: B007
         yield item
     if not num_images:
-        yield malformed(
-            file.relative, 'has no "images": not a COCO instances file, or an empty one'
-        )
+        fault = malformed('has no "images": not a COCO instances file, or an empty one')
+        yield Rejected.of(file.relative, fault)
     for number, annotation in enumerate(_items(file, "annotations")):
         yield _annotation_entry(file, number, annotation, categories)
 
@@ -115,13 +114,11 @@ def _items(file: CocoFile, key: str) -> Iterator[Any]:
             yield from ijson.items(CheckedJson(handle), f"{key}.item", use_float=True)
         except ijson.JSONError as error:
             message = " ".join(str(error).partition("(right here)")[0].split())
-            raise RecordError(
-                MALFORMED, f"not JSON, before byte {handle.tell()}: {message}"
-            ) from error
+            raise malformed(f"not JSON, before byte {handle.tell()}: {message}") from error
         except ValueError as error:  # a number of thousands of digits
-            raise RecordError(MALFORMED, f"not usable as JSON: {error}") from error
+            raise malformed(f"not usable as JSON: {error}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise RecordError(MALFORMED, f"cannot be decompressed: {error}") from error
+            raise malformed(f"cannot be decompressed: {error}") from error
 
 
 def _categories(file: CocoFile) -> Categories:
@@ -131,13 +128,9 @@ def _categories(file: CocoFile) -> Categories:
         stated = category if isinstance(category, dict) else {}
         number, name = plain_id(stated.get("id")), stated.get("name")
         if not isinstance(number, int) or not isinstance(name, str):
-            raise RecordError(
-                MALFORMED, f"category {str(category)[:200]} needs a number as id and a name"
-            )
+            raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
         if classes.setdefault(number, name) != name:
-            raise RecordError(
-                MALFORMED, f"categories {classes[number]!r} and {name!r} both have id {number}"
-            )
+            raise malformed(f"categories {classes[number]!r} and {name!r} both have id {number}")
         if stated.get("keypoints"):
             with_points.add(number)
     return Categories(classes, frozenset(with_points))
@@ -158,16 +151,14 @@ def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
     repeats: dict[str, int] = {}
     for number, image in enumerate(itertools.chain(first, images)):
         if not _is_image(image):
-            yield malformed(
-                f"{file.relative}: image number {number}",
-                f"needs an id and a file_name, has {str(image)[:200]}",
-            )
+            fault = malformed(f"needs an id and a file_name, has {str(image)[:200]}")
+            yield Rejected.of(f"{file.relative}: image number {number}", fault)
             continue
         try:
             key, path = file.locate(image["file_name"], folder)
         except RecordError as error:
             source = f"{file.relative}: image {plain_id(image['id'])}"
-            yield Rejected(source=source, reason=error.reason, detail=error.detail)
+            yield Rejected.of(source, error)
             continue
         if hash(key) in seen:
             repeats[key] = repeats.get(key, 1) + 1
@@ -214,10 +205,8 @@ def _annotation_entry(
     file: CocoFile, number: int, annotation: Any, categories: Categories
 ) -> Entry | Rejected:
     if not isinstance(annotation, dict) or annotation.get("image_id") is None:
-        return malformed(
-            f"{file.relative}: annotation number {number}",
-            f"has no image_id: {str(annotation)[:200]}",
-        )
+        fault = malformed(f"has no image_id: {str(annotation)[:200]}")
+        return Rejected.of(f"{file.relative}: annotation number {number}", fault)
     category_id = plain_id(annotation.get("category_id"))
     category_id = category_id if isinstance(category_id, int | str | None) else str(category_id)
     lacks_box = annotation.get("bbox") in (None, [])
@@ -263,8 +252,3 @@ def _outline(polygons: Any) -> list[float] | None:
 def _is_polygon(polygon: Any) -> bool:
     is_list = isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
     return is_list and all(map(is_number, polygon))
-
-
-def malformed(source: str, detail: str) -> Rejected:
-    """What the file states, but no record can be made of."""
-    return Rejected(source=source, reason=MALFORMED, detail=detail)

@@ -14,6 +14,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.lists import flatten, listed_texts, number_array
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import is_deep
 
 Scalar = type[int] | type[float] | type[str]
@@ -91,11 +92,9 @@ def parse_list(text: str) -> list[Any]:
     try:
         value = None if is_deep(text) else _parse(text)
     except (ValueError, RecursionError) as error:
-        raise RecordError(
-            "malformed annotation", f"{text[:100]!r} is not a list: {error}"
-        ) from error
+        raise malformed(f"{text[:100]!r} is not a list: {error}") from error
     if not isinstance(value, list):
-        raise RecordError("malformed annotation", f"{text[:100]!r} is not a list")
+        raise malformed(f"{text[:100]!r} is not a list")
     return value
 
 

@@ -7,6 +7,7 @@ import numpy
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
+from beam_pipeline.sources.malformed import malformed
 
 # What NumPy can hold; the trainer reads tensors of so many axes, too.
 _MAX_AXES = 32
@@ -23,9 +24,8 @@ def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
     while list in (types := set(map(type, flat))):
         sizes = set(map(len, flat)) if types == {list} else set()
         if len(sizes) != 1 or len(shape) == _MAX_AXES:
-            raise RecordError(
-                "malformed annotation",
-                f"{str(value)[:100]} holds lists that differ in length or depth; make them alike",
+            raise malformed(
+                f"{str(value)[:100]} holds lists that differ in length or depth; make them alike"
             )
         shape.append(sizes.pop())
         flat = list(itertools.chain.from_iterable(flat))
@@ -68,7 +68,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
             annotation": an array without values along an axis that is not the first.
     """
     if 0 in shape[1:]:
-        raise RecordError("malformed annotation", "there are empty lists in the list")
+        raise malformed("there are empty lists in the list")
     wanted = numpy.dtype(dtype).newbyteorder("<")
     widest = {"f": "float64", "u": "uint64"}.get(wanted.kind, "int64")
     try:

@@ -10,7 +10,7 @@ from beam_pipeline.records import Objects
 from beam_pipeline.sources.columns.class_values import is_stated, label_name
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert, list_of_text
-from beam_pipeline.sources.manifest.table import MALFORMED
+from beam_pipeline.sources.malformed import malformed
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
@@ -117,7 +117,7 @@ def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[
         members, box_format = _standard_names(value)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         if not all(isinstance(item, dict) for item in value):
-            raise RecordError(MALFORMED, f"{columns.boxes!r} mixes objects with other values")
+            raise malformed(f"{columns.boxes!r} mixes objects with other values")
         names = dict.fromkeys(name for item in value for name in item)
         members, box_format = _standard_names(
             {name: [item.get(name) for item in value] for name in names}
@@ -127,13 +127,11 @@ def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[
         if columns.box_labels:
             members["labels"] = row.get(columns.box_labels) or []
     else:
-        raise RecordError(MALFORMED, f"{columns.boxes!r} is {value!r}, not a list of boxes")
+        raise malformed(f"{columns.boxes!r} is {value!r}, not a list of boxes")
     for name, values in members.items():
         if not isinstance(values, list) or len(values) != len(members[""]):
             shown = f"{len(values)} values" if isinstance(values, list) else repr(values)
-            raise RecordError(
-                MALFORMED, f"{name or 'box'!r} has {shown} for {len(members[''])} boxes"
-            )
+            raise malformed(f"{name or 'box'!r} has {shown} for {len(members[''])} boxes")
     return members, box_format
 
 
@@ -165,7 +163,7 @@ def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if boxes:
         renamed[""] = renamed.pop(boxes)
         if not isinstance(renamed[""], list):
-            raise RecordError(MALFORMED, f"{boxes!r} is {renamed['']!r:.80}, not a list of boxes")
+            raise malformed(f"{boxes!r} is {renamed['']!r:.80}, not a list of boxes")
         if renamed[""] and all(isinstance(box, dict) for box in renamed[""]):
             corners, box_format = _corner_names(renamed[""][0])
             renamed[""] = [[box.get(corner) for corner in corners] for box in renamed[""]]
@@ -174,7 +172,7 @@ def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         columns = [renamed.pop(corner) for corner in corners]
         lengths = {len(each) if isinstance(each, list) else -1 for each in columns}
         if len(lengths) > 1 or -1 in lengths:
-            raise RecordError(MALFORMED, f"{', '.join(corners)} are not lists of one length")
+            raise malformed(f"{', '.join(corners)} are not lists of one length")
         renamed[""] = [list(box) for box in zip(*columns, strict=True)]
     else:
         renamed[""] = []
@@ -187,7 +185,7 @@ def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     for names, box_format in CORNERS:
         if all(name in members for name in names):
             return names, box_format
-    raise RecordError(MALFORMED, f"no bbox among {', '.join(map(repr, members))}")
+    raise malformed(f"no bbox among {', '.join(map(repr, members))}")
 
 
 def _stated_box(row: Mapping[str, Any], corners: Sequence[str]) -> list[Any]:
@@ -204,9 +202,9 @@ def _four(box: Any) -> tuple[float, float, float, float]:
     try:
         a, b, c, d = map(float, box)
     except (TypeError, ValueError, OverflowError) as error:
-        raise RecordError(MALFORMED, f"box {str(box)[:100]} is not four numbers") from error
+        raise malformed(f"box {str(box)[:100]} is not four numbers") from error
     if not all(map(math.isfinite, (a, b, c, d))):
-        raise RecordError(MALFORMED, f"box {box!r} is not four finite numbers")
+        raise malformed(f"box {box!r} is not four finite numbers")
     return a, b, c, d
 
 
@@ -221,14 +219,12 @@ def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[in
     width, height = columns.size
     stated = {(row.get(width), row.get(height)) for row in rows}
     if len(stated) > 1:
-        raise RecordError(
-            MALFORMED, f"rows of one image state the sizes {sorted(map(str, stated))}"
-        )
+        raise malformed(f"rows of one image state the sizes {sorted(map(str, stated))}")
     size: tuple[Any, Any] = stated.pop()
     if not all(map(is_stated, size)):
         return None
     try:
         pixels = int(float(size[0])), int(float(size[1]))
     except (TypeError, ValueError, OverflowError) as error:
-        raise RecordError(MALFORMED, f"width and height are {size!r}") from error
+        raise malformed(f"width and height are {size!r}") from error
     return pixels if min(pixels) > 0 else None

@@ -9,7 +9,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.csv_dialect import Dialect
 from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
 from beam_pipeline.sources.manifest.lines import (
@@ -20,7 +20,6 @@ from beam_pipeline.sources.manifest.lines import (
 )
 from beam_pipeline.sources.manifest.table import (
     BATCH_ROWS,
-    MALFORMED,
     BadRow,
     Batch,
     Table,
@@ -244,4 +243,4 @@ def _read_cell(data: bytes, number: int, dialect: Dialect) -> str:
     try:
         return str(next(dialect.reader(lines))[number])
     except (csv.Error, StopIteration, IndexError) as error:
-        raise RecordError(MALFORMED, f"the row is another than before: {error}") from error
+        raise malformed(f"the row is another than before: {error}") from error

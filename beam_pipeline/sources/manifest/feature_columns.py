@@ -4,15 +4,14 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.records import FileRef, Value
 from beam_pipeline.sources.columns.class_values import class_label, is_stated
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.fitting import fit, value_of_file
 from beam_pipeline.sources.columns.kinds import Kind, convert_column
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.long_values import Convert
-from beam_pipeline.sources.manifest.table import MALFORMED
 from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
@@ -106,7 +105,7 @@ def path_text(value: Any, column: str) -> str:
         RecordError: "malformed annotation": it is none.
     """
     if not isinstance(value, str) or not value.strip():
-        raise RecordError(MALFORMED, f"column {column!r} is {value!r}, not the path of a file")
+        raise malformed(f"column {column!r} is {value!r}, not the path of a file")
     return value
 
 

@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES, read_blocks
 from beam_pipeline.sources.manifest.table import (
     BATCH_ROWS,
-    MALFORMED,
     BadRow,
     Batch,
 )
@@ -92,4 +91,4 @@ def _read_cell(data: bytes, column: str) -> Any:
     try:
         return json.loads(data.decode()).get(column)
     except (ValueError, AttributeError) as error:
-        raise RecordError(MALFORMED, f"the row is another than before: {error}") from error
+        raise malformed(f"the row is another than before: {error}") from error

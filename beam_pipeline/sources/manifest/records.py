@@ -12,6 +12,7 @@ from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long
 from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
@@ -23,7 +24,7 @@ from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.long_values import deferred, row_files
 from beam_pipeline.sources.manifest.survey import Overview
-from beam_pipeline.sources.manifest.table import MALFORMED, Batch, Range, Table
+from beam_pipeline.sources.manifest.table import Batch, Range, Table
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -58,7 +59,7 @@ class RecordMaker:
 
     def reject(self, line: int, error: RecordError) -> Rejected:
         """What becomes of a row that cannot be used."""
-        return Rejected(source=self.source(line), reason=error.reason, detail=error.detail)
+        return Rejected.of(self.source(line), error)
 
     def names(self, batch: Batch) -> Iterable[Any]:
         """What names the record of each row, if anything does."""
@@ -154,9 +155,7 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
         split_of_row(row.values.get(columns.split), key, row.manifest, columns) for row in rows
     }
     if len(splits) > 1:
-        raise RecordError(
-            MALFORMED, f"rows of one image are in the splits {sorted(map(str, splits))}"
-        )
+        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
     declared = {column for _, column in columns.declared}
     features: dict[str, Value] = {}
     for feature, column, convert in main_columns(first.manifest, columns, kinds):
@@ -165,7 +164,7 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
         if value is None:
             continue
         if column in declared and any(row.values.get(column) != stated for row in rows[1:]):
-            raise RecordError(MALFORMED, f"rows of one image differ in the column {column!r}")
+            raise malformed(f"rows of one image differ in the column {column!r}")
         features[feature] = value
     values = [row.values for row in rows]
     names = dict.fromkeys(name for row in values for name in row)
@@ -210,7 +209,7 @@ def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Bat
 
 def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
     for row in batch.bad:
-        yield maker.reject(row.line, RecordError(MALFORMED, row.detail))
+        yield maker.reject(row.line, malformed(row.detail))
 
 
 def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator[Record | Rejected]:
@@ -218,7 +217,7 @@ def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator
     try:
         yield record_from_boxes(key, rows, all_rows.columns, all_rows.kinds)
     except RecordError as error:
-        yield Rejected(source=rows[0].source, reason=error.reason, detail=error.detail)
+        yield Rejected.of(rows[0].source, error)
 
 
 def numbered(key: str, elements: Sequence[Record | Rejected]) -> Iterator[Record | Rejected]:

@@ -16,7 +16,6 @@ from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 
-MALFORMED = "malformed annotation"
 RANGE_BYTES = 16 << 20
 # Rows whose columns are looked at together.
 BATCH_ROWS = 1024

@@ -60,7 +60,7 @@ def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
             if not is_class_list(storage.read_text(below(root, path))):
                 names_alone.append(path)
         except RecordError as error:
-            rejected.append(Rejected(source=path, reason=error.reason, detail=error.detail))
+            rejected.append(Rejected.of(path, error))
     splits, unused = choose_lists(names_alone)
     rejected += (
         unused_list(path, "the list has no split's name, such as train or val") for path in unused

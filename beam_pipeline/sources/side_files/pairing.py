@@ -211,7 +211,7 @@ def read_names(
         try:
             return files.named_image(read_annotation(root, path, files))
         except RecordError as error:
-            return Rejected(source=path, reason=error.reason, detail=error.detail)
+            return Rejected.of(path, error)
 
     if not annotations:
         return {}

@@ -171,7 +171,7 @@ def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
         data = read_annotation(root, annotation, files) if annotation else b""
         features, notes = files.parse(data, annotation)
     except RecordError as error:
-        return Rejected(source=annotation, reason=error.reason, detail=error.detail)
+        return Rejected.of(annotation, error)
     return Record(
         key=image,
         features={"image": Image(file=FileRef(path=below(root, image))), **features},

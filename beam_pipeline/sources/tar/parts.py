@@ -11,6 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.container import Member
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import media_kind
 from tfrecord_dataset.feature import Feature
 
@@ -190,5 +191,5 @@ def _value(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
     except UnicodeEncodeError as error:
         raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise RecordError("malformed annotation", f"{member.name!r}: not JSON: {error}") from error
+        raise malformed(f"{member.name!r}: not JSON: {error}") from error
     return value

@@ -143,4 +143,4 @@ def read_tar(file: InputFile | Rejected, options: ValueOptions) -> Iterator[Entr
                     size = 0 if part.value is None or long else part.length
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
     except RecordError as error:
-        yield Rejected(source=file.relative, reason=error.reason, detail=error.detail)
+        yield Rejected.of(file.relative, error)

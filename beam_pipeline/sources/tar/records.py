@@ -20,6 +20,7 @@ from beam_pipeline.sources.columns.fitting import OF_FILE, fit, no_path, value_o
 from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.input_files import InputFile
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
 from beam_pipeline.sources.tar.roles import Role
 from tfrecord_dataset.feature import Feature
@@ -49,7 +50,7 @@ def record_of_parts(
         make = declared_features if options.schema else found_features
         features = make(values, archive.path, roles, options)
     except RecordError as error:
-        yield Rejected(source=key, reason=error.reason, detail=error.detail)
+        yield Rejected.of(key, error)
     else:
         yield Record(key=key, features=features, split=archive.split)
 
@@ -145,9 +146,7 @@ def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]
             value = json.loads(value)
             value = value[name] if isinstance(value, dict) else value
     except (ValueError, KeyError) as error:
-        raise RecordError(
-            "malformed annotation", f"the member is another than before: {error}"
-        ) from error
+        raise malformed(f"the member is another than before: {error}") from error
     return make(value)
 
 

@@ -78,7 +78,7 @@ def _look(file: InputFile) -> str | Rejected:
     try:
         kind = kind_of_file(file.path)
     except RecordError as error:
-        return Rejected(source=file.relative, reason=error.reason, detail=error.detail)
+        return Rejected.of(file.relative, error)
     if kind in ("plain", "gzip"):
         return kind
     return Rejected(

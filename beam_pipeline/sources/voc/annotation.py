@@ -12,9 +12,9 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", *_ATTRIBUTES})
@@ -31,11 +31,9 @@ def parse_xml(data: bytes) -> Element:
     try:
         element: Element = fromstring(data)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-        raise RecordError("malformed annotation", f"not usable as XML: {error}") from error
+        raise malformed(f"not usable as XML: {error}") from error
     if element.tag != "annotation":
-        raise RecordError(
-            "malformed annotation", f"the root element is <{element.tag}>, not <annotation>"
-        )
+        raise malformed(f"the root element is <{element.tag}>, not <annotation>")
     return element
 
 
@@ -56,7 +54,7 @@ def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Objects, Co
         name = (item.findtext("name") or "").strip()
         where = f"object {number}" + (f" ({name})" if name else "")
         if not name:
-            raise RecordError("malformed annotation", f"{where} has no <name>")
+            raise malformed(f"{where} has no <name>")
         labels.append(name)
         coordinates.append(_corners(item.find("bndbox"), where))
         for attribute, values in attributes.items():
@@ -82,7 +80,7 @@ def _left_behind(item: Element) -> Iterator[str]:
 
 def _corners(box: Element | None, where: str) -> tuple[float, float, float, float]:
     if box is None:
-        raise RecordError("malformed annotation", f"{where} has no <bndbox>")
+        raise malformed(f"{where} has no <bndbox>")
     xmin, ymin, xmax, ymax = (
         _coordinate(box.findtext(side), side, where) for side in ("xmin", "ymin", "xmax", "ymax")
     )
@@ -96,7 +94,7 @@ def _coordinate(text: str | None, side: str, where: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         found = "is missing" if text is None else f"is {text!r}, not a number"
-        raise RecordError("malformed annotation", f"{where}: <{side}> {found}")
+        raise malformed(f"{where}: <{side}> {found}")
     return value
 
 
@@ -106,9 +104,7 @@ def _whole_number(text: str | None, attribute: str, where: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise RecordError(
-            "malformed annotation", f"{where}: <{attribute}> is {text!r}, not a whole number"
-        ) from None
+        raise malformed(f"{where}: <{attribute}> is {text!r}, not a whole number") from None
 
 
 def _stated_size(size: Element | None) -> tuple[int, int] | None:

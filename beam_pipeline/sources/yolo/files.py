@@ -98,7 +98,7 @@ class YoloFiles(SideFiles):
                 try:
                     text = storage.read_text(path)
                 except RecordError as error:
-                    yield Rejected(source=source, reason=error.reason, detail=error.detail)
+                    yield Rejected.of(source, error)
                     continue
                 for number, line in enumerate(text.splitlines(), start=1):
                     if line := line.strip().replace("\\", "/"):

@@ -13,6 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.side_files.files import MAX_BYTES
 
@@ -75,7 +76,7 @@ def parse_labels(
                     "height), a polygon 7, 9, …; keypoints need kpt_shape in data.yaml"
                 )
         except ValueError as error:
-            raise RecordError("malformed annotation", f"line {number}: {error}") from None
+            raise malformed(f"line {number}: {error}") from None
         centers.append((values[0], values[1], values[2], values[3]))
     boxes = Objects(
         boxes=_corners(centers, polygons) if polygons else tuple(centers),
