@@ -51,14 +51,15 @@ LAYERS = {
         __init__ __main__ example
     """,
     "beam_pipeline.sources": """
-        paths
+        paths malformed
         splits classes references gather unpacking nesting container left_behind
         tree input_files columns
         listing
         layout
         side_files
         folders
-        manifest voc coco yolo kitti labelme tar arrays tfrecord
+        manifest
+        voc coco yolo kitti labelme tar arrays tfrecord
         registry
         detection
         inputs

@@ -1,16 +1,16 @@
 """Which columns of which rows the arrays of .npy and .npz files are."""
 
-import dataclasses
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.container import Member, npz_members
 from beam_pipeline.sources.input_files import InputFile, find_files
@@ -23,46 +23,9 @@ _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)"
 _UNNAMED = "array"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """An array whose first axis is the rows.
-
-    Attributes:
-        path: The .npy or .npz file.
-        member: Its name in the .npz file; "" of a .npy file.
-        dtype: NumPy's, little-endian: "<f4".
-        shape: Sizes by axis.
-        offset: Where in the file its values begin; None where they are compressed.
-    """
-
-    path: str
-    member: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Rows of columns of one length.
-
-    Attributes:
-        name: What the rows' keys begin with: a file's path below the input.
-        split: The split that a name states.
-        columns: By name.
-    """
-
-    name: str
-    split: str | None
-    columns: Mapping[str, Column]
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
-        return next(iter(self.columns.values())).shape[0]
-
-
-def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], list[Rejected]]:
+def find_tables(
+    path: str, ignored: Collection[str] = ()
+) -> tuple[list[ArrayTable], list[Rejected]]:
     """The tables that the arrays at `path` are, and what of them cannot be used.
 
     - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
@@ -85,7 +48,7 @@ def find_tables(path: str, ignored: Collection[str] = ()) -> tuple[list[Table], 
         )
         for name in others
     ]
-    tables: list[Table] = []
+    tables: list[ArrayTable] = []
     groups = _groups(files)
     for group in groups:
         try:
@@ -157,7 +120,7 @@ def _names(group: _Group) -> Iterator[str]:
         yield from group
 
 
-def _tables(group: _Group, ignored: Collection[str]) -> list[Table]:
+def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
     """The tables of files that belong together.
 
     Raises:
@@ -167,10 +130,10 @@ def _tables(group: _Group, ignored: Collection[str]) -> list[Table]:
         return list(_tables_of_npz(group[""], ignored))
     columns = {name: _column_of_npy(file) for name, file in group.items() if name not in ignored}
     split = next(iter(group.values())).split
-    return [Table(name=_name(group), split=split, columns=columns)] if columns else []
+    return [_table(_name(group), split, columns)] if columns else []
 
 
-def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[Table]:
+def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayTable]:
     found = {member: without_split(member.name) for member in _members(file.path)}
     kept = {each: pair for each, pair in found.items() if not {each.name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
@@ -183,7 +146,13 @@ def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[Table]
         columns[column] = _column_of_npz(file.path, member)
     for split, columns in by_split.items():
         name = f"{file.relative}/{split}" if split else file.relative
-        yield Table(name=name, split=split or file.split, columns=columns)
+        yield _table(name, split or file.split, columns)
+
+
+def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTable:
+    """The table whose rows' keys begin with this name."""
+    file = ArrayFile(path=name, relative=name, split=split, folder="", root="")
+    return ArrayTable(manifest=file, header=tuple(columns), columns=columns)
 
 
 def _members(path: str) -> list[Member]:
@@ -243,7 +212,7 @@ def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int 
     )
 
 
-def _check(tables: Sequence[Table]) -> None:
+def _check(tables: Sequence[ArrayTable]) -> None:
     for table in tables:
         lengths = {
             name: f"{column.shape[0]:,}" if column.shape else "none: a number without axes"

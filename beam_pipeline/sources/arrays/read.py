@@ -2,25 +2,19 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import apache_beam as beam
 import numpy as np
-from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Rejected
-from beam_pipeline.sources.arrays.files import Column, Table, find_tables
-from beam_pipeline.sources.arrays.rows import (
-    Piece,
-    pieces_of,
-    read_rows,
-    read_values,
-)
+from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.columns.choice import lowered, there_are
-from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
-from beam_pipeline.sources.columns.column import LABELS
+from beam_pipeline.sources.columns.column import LABELS, Columns
 from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.manifest.read import ReadTables
+from beam_pipeline.sources.manifest.survey import Questions
 from tfrecord_dataset.feature import Feature
 
 
@@ -46,27 +40,30 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tables, rejected = find_tables(self.path, self.ignore_columns)
-        labels = find_labels(tables, self.labels)
-        declared = declared_columns(tables, labels, self.schema)
-        pieces = (
-            pipeline
-            | "Tables" >> beam.Create([*tables, *rejected])  # Table | Rejected
-            | "BalanceTables" >> beam.Reshuffle()  # Table | Rejected
-            | "Unpack" >> beam.FlatMap(pieces_of, self.scratch)  # Piece | Rejected
-            | "BalancePieces" >> beam.Reshuffle()  # Piece | Rejected
-        )
-        looked_at = () if self.label_column or self.schema else tuple(labels)
-        numbers = (
-            pieces
-            | "LookAtLabels" >> beam.Map(numbers_in, looked_at)  # WholeNumbers by column
-            | "MergeLooks" >> beam.CombineGlobally(merged_numbers)  # WholeNumbers by column
-        )
-        return pieces | "ReadRows" >> beam.FlatMap(
-            read_rows, AsSingleton(numbers), labels, tuple(self.classes), declared
-        )
+        questions = questions_of(tables, self)
+        return pipeline | ReadTables(tables, questions, self.scratch, rejected)
 
 
-def find_labels(tables: Sequence[Table], named: Sequence[str] = ()) -> dict[str, str]:
+def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
+    """What each column is, and what only all rows tell: whether the usual label is a class.
+
+    Raises:
+        ConfigError: What a user names or declares is not there, or cannot be a class.
+    """
+    labels = find_labels(tables, options.labels)
+    if options.schema:
+        declared = declared_columns(tables, labels, options.schema)
+        return Questions(columns=Columns(declared=declared), kinds=False)
+    columns = Columns(
+        labels=tuple((feature, name) for name, feature in labels.items()),
+        classes=tuple(options.classes),
+    )
+    dtypes = [np.dtype(table.columns[name].dtype) for table in tables for name in labels]
+    is_sure = options.label_column or any(dtype.kind not in "biu" for dtype in dtypes)
+    return Questions(columns=columns, kinds=False, label="" if is_sure else columns.label)
+
+
+def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:
     """The feature by column, of columns that may be classes.
 
     Raises:
@@ -101,7 +98,7 @@ def _may_be_class(column: Column) -> bool:
 
 
 def declared_columns(
-    tables: Sequence[Table], labels: Mapping[str, str], schema: Sequence[Feature]
+    tables: Sequence[ArrayTable], labels: Mapping[str, str], schema: Sequence[Feature]
 ) -> tuple[tuple[Feature, str], ...]:
     """The column of every feature that a user declared.
 
@@ -122,22 +119,3 @@ def declared_columns(
             )
         declared.append((feature, column))
     return tuple(declared)
-
-
-def numbers_in(piece: Piece | Rejected, columns: Sequence[str]) -> dict[str, WholeNumbers]:
-    """What some columns of a piece hold, which may be classes."""
-    if isinstance(piece, Rejected):
-        return {}
-    return {
-        name: whole_numbers(read_values(piece.columns[name], piece.start, piece.stop).ravel())
-        for name in columns
-    }
-
-
-def merged_numbers(found: Iterable[Mapping[str, WholeNumbers]]) -> dict[str, WholeNumbers]:
-    """What the columns of all pieces hold."""
-    merged: dict[str, WholeNumbers] = {}
-    for each in found:
-        for name, numbers in each.items():
-            merged[name] = merged.get(name, WholeNumbers()).and_of(numbers)
-    return merged

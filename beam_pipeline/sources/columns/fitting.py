@@ -132,6 +132,8 @@ def _parsed(texts: list[str], dtype: str) -> list[Any]:
 def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
     if _is_empty(value):
         raise ValueError
+    if isinstance(value, Array):
+        return value  # what holds of all its values is Inspect's
     if isinstance(value, str):
         text = value.strip()
         if feature.dtype != "string" and suffix(text) in ARRAY_SUFFIXES:

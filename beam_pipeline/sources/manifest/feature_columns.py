@@ -9,9 +9,9 @@ from beam_pipeline.sources.columns.class_values import class_label, is_stated
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.fitting import fit, value_of_file
 from beam_pipeline.sources.columns.kinds import Kind, convert_column
+from beam_pipeline.sources.columns.long_values import Convert
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.long_values import Convert
 from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
@@ -144,7 +144,7 @@ def _classes(
             return None
         return class_label(value, column, kind, classes)
 
-    if set(map(type, values)) == {str}:  # few differ
+    if set(map(type, values)) in ({str}, {int}):  # few differ
         label_of = {value: label(value) for value in dict.fromkeys(values)}
         return [label_of[value] for value in values]
     return [label(value) for value in values]

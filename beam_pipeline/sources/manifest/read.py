@@ -9,9 +9,10 @@ from typing import ClassVar
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
+from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
@@ -38,7 +39,7 @@ from beam_pipeline.sources.manifest.records import (
     read_entries,
     read_table,
 )
-from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+from beam_pipeline.sources.manifest.survey import Questions, overview, surveyed
 from beam_pipeline.sources.manifest.table import Range, Table
 from tfrecord_dataset.shown_text import one_line
 
@@ -81,7 +82,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             for each in found
         ]
 
-    def job(self) -> "ReadManifests":
+    def job(self) -> "ReadTables":
         """What is to be read, and as what, once the first rows were looked at.
 
         Raises:
@@ -109,7 +110,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
-        return ReadManifests(tables, questions, self.scratch)
+        return ReadTables(tables, questions, self.scratch)
 
     def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.
@@ -235,24 +236,32 @@ class ReadJsonl(ReadManifest):
 
 
 @dataclasses.dataclass
-class ReadManifests(beam.PTransform):
-    """Reads the manifests twice, in byte ranges: for what all rows are, then for the records."""
+class ReadTables(beam.PTransform):
+    """Reads tables twice, in ranges: for what all rows are, then for the records.
+
+    Attributes:
+        tables: What is read.
+        questions: What the first time is to find out.
+        scratch: The folder for what has to be unpacked.
+        rejected: What cannot be read, and is told of.
+    """
 
     tables: Sequence[Table]
     questions: Questions
     scratch: str
+    rejected: Sequence[Rejected] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         ranges = (
             pipeline
-            | "Manifests" >> beam.Create(self.tables)  # Table
-            | "BalanceManifests" >> beam.Reshuffle()  # Table
-            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range
-            | "BalanceRanges" >> beam.Reshuffle()  # Range
+            | "Tables" >> beam.Create([*self.tables, *self.rejected])  # Table | Rejected
+            | "BalanceTables" >> beam.Reshuffle()  # Table | Rejected
+            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Rejected
+            | "BalanceRanges" >> beam.Reshuffle()  # Range | Rejected
         )
         all_rows = (
             ranges
-            | "SurveyRanges" >> beam.Map(survey, self.questions)  # Survey
+            | "SurveyRanges" >> beam.FlatMap(surveyed, self.questions)  # Survey
             | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
             | "Overview" >> beam.Map(overview, self.questions)  # Overview
         )
@@ -273,6 +282,11 @@ class ReadManifests(beam.PTransform):
         return batches | Gather(numbered)  # Record | Rejected
 
 
-def ranges_of(table: Table, scratch: str) -> list[Range]:
-    """As `Table.ranges`."""
-    return table.ranges(scratch=scratch)
+def ranges_of(table: Table | Rejected, scratch: str) -> Sequence[Range | Rejected]:
+    """The ranges of a table, or why it can have none."""
+    if isinstance(table, Rejected):
+        return [table]
+    try:
+        return table.ranges(scratch=scratch)
+    except RecordError as error:
+        return [Rejected.of(table.manifest.relative, error)]

@@ -6,23 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Objects, Record, Rejected, Value
+from beam_pipeline.records import Deferred, FileRef, Objects, Record, Rejected, Value
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.columns.long_values import is_long
+from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
     main_columns,
-    other_columns,
     path_text,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.kinds import check_plain
-from beam_pipeline.sources.manifest.long_values import deferred, row_files
+from beam_pipeline.sources.manifest.lines import is_compressed
 from beam_pipeline.sources.manifest.survey import Overview
 from beam_pipeline.sources.manifest.table import Batch, Range, Table
 
@@ -51,11 +50,11 @@ class RecordMaker:
         self.kinds = kinds
         self.first_line = first_line
         self._main_columns = main_columns(table.manifest, columns, kinds)
-        self._other_columns = other_columns(columns, kinds)
+        self._other_columns = table.other_columns(columns, kinds)
 
     def source(self, line: int) -> str:
         """For messages: "labels.csv:12", of the row that starts on a line of the range."""
-        return f"{self.manifest.relative}:{self.first_line + line}"
+        return self.table.row(self.first_line + line)
 
     def reject(self, line: int, error: RecordError) -> Rejected:
         """What becomes of a row that cannot be used."""
@@ -97,7 +96,8 @@ class RecordMaker:
         features = self._features(batch)
         for line, key, stated, values in zip(batch.lines, keys, splits, features, strict=True):
             split = split_of_row(stated, key, self.manifest, self.columns)
-            yield Record(key=key, features=values, split=split, source=self.source(line))
+            source = self.source(line) if self.table.has_sources else ""
+            yield Record(key=key, features=values, split=split, source=source)
 
     def _features(self, batch: Batch) -> Iterator[dict[str, Value]]:
         features = self._converted(batch, self._main_columns)
@@ -119,15 +119,29 @@ class RecordMaker:
             }
 
     def _converted(self, batch: Batch, columns: Sequence[FeatureColumn]) -> dict[str, list[Any]]:
-        files = row_files(self.manifest.path, batch)
+        files = self._files(batch)
         nothing = [None] * len(batch)
         features = {}
         for feature, column, convert in columns:
             values = convert(batch.columns.get(column, nothing))
             if any(files) and any(map(is_long, values)):
-                values = deferred(values, files, self.table.cell(column), convert)
+                read = reader(self.table.cell(column), convert)
+                values = [
+                    Deferred(file=file, read=read) if file and is_long(value) else value
+                    for value, file in zip(values, files, strict=True)
+                ]
             features[feature] = values
         return features
+
+    def _files(self, batch: Batch) -> list[FileRef | None]:
+        """The bytes of each row that is long and can be read by itself, else None."""
+        path = self.manifest.path
+        if is_compressed(path):
+            return [None] * len(batch)
+        return [
+            FileRef(path=path, offset=offset, length=length) if is_long_range(length) else None
+            for offset, length in zip(batch.offsets, batch.lengths, strict=True)
+        ]
 
 
 class BoxRow(NamedTuple):
@@ -173,8 +187,11 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
     return Record(key=key, features=features, split=splits.pop(), source=first.source)
 
 
-def read_table(part: Range, all_rows: Overview) -> Iterator[Record | Rejected]:
+def read_table(part: Range | Rejected, all_rows: Overview) -> Iterator[Record | Rejected]:
     """The records of a range whose rows go by their line."""
+    if isinstance(part, Rejected):
+        yield part
+        return
     for maker, batch in _batches(part, all_rows):
         yield from _unreadable(maker, batch)
         yield from maker.elements(batch)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import Columns
@@ -49,9 +50,9 @@ class Questions:
     label: str = ""
 
     @property
-    def of_rows(self) -> bool:
-        """Whether the rows have to be looked at."""
-        return self.kinds or self.one_folder or bool(self.ignored or self.label)
+    def of_all(self) -> bool:
+        """Whether more than the labels has to be looked at."""
+        return self.kinds or self.one_folder or bool(self.ignored)
 
 
 @dataclasses.dataclass(slots=True)
@@ -131,19 +132,26 @@ class Overview:
     places: Mapping[tuple[str, int], Place]
 
 
+def surveyed(part: Range | Rejected, questions: Questions) -> list[Survey]:
+    """What one range is, if its table can be used."""
+    return [] if isinstance(part, Rejected) else [survey(part, questions)]
+
+
 def survey(part: Range, questions: Questions) -> Survey:
     """What one range of a table is."""
     table = part.table
+    if questions.label and not questions.of_all:
+        table = table.of({questions.label})
     start = end = table.first_row(part.start)
     profile = Profile()
     num_lines = 0
-    if start < part.end and not questions.of_rows:
+    if start < part.end and not (questions.of_all or questions.label):
         num_lines, end = table.skim(start, part.end)
     elif start < part.end:
         for batch in table.batches(start, part.end):
             profile = profile.and_of(_profile(table, batch, questions))
             num_lines, end = batch.next_line, batch.next_offset
-    path, of_table = table.manifest.path, None if part.start else table
+    path, of_table = table.manifest.path, None if part.start else part.table
     return Survey(path, part.start, start, end, num_lines, profile, of_table)
 
 

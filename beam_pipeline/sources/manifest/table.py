@@ -7,12 +7,14 @@ kind of table is a subclass of `Table`, and one of `read.ReadManifest` that open
 import abc
 import dataclasses
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts, kind_of_values
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
+from beam_pipeline.sources.manifest.feature_columns import FeatureColumn, other_columns
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 
@@ -112,9 +114,11 @@ class Table(abc.ABC):
         header: The names of its columns, "" for one that is left out; empty where rows state them.
         cells: What a user says of the values.
         is_typed: Whether values have types; else all of them are texts.
+        has_sources: Whether records say which row they come from; else their keys do.
     """
 
     is_typed: ClassVar[bool] = True
+    has_sources: ClassVar[bool] = True
 
     manifest: Manifest
     header: tuple[str, ...] = ()
@@ -130,6 +134,7 @@ class Table(abc.ABC):
 
         Raises:
             DataError: It is compressed, and cut short or damaged.
+            RecordError: It cannot be used, but others may.
         """
 
     @abc.abstractmethod
@@ -144,6 +149,20 @@ class Table(abc.ABC):
         Raises:
             ConfigError, DataError, RecordError: It cannot be read.
         """
+
+    def row(self, line: int) -> str:
+        """What the row on a line, from 1, is called: in messages, and where nothing names it."""
+        return f"{self.manifest.relative}:{line}"
+
+    def of(self, names: Collection[str]) -> "Table":
+        """The table with these columns alone, where that spares reading the others."""
+        return self
+
+    def other_columns(
+        self, columns: Columns, kinds: Mapping[str, Kind | None]
+    ) -> list[FeatureColumn]:
+        """The columns that are features of their own name, of these kinds."""
+        return other_columns(columns, kinds)
 
     def first_row(self, start: int) -> int:
         """Where the first row begins that begins at `start` or behind it.

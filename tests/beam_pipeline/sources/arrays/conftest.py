@@ -9,14 +9,11 @@ import pytest
 
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.arrays.files import find_tables
-from beam_pipeline.sources.arrays.read import (
-    declared_columns,
-    find_labels,
-    merged_numbers,
-    numbers_in,
-)
-from beam_pipeline.sources.arrays.rows import pieces_of, read_rows
+from beam_pipeline.sources.arrays.read import questions_of
 from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.manifest.read import ranges_of
+from beam_pipeline.sources.manifest.records import read_table
+from beam_pipeline.sources.manifest.survey import overview, surveyed
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 
@@ -51,13 +48,11 @@ def read(
     def run(files: Mapping[str, Any], path: str = "", **said: Any) -> Found:
         options = ValueOptions(**said)
         tables, elements = find_tables(f"{write(files)}/{path}", options.ignore_columns)
-        labels = find_labels(tables, options.labels)
-        declared = declared_columns(tables, labels, options.schema)
-        pieces = [each for table in tables for each in pieces_of(table, str(tmp_path / "scratch"))]
-        looked_at = () if options.labels or options.schema else tuple(labels)
-        numbers = merged_numbers(numbers_in(piece, looked_at) for piece in pieces)
-        for piece in pieces:
-            elements += read_rows(piece, numbers, labels, options.classes, declared)
+        questions = questions_of(tables, options)
+        parts = [each for table in tables for each in ranges_of(table, str(tmp_path / "scratch"))]
+        rows = overview([found for part in parts for found in surveyed(part, questions)], questions)
+        for part in parts:
+            elements += read_table(part, rows)
         return by_name(elements)
 
     return run

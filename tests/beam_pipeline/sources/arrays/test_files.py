@@ -84,7 +84,7 @@ def test_find_tables(write, files, expected):
     tables, rejected = find_tables(write(files))
     assert rejected == []
     assert {
-        table.name: (table.split, " ".join(sorted(table.columns))) for table in tables
+        table.name: (table.manifest.split, " ".join(sorted(table.columns))) for table in tables
     } == expected
 
 

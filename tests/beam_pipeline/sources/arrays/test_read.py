@@ -5,10 +5,9 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, ClassLabel
-from beam_pipeline.sources.arrays import rows as array_rows
+from beam_pipeline.sources.arrays import table as array_table
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
-from beam_pipeline.sources.arrays.rows import Piece, pieces_of
 from beam_pipeline.sources.columns import class_values
 from tfrecord_dataset.feature import Feature
 
@@ -149,22 +148,18 @@ def test_a_declared_schema(read):
 
 
 @pytest.mark.parametrize("rows", [1, 4, 100])
-def test_the_transform_in_pieces(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
-    """Pieces, and blocks within them, make the same of it."""
+def test_the_transform_in_ranges(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
+    """Ranges, and blocks within them, make the same of it."""
     files = {"a.npz": {"x_train": LARGE, "y_train": Y, "x_test": LARGE[1:3], "y_test": Y[1:3]}}
     expected = read(files)
-    monkeypatch.setattr(array_rows, "_ROWS_A_PIECE", rows)
-    monkeypatch.setattr(array_rows, "_BLOCK_BYTES", 20)
+    monkeypatch.setattr(array_table, "_ROWS_A_RANGE", rows)
+    monkeypatch.setattr(array_table, "_BLOCK_BYTES", 20)
     found = by_name(run_transform(ReadArrays(write(files), str(tmp_path / "scratch"))))
     assert found == expected
     assert len(expected[0]) == 8
 
 
-def test_pieces_are_of_bounded_size(write, monkeypatch, tmp_path):
-    monkeypatch.setattr(array_rows, "_ROWS_A_PIECE", 4)
+def test_ranges_are_of_bounded_size(write, monkeypatch, tmp_path):
+    monkeypatch.setattr(array_table, "_ROWS_A_RANGE", 4)
     [table], _ = find_tables(write({"x.npy": X}))
-    pieces = list(pieces_of(table, str(tmp_path)))
-    assert [(each.start, each.stop) for each in pieces if isinstance(each, Piece)] == [
-        (0, 4),
-        (4, 6),
-    ]
+    assert [part[1:] for part in table.ranges(scratch=str(tmp_path))] == [(0, 4), (4, 8)]
