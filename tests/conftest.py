@@ -30,13 +30,18 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--until`, for a run that has to end in time."""
+    """`--until`, for a run that has to end in time; `--regenerate`, for what cases expect."""
     parser.addoption(
         "--until",
         type=float,
         default=math.inf,
         metavar="SECONDS",
         help="tests that would start after this moment, in seconds of Unix time, are skipped",
+    )
+    parser.addoption(
+        "--regenerate",
+        action="store_true",
+        help="write anew what the cases of tests/cases expect, for review",
     )
 
 

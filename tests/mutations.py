@@ -32,6 +32,7 @@ DULL = ("BitOr", "decorator", "no-op", "variable")
 # Of a room without a folder of tests of its own, and what else holds a room.
 TESTS = {
     "beam_pipeline/kinds": ["tests/beam_pipeline/kinds", "tests/contracts"],
+    "beam_pipeline/sources": ["tests/beam_pipeline/sources", "tests/cases"],
     "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
     "tfrecord_dataset/store": ["tests/tfrecord_dataset/store", "tests/trainer/store"],

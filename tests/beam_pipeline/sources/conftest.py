@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
@@ -54,24 +53,5 @@ def gather() -> Callable[..., list[Any]]:
         for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
             elements += join(key, values, *arguments)
         return elements
-
-    return run
-
-
-@pytest.fixture
-def in_any_buckets(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Pairs a tree's files in one bucket, in many, and listed backwards: they are the same.
-
-    in_any_buckets(root, pairs): `pairs` takes about how many files a bucket has.
-    """
-
-    def run(root: str, pairs: Callable[[int], list[Any]]) -> None:
-        there = list(storage.list_names(root))
-        results = []
-        for step, size in ((1, 1000), (1, 1), (-1, 2)):
-            parts = [(folder, names[::step]) for folder, names in there[::step]]
-            monkeypatch.setattr(storage, "list_names", lambda _, parts=parts: iter(parts))
-            results.append(sorted(map(str, pairs(size))))
-        assert results[0] == results[1] == results[2]
 
     return run

@@ -1,16 +1,14 @@
 """Names of files cross to workers in packed batches, and to the bucket of their name."""
 
+import collections
+
 import pytest
-from without_beam import group, list_names
+from eager_runner import yielded
 
 from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.listing import (
-    buckets_of_names,
-    name_of,
-    paths_in,
-)
+from beam_pipeline.sources.listing import ListNames, buckets_of_names, name_of, paths_in
 
 
 @pytest.mark.parametrize(
@@ -27,7 +25,7 @@ def test_list_names(tmp_path, bucket, place, folders, expected):
     for path in ("1.jpg", "a/2.jpg", "a/b/3.jpg", "c/4.jpg"):
         storage.make_dirs(f"{root}/{path}".rpartition("/")[0])
         storage.write_bytes(f"{root}/{path}", b"")
-    batches = list_names(root, folders)
+    batches = yielded(ListNames(root, folders))
     assert sorted(path for batch in batches for path in paths_in(unpack(batch))) == expected
 
 
@@ -35,7 +33,10 @@ def test_equal_names_meet_in_one_bucket():
     paths = [f"{home}/{n}.{suffix}" for n in range(500) for home, suffix in ("ax", "by", "cz")]
     paths += ["x/cafe\u0301.jpg", "y/caf\u00e9.xml", "x/\udce9.jpg", "y/\udce9.xml"]
     sent = Buckets(7).send((name_of(path), path) for path in paths)
-    found = [list(gather(batches)) for _, batches in group(sent)]
+    buckets = collections.defaultdict(list)
+    for bucket, batch in sent:
+        buckets[bucket].append(batch)
+    found = [list(gather(batches)) for batches in buckets.values()]
     assert sorted(path for values in found for path in values) == sorted(paths)
     names = [set(map(name_of, values)) for values in found]
     assert len(names) == 7

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import DeclaredClasses, Objects, Record, Rejected
@@ -56,7 +57,7 @@ def path_of(record: Record) -> str:
     return record.features["image"].file.path  # type: ignore[union-attr]
 
 
-def test_two_splits_as_coco_lays_them_out(tmp_path, run_transform):
+def test_two_splits_as_coco_lays_them_out(tmp_path):
     write(
         tmp_path / "annotations/instances_train2017.json",
         [image(7, width=640, height=480), image(8)],
@@ -70,7 +71,7 @@ def test_two_splits_as_coco_lays_them_out(tmp_path, run_transform):
     touch(tmp_path / "train2017/7.jpg")
     touch(tmp_path / "images/val2017/sub/7.jpg")
 
-    elements = run_transform(ReadCoco(str(tmp_path)))
+    elements = yielded(ReadCoco(str(tmp_path)))
 
     records = records_by_key(elements)
     assert sorted(records) == ["images/val2017/sub/7.jpg", "train2017/7.jpg", "train2017/8.jpg"]
@@ -96,12 +97,12 @@ def test_two_splits_as_coco_lays_them_out(tmp_path, run_transform):
     assert not captions.bad
 
 
-def test_roboflow_and_images_beside(tmp_path, run_transform):
+def test_roboflow_and_images_beside(tmp_path):
     for split in ("train", "valid"):
         write(tmp_path / split / "_annotations.coco.json", [image(0, f"{split}.rf.0a.jpg")])
         touch(tmp_path / split / f"{split}.rf.0a.jpg")
 
-    records = records_by_key(run_transform(ReadCoco(str(tmp_path))))
+    records = records_by_key(yielded(ReadCoco(str(tmp_path))))
 
     assert {key: record.split for key, record in records.items()} == {
         "train/train.rf.0a.jpg": "train",
@@ -126,12 +127,12 @@ def test_roboflow_and_images_beside(tmp_path, run_transform):
         pytest.param("x.json", "b/1.jpg", "", "b", "1.jpg", None, id="image root, folder"),
     ],
 )  # fmt: skip
-def test_where_images_are(tmp_path, run_transform, json_file, path, given, image_root, key, split):
+def test_where_images_are(tmp_path, json_file, path, given, image_root, key, split):
     write(tmp_path / json_file, [image(1)])
     touch(tmp_path / path)
     root = str(tmp_path / image_root) if image_root else None
 
-    (record,) = records_by_key(run_transform(ReadCoco(str(tmp_path / given), root))).values()
+    (record,) = records_by_key(yielded(ReadCoco(str(tmp_path / given), root))).values()
 
     assert (record.key, record.split) == (key, split)
     assert path_of(record) == str(tmp_path / path)
@@ -230,7 +231,7 @@ def test_two_images_of_one_id_are_both_rejected():
     assert "a/1.jpg, b/1.jpg" in both[0].detail
 
 
-def test_what_cannot_be_used_is_rejected_with_its_place(tmp_path, run_transform):
+def test_what_cannot_be_used_is_rejected_with_its_place(tmp_path):
     path = write(
         tmp_path / "train.json",
         [image(1), image(2), {"id": 3}, image("4"), image(5.0, "5.jpg"), image(6, "1.jpg")],
@@ -243,7 +244,7 @@ def test_what_cannot_be_used_is_rejected_with_its_place(tmp_path, run_transform)
         ],
     )
 
-    elements = run_transform(ReadCoco(str(path)))
+    elements = yielded(ReadCoco(str(path)))
 
     records = records_by_key(elements)
     assert sorted(records) == ["1.jpg", "1.jpg#2", "4.jpg", "5.jpg"]
@@ -282,10 +283,10 @@ def test_what_cannot_be_used_is_rejected_with_its_place(tmp_path, run_transform)
         ),
     ],
 )
-def test_nothing_of_a_file_that_is_not_coco_is_used(tmp_path, run_transform, content, detail):
+def test_nothing_of_a_file_that_is_not_coco_is_used(tmp_path, content, detail):
     path = tmp_path / "train.json"
     path.write_text(content)
-    (reject,) = run_transform(ReadCoco(str(path)))
+    (reject,) = yielded(ReadCoco(str(path)))
     assert (reject.source, reject.reason, reject.bad) == (
         "train.json",
         "malformed annotation",
@@ -305,9 +306,7 @@ TRIANGLE = [[10, 20, 30, 20, 20, 60]]
         ("center_xywh", (20.0, 40.0, 20.0, 40.0)),
     ],
 )
-def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
-    tmp_path, run_transform, box_format, box
-):
+def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(tmp_path, box_format, box):
     path = write(
         tmp_path / "a.json",
         [image(1, license=3, attributes={"weather": "rain"}, extra={})],
@@ -318,7 +317,7 @@ def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
         ],
     )
 
-    (record,) = records_by_key(run_transform(ReadCoco(str(path), None, box_format))).values()
+    (record,) = records_by_key(yielded(ReadCoco(str(path), None, box_format))).values()
 
     boxes = boxes_of(record)
     assert (boxes.boxes, boxes.attributes["area"]) == ((box,), (800.0,))
@@ -332,12 +331,12 @@ def test_a_box_is_made_of_its_polygon_or_left_out_with_a_count(
     }
 
 
-def test_names_of_keypoints_are_counted(tmp_path, run_transform):
+def test_names_of_keypoints_are_counted(tmp_path):
     person = [{"id": 1, "name": "person", "keypoints": ["nose"], "skeleton": []}]
     points = [annotation(1, 1, keypoints=[5, 5, 2]), annotation(2, 1)]
     path = write(tmp_path / "a.json", [image(1)], points, person)
 
-    (record,) = records_by_key(run_transform(ReadCoco(str(path)))).values()
+    (record,) = records_by_key(yielded(ReadCoco(str(path)))).values()
 
     assert record.notes == {"not kept: keypoint names": 1}
 
@@ -362,11 +361,11 @@ def test_trainval_repeats_its_parts(tmp_path):
     assert not left.bad
 
 
-def test_a_byte_order_mark(tmp_path, run_transform):
+def test_a_byte_order_mark(tmp_path):
     path = write(tmp_path / "a.json", [image(1)])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
 
-    assert list(records_by_key(run_transform(ReadCoco(str(path))))) == ["1.jpg"]
+    assert list(records_by_key(yielded(ReadCoco(str(path))))) == ["1.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -381,11 +380,11 @@ def test_a_byte_order_mark(tmp_path, run_transform):
         ),
     ],
 )
-def test_json_without_bound(tmp_path, run_transform, content, message):
+def test_json_without_bound(tmp_path, content, message):
     path = tmp_path / "a.json"
     path.write_bytes(content)
 
-    elements = rejected(run_transform(ReadCoco(str(path)))).values()
+    elements = rejected(yielded(ReadCoco(str(path)))).values()
 
     assert message in next(iter(elements)).detail
 
@@ -424,11 +423,11 @@ def test_an_id_that_is_a_number_is_the_records_own(image_id, source_id):
     assert record_of(PICTURE._replace(image_id=image_id), []).source_id == source_id
 
 
-def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path, run_transform):
+def test_ids_of_two_files_of_a_split_are_not_the_records_own(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / f"{name}.json", [image(7, f"{name}.jpg")])
         touch(tmp_path / f"{name}.jpg")
-    records = records_by_key(run_transform(ReadCoco(str(tmp_path))))
+    records = records_by_key(yielded(ReadCoco(str(tmp_path))))
     assert {key: record.source_id for key, record in records.items()} == {"a.jpg": "", "b.jpg": ""}
 
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection
@@ -141,9 +142,9 @@ def test_it_is_told_before_anything_is_read(make_tree):
             find(root)
 
 
-def test_it_is_told_of_folders_that_a_first_look_does_not_reach(make_tree, run_transform):
+def test_it_is_told_of_folders_that_a_first_look_does_not_reach(make_tree):
     names = [f"{number:03}" for number in range(60)]
     root = make_tree({f"train/{name}/1.jpg": "" for name in names} | {"val/images/1.jpg": ""})
     assert detection.detect(root).layout.name == "folders"
     with pytest.raises(ConfigError, match="val/images/ is no class by its name"):
-        run_transform(ReadClassFolders(root))
+        yielded(ReadClassFolders(root))

@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import ClassLabel, RawFile
@@ -93,13 +94,13 @@ def test_what_cannot_be_told(read, members, options, error):
 
 
 @pytest.mark.parametrize("schema", ["", "declared"])
-def test_numbers_that_are_missing_may_be_stored(write, run_transform, schema, by_name):
+def test_numbers_that_are_missing_may_be_stored(write, schema, by_name):
     declared = Feature(name="age", kind="scalar", dtype="float32", shape=(), key="age")
     tars = {"x.tar": {"0.json": {"age": 3, "n": 1}, "1.json": {"age": None, "n": 1}}}
     read = functools.partial(ReadTar, write(tars), schema=(declared,) if schema else ())
 
-    assert by_name(run_transform(read()))[1].keys() == {"x.tar/1"}
-    records, rejects = by_name(run_transform(read(missing_number=-1.0)))
+    assert by_name(yielded(read()))[1].keys() == {"x.tar/1"}
+    records, rejects = by_name(yielded(read(missing_number=-1.0)))
 
     assert rejects == {}
     assert [records[key].features["age"] for key in sorted(records)] == [3, -1.0]

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from eager_runner import yielded
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
@@ -81,12 +82,12 @@ def test_an_empty_file(listed):
     assert (rejected.reason, rejected.bad) == ("no records", False)
 
 
-def test_a_folder(tmp_path, run_transform):
+def test_a_folder(tmp_path):
     for number in range(3):
         data = gzip.compress(WHOLE) if number == 2 else WHOLE
         (tmp_path / f"data_{number}.tfrecord").write_bytes(data)
     (tmp_path / "README").write_text("what this is")
-    found = run_transform(ReadTFRecords(str(tmp_path), str(tmp_path / "scratch")))
+    found = yielded(ReadTFRecords(str(tmp_path), str(tmp_path / "scratch")))
     records = [each for each in found if isinstance(each, Record)]
 
     keys = {f"data_{number}.tfrecord:{record}" for number in range(3) for record in range(5)}

@@ -1,0 +1,1 @@
+"""Inputs and what readers make of them."""

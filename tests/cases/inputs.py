@@ -1,0 +1,97 @@
+"""Files of a case's input, as one text describes them.
+
+    # What the case shows.
+    == train/{cat,dog}/{1..3}.jpg
+    == labels.csv
+    image,label
+    == old.csv escaped gzip
+    image,label\\r\\na.jpg,\\xff\\r\\n
+    == shards/0.tar/a.cls
+    3
+
+A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path stand for several. Its
+lines are the file's, unless a form says otherwise: `escaped` is one line with Python's escapes of
+bytes, `gzip` is compressed, `examples` has the features of one Example of a TFRecord file a line.
+What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
+`dtype: values` in JSON.
+"""
+
+import codecs
+import gzip
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from zoo.trees import expanded
+
+from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
+
+_FILE = re.compile(r"^== (.*?)((?: (?:escaped|gzip|examples))*)\n", re.MULTILINE)
+_MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
+
+
+def make(described: Path, root: Path) -> None:
+    """Writes the files that a text describes below `root`."""
+    members: dict[str, list[tuple[str, bytes]]] = {}
+    for path, content in _files(described.read_text("utf-8")):
+        if member := _MEMBER.fullmatch(path):
+            members.setdefault(member[1], []).append((member[2], content))
+        else:
+            _write(root / path, content)
+    for path, contents in members.items():
+        _write(root / path, (_tar if path.endswith(".tar") else _npz)(contents))
+
+
+def _files(text: str) -> Iterator[tuple[str, bytes]]:
+    _, *parts = _FILE.split(text)
+    for pattern, forms, content in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        data = content.encode()
+        for form in forms.split():
+            data = _FORMS[form](data)
+        for path in expanded(pattern):
+            yield path, _array(content) if path.endswith(".npy") else data
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _examples(lines: bytes) -> bytes:
+    return b"".join(framed(encode(json.loads(line))) for line in lines.splitlines())
+
+
+_FORMS = {
+    "escaped": lambda data: codecs.escape_decode(data.removesuffix(b"\n"))[0],
+    "gzip": lambda data: gzip.compress(data, mtime=0),
+    "examples": _examples,
+}
+
+
+def _tar(members: list[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _npz(members: list[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    arrays = {name.removesuffix(".npy"): np.load(io.BytesIO(data)) for name, data in members}
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _array(text: str) -> bytes:
+    dtype, _, values = text.partition(":")
+    buffer = io.BytesIO()
+    np.save(buffer, np.array(json.loads(values), dtype))
+    return buffer.getvalue()

@@ -1,0 +1,93 @@
+"""Elements of a source as lines of JSON: what a record has, without what it has by default."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected, reading_order
+
+_MOST_BYTES = 200  # of a range of a file
+
+
+class Shown:
+    """How values of an input are shown, whose paths begin with `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+
+    def text(self, text: str) -> str:
+        """A text without the place of the input."""
+        return text.replace(self._root, "INPUT")
+
+    def meant(self, text: str) -> str:
+        """The text that is shown so."""
+        return text.replace("INPUT", self._root)
+
+    def records(self, elements: Iterable[Element]) -> str:
+        """A line for each record, by key, below those for classes."""
+        return self._lines(each for each in elements if not isinstance(each, Rejected))
+
+    def rejects(self, elements: Iterable[Element]) -> str:
+        """A line for each reject, by source."""
+        return self._lines(each for each in elements if isinstance(each, Rejected))
+
+    def _lines(self, elements: Iterable[Element]) -> str:
+        lines = sorted((_place(each), self._line(each)) for each in elements)
+        return "".join(f"{line}\n" for _, line in lines)
+
+    def _line(self, element: Element) -> str:
+        shown = self._fields(element)
+        if isinstance(element, Record) and element.source == element.key:
+            del shown["source"]
+        return json.dumps(shown, ensure_ascii=False)
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        fields = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+        return {
+            each.name: self._value(field) for each, field in fields if not _is_default(each, field)
+        }
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case bytes():
+                return {"bytes": value.decode(errors="backslashreplace")}
+            case dict():
+                return {str(key): self._value(each) for key, each in value.items()}
+            case list() | tuple():
+                return [self._value(each) for each in value]
+            case FileRef(offset=0, length=None):
+                return self._value(value.path)
+            case FileRef():
+                data = storage.read_bytes(value)
+                place = f"{self.text(value.path)}[{value.offset}:{value.offset + len(data)}]"
+                shown = data[:_MOST_BYTES].decode(errors="backslashreplace")
+                return [place, shown]
+            case Deferred():
+                return {"Deferred": self._value(value.read(storage.read_bytes(value.file)))}
+            case Array(file=None):
+                numbers = np.frombuffer(value.data, np.dtype(value.dtype).newbyteorder("<"))
+                return {value.dtype: numbers.reshape(value.shape).tolist()}
+        if dataclasses.is_dataclass(value):
+            fields = self._fields(value)
+            alone = len(dataclasses.fields(value)) == 1 or fields.keys() == {"file"}
+            return {type(value).__name__: next(iter(fields.values())) if alone else fields}
+        return value
+
+
+def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    if field.default_factory is not dataclasses.MISSING:
+        return bool(value == field.default_factory())
+    return value == field.default and type(value) is type(field.default)
+
+
+def _place(element: Element) -> str:
+    if isinstance(element, Rejected):
+        return reading_order(element.source)
+    return reading_order(element.key) if isinstance(element, Record) else ""
