@@ -54,7 +54,7 @@ def _files(text: str) -> Iterator[tuple[str, bytes]]:
         for form in forms.split():
             data = _FORMS[form](data)
         for path in expanded(pattern):
-            yield path, _array(content) if path.endswith(".npy") else data
+            yield path, _array(content) if content and path.endswith(".npy") else data
 
 
 def _write(path: Path, content: bytes) -> None:

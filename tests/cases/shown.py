@@ -18,15 +18,11 @@ class Shown:
     """How values of an input are shown, whose paths begin with `root`."""
 
     def __init__(self, root: Path) -> None:
-        self._root = str(root)
+        self._root, self._beside = str(root), str(root.parent)
 
     def text(self, text: str) -> str:
         """A text without the place of the input."""
-        return text.replace(self._root, "INPUT")
-
-    def meant(self, text: str) -> str:
-        """The text that is shown so."""
-        return text.replace("INPUT", self._root)
+        return text.replace(self._root, "INPUT").replace(self._beside, "INPUT/..")
 
     def records(self, elements: Iterable[Element]) -> str:
         """A line for each record, by key, below those for classes."""

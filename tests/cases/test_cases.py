@@ -18,11 +18,11 @@ import re
 import shlex
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 from eager_runner import yielded
 
-from beam_pipeline.cli.options import build_config
-from beam_pipeline.cli.parser import command_parser
+from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.inputs import complete, find_input, source_of
@@ -31,15 +31,30 @@ from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
 from cases.shown import Shown
 
-CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/*/input"))
-OF_SIDE_FILES = [case for case in CASES if case.parent.name in ("kitti", "labelme", "voc", "yolo")]
+CASES = {
+    f"{path.parent.parent.name}/{path.parent.name}": path.parent
+    for path in sorted(Path(__file__).parent.glob("*/*/input"))
+}
+OF_SIDE_FILES = [name for name in CASES if name.startswith(("kitti", "labelme", "voc", "yolo"))]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # What Beam adds to the message of an error.
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
-def name_of(case):
-    return f"{case.parent.name}/{case.name}"
+@functools.cache
+def parser():
+    return command_parser()
+
+
+def source_for(case, root):
+    """(what is found, what reads it) of a case whose input is made at `root`."""
+    make(case / "input", root)
+    options = case / "options"
+    text = options.read_text() if options.exists() else "INPUT"
+    arguments = [each.replace("INPUT", str(root)) for each in shlex.split(text)]
+    config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
+    found = find_input(config)
+    return found, source_of(complete(config, found), found, f"{root}.scratch")
 
 
 @pytest.fixture
@@ -47,17 +62,11 @@ def read(tmp_path, caplog):
     """The texts of a case's results, by file."""
 
     def run(case):
-        root = tmp_path / "input"
-        make(case / "input", root)
-        options = case / "options"
-        arguments = shlex.split(options.read_text() if options.exists() else "INPUT")
-        shown = Shown(root)
         caplog.set_level(logging.WARNING)
+        shown = Shown(tmp_path / "input")
         try:
-            config = build_config(parser().parse_args(["plan", *map(shown.meant, arguments)]))
-            found = find_input(config)
-            config = complete(config, found)
-            elements = yielded(source_of(config, found, str(tmp_path / "scratch")))
+            found, source = source_for(case, tmp_path / "input")
+            elements = yielded(source)
         except BeamTFRecordsError as error:
             message = shown.text(_STEP.sub("", str(error)))
             return {"error": f"{type(error).__name__}: {message}\n"}
@@ -73,17 +82,12 @@ def read(tmp_path, caplog):
     return run
 
 
-@functools.cache
-def parser():
-    return command_parser()
-
-
 def expected(case):
     there = [case / name for name in RESULTS]
     return {path.name: path.read_text("utf-8") for path in there if path.exists()}
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_case(read, case, request):
     results = read(case)
     if request.config.getoption("--regenerate"):
@@ -94,8 +98,8 @@ def test_a_case(read, case, request):
     assert results == expected(case)
 
 
-@pytest.mark.parametrize("case", OF_SIDE_FILES, ids=name_of)
-def test_neither_buckets_nor_the_order_of_the_listing_matter(read, case, monkeypatch):
+@pytest.mark.parametrize("name", OF_SIDE_FILES)
+def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeypatch):
     list_names = storage.list_names
 
     def backwards(path):
@@ -103,4 +107,32 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, case, monkeyp
 
     monkeypatch.setattr(storage, "list_names", backwards)
     monkeypatch.setattr(side_files, "buckets_of_names", lambda files, _: buckets_of_names(files, 1))
-    assert read(case) == expected(case)
+    assert read(CASES[name]) == expected(CASES[name])
+
+
+class ReadAll(beam.PTransform):
+    """What some sources yield, each element with the name of its source."""
+
+    def __init__(self, sources):
+        self._sources = sources
+
+    def expand(self, pipeline):
+        return [
+            pipeline
+            | name >> source
+            | f"Name {name}" >> beam.Map(lambda element, name: (name, element), name)
+            for name, source in self._sources.items()
+        ] | beam.Flatten()
+
+
+def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
+    names = [
+        *("coco/two-splits", "csv/a-box-a-row", "csv/table", "folders/splits"),
+        *("jsonl/hugging-face-objects", "kitti/lists", "labelme/image-path", "voc/devkit"),
+        *("yolo/data-yaml",),
+    ]
+    sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
+    found = run_transform(ReadAll(sources))
+    for name, source in sources.items():
+        elements = [element for of, element in found if of == name]
+        assert sorted(map(repr, elements)) == sorted(map(repr, yielded(source)))

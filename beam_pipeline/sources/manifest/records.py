@@ -106,10 +106,9 @@ class RecordMaker:
                 named_boxes(boxes_from_lists(values, self.columns, self.kinds), self.columns)
                 for values in batch.by_row()
             ]
-        if self._other_columns:
-            if self.table.is_typed:
-                check_plain(batch.columns, self.columns)
-            features |= self._converted(batch, self._other_columns)
+        if self.table.is_typed and not self.columns.declared:
+            check_plain(batch.columns, self.columns)
+        features |= self._converted(batch, self._other_columns)
         names = list(features)
         for of_row in (
             zip(*features.values(), strict=True) if names else itertools.repeat((), len(batch))

@@ -78,42 +78,6 @@ def split_by_key(elements):
     return {record.key: record.split for record in elements}
 
 
-@pytest.mark.parametrize(
-    ("manifest", "names", "splits"),
-    [
-        pytest.param(
-            "metadata.csv", ["train/0.png", "Val/1.png"], ["train", "Val"], id="Hugging Face's"
-        ),
-        pytest.param(
-            "m.csv", ["train/a/0.wav", "test2017/a/1.wav"], ["train", "test2017"], id="sounds"
-        ),
-        pytest.param(
-            "m.csv", ["images/train/0.png", "images/dev/1.png"], ["train", "dev"], id="deep"
-        ),
-        pytest.param(
-            "m.csv", ["train\\0.png", "./test/1.png"], ["train", "test"], id="spelt otherwise"
-        ),
-        pytest.param("m.csv", ["train/0.png", "other/1.png"], [None, None], id="not all"),
-        pytest.param("m.csv", ["train/0.png", "1.png"], [None, None], id="beside"),
-        pytest.param("m.csv", ["../train/0.png", "../test/1.png"], [None, None], id="elsewhere"),
-        pytest.param("m.csv", ["/none/train/0.png"], [None], id="absolute"),
-        pytest.param("dev.csv", ["train/0.png", "test/1.png"], ["dev", "dev"], id="named itself"),
-    ],
-)
-def test_folders_of_one_manifests_files_are_its_splits(
-    tmp_path, read_manifest, manifest, names, splits
-):
-    write(tmp_path / manifest, "\n".join(["file_name", *names]))
-    elements = read_manifest(ReadCsv(str(tmp_path), allow_outside=["/"]))
-    found = {record.source: record.split for record in elements}
-    assert found == {f"{manifest}:{line}": split for line, split in enumerate(splits, start=2)}
-
-
-def test_a_column_of_splits_wins_over_folders(tmp_path, read_manifest):
-    path = write(tmp_path / "m.csv", "file_name,split\ntrain/0.png,a\ntest/1.png,\n")
-    assert split_by_key(read_manifest(ReadCsv(path))) == {"train/0.png": "a", "test/1.png": None}
-
-
 def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, read_manifest):
     rows = "".join(f'{{"image": "train/{number}.png"}}\n' for number in range(100))
     path = write(tmp_path / "m.jsonl", rows + '{"image": "more/x.png"}\n{"image": "test/y.png"}\n')
@@ -136,23 +100,6 @@ def test_one_split_folder_may_be_divided(tmp_path, read_manifest, later, divided
     path = write(tmp_path / "m.csv", "\n".join(["file_name", *names]))
     splits = split_by_key(read_manifest(ReadCsv(path, divided=divided)))
     assert set(splits.values()) == expected
-
-
-@pytest.mark.parametrize("top", ["", "data/"])
-def test_a_folder_without_a_manifest_beside_others_is_told(tmp_path, read_manifest, caplog, top):
-    write(tmp_path / f"{top}train/metadata.csv", "file_name\na.jpg\n")
-    write(tmp_path / f"{top}test/deep/b.jpg", "")
-    write(tmp_path / f"{top}val/notes.txt", "")
-    write(tmp_path / f"{top}masks/a.png", "")
-    assert len(read_manifest(ReadCsv(str(tmp_path)))) == 1
-    assert f"left out, since they hold no metadata.csv: {top}test\n" in caplog.text
-
-
-def test_columns_without_a_name_are_told(tmp_path, read_manifest, caplog):
-    path = write(tmp_path / "m.csv", ",x,\n10,1,2\n")
-    (record,) = read_manifest(ReadCsv(path))
-    assert record.features == {"x": 1}
-    assert "left out, since they have no name: column 1, column 3\n" in caplog.text
 
 
 def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, read_manifest, caplog):

@@ -122,3 +122,11 @@ def test_a_row_that_is_another_than_before(tmp_path, read_manifest, monkeypatch,
     for data in (b"", b"1", b'"1\n', b"[1]"):
         with pytest.raises(RecordError):
             record.features["vector"].read(data)
+
+
+def test_a_field_longer_than_pythons_own_reader_takes(tmp_path, read_manifest):
+    path = tmp_path / "m.csv"
+    path.write_text(f'x\n"{list(range(100_000))}"\n')
+    (record,) = read_manifest(ReadCsv(str(path)))
+    long = record.features["x"]
+    assert long.read(storage.read_bytes(long.file)).shape == (100_000,)
