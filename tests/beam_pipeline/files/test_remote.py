@@ -36,16 +36,6 @@ def test_join(base, parts, expected):
     assert storage.join(base, *parts) == expected
 
 
-@pytest.mark.parametrize("name", ["a b.jpg", "ä#?%20+[1].jpg", "%41", "d/e=1/f&g.jpg"])
-def test_names_survive(folder, name):
-    url, store = folder
-    storage.write_bytes(f"{url}/{name}", b"0123456789")
-    assert store.keys(url) == [f"in/{name}"]
-    [file] = storage.list_files(url)
-    assert (file.path, file.relative) == (f"{url}/{name}", name)
-    assert storage.read_bytes(FileRef(path=file.path, offset=2, length=3)) == b"234"
-
-
 @pytest.mark.parametrize(
     ("file", "expected", "calls"),
     [
@@ -112,26 +102,6 @@ def test_what_cannot_be_fetched_is_told_where_it_is_read(folder):
     for file, message in ((cut, "truncated file: x"), (gone[1], "missing file: gone")):
         with pytest.raises(RecordError, match=message):
             reader.read(file)
-
-
-@pytest.mark.parametrize(("offset", "length"), [(8, 5), (20, 3)])
-def test_a_range_beyond_the_end_is_truncated(folder, offset, length):
-    url, store = folder
-    store.put(f"{url}/x", b"0123456789")
-    with pytest.raises(RecordError, match=f"truncated file: x ends .* byte {offset + length}"):
-        storage.read_bytes(FileRef(path=f"{url}/x", offset=offset, length=length))
-
-
-@pytest.mark.parametrize(
-    ("file", "at_most"), [({}, 9), ({"length": 7}, 6), ({"offset": 5}, 4), ({"length": 1}, 0)]
-)
-def test_no_more_is_read_than_allowed(folder, file, at_most):
-    url, store = folder
-    store.put(f"{url}/x", b"0123456789")
-    ref = FileRef(path=f"{url}/x", **file)
-    with pytest.raises(RecordError, match=f"file too large: x has over {at_most} bytes"):
-        storage.read_bytes(ref, at_most)
-    assert storage.read_bytes(ref, at_most + 1) == storage.read_bytes(ref)
 
 
 def test_a_handle_reads_blocks_and_seeks(folder):
@@ -231,25 +201,12 @@ def test_no_bucket_is_named(url):
         storage.is_directory(url)
 
 
-def test_listing(folder, monkeypatch):
+def test_empty_objects_may_stand_for_folders(folder):
     url, store = folder
-    names = ["a.jpg", "cat/", "cat/.hidden", "cat/1.jpg", "cat/Thumbs.db", "dog/2/3.jpg", "empty/"]
-    for name in names:
+    for name in ("a.jpg", "cat/", "cat/1.jpg", "empty/"):
         store.put(f"{url}/{name}", b"" if name.endswith("/") else b"1")
-    store.put(f"{url}side/x.jpg", b"1")
-
-    assert [file.relative for file in storage.list_files(url)] == [
-        "a.jpg",
-        "cat/1.jpg",
-        "dog/2/3.jpg",
-    ]
-    assert storage.list_folder(url) == (("cat", "dog", "empty"), ("a.jpg",))
-    assert storage.list_folder(f"{url}/cat/") == ((), ("1.jpg",))
-    assert storage.list_folder(f"{url}/nowhere") == ((), ())
-    assert storage.list_dir(f"{url}/cat") == [".hidden", "1.jpg", "Thumbs.db"]
-    assert list(storage.list_files(f"{url}/nowhere")) == []
-    there = [storage.is_directory(f"{url}/{name}") for name in ("cat", "ca", "a.jpg")]
-    assert there == [True, False, False]
+    assert [file.relative for file in storage.list_files(url)] == ["a.jpg", "cat/1.jpg"]
+    assert storage.list_folder(url) == (("cat", "empty"), ("a.jpg",))
     assert [storage.exists(f"{url}/{name}") for name in ("cat", "a.jpg")] == [False, True]
 
 
@@ -329,19 +286,11 @@ def test_a_folder_of_very_many_files_is_sampled(folder):
     assert "" not in [name for name, _ in storage.scan_folder(url)]
 
 
-def test_match_files(folder):
+def test_patterns(folder):
     url, store = folder
-    for name in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
+    for name in ("1.tar", "b/2.tar"):
         store.put(f"{url}/{name}", b"1")
-
-    def matched(pattern):
-        return [path[len(url) + 1 :] for path in storage.match_files(f"{url}/{pattern}")]
-
-    assert matched("a/*.tar") == ["a/1.tar"]
-    assert matched("**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
-    assert matched("**/[!1].tar") == ["4.tar", "a/b/2.tar"]
-    assert matched("?.tar") == ["4.tar"]
-    assert matched("*.npz") == []
+    assert storage.match_files(f"{url}/**/[!1].tar") == [f"{url}/b/2.tar"]
     with pytest.raises(ConfigError, match="wildcard"):
         storage.match_files("gs://bucket*/a")
 
@@ -360,13 +309,12 @@ def test_writing(folder, num_bytes, calls):
     assert set(store.calls) - {"get"} == (calls - {"start"} if "az:" in url else calls)
 
 
-@pytest.mark.parametrize("num_bytes", [10, 20 * MEGABYTE])
-def test_what_was_not_finished_is_not_there(folder, num_bytes):
+def test_parts_that_were_not_finished_are_not_there(folder):
     url, store = folder
 
     def write_half():
         with storage.writing(f"{url}/x") as handle:
-            handle.write(bytes(num_bytes))
+            handle.write(bytes(20 * MEGABYTE))
             raise ValueError("half")
 
     with pytest.raises(ValueError, match="half"):
@@ -383,15 +331,6 @@ def test_a_handle_of_a_new_object(folder):
     handle.close()
     handle.close()
     assert storage.size(f"{url}/x") == 4
-
-
-def test_version_changes_with_the_object(folder):
-    url, _ = folder
-    storage.write_bytes(f"{url}/x", b"1")
-    before = storage.version(f"{url}/x")
-    assert storage.version(f"{url}/x") == before
-    storage.write_bytes(f"{url}/x", b"2")
-    assert storage.version(f"{url}/x") != before
 
 
 def test_a_copy_takes_one_request(folder):
@@ -448,14 +387,6 @@ def test_a_folder_is_deleted_with_all_it_holds(folder):
         store.put(f"{url}/{name}", b"1")
     storage.delete([f"{url}/a", f"{url}/nowhere"])
     assert store.keys(url) == ["in/ab"]
-
-
-def test_an_empty_object_is_read(folder):
-    url, store = folder
-    store.put(f"{url}/x", b"")
-    assert storage.read_bytes(FileRef(path=f"{url}/x")) == b""
-    with storage.opened(f"{url}/x") as handle:
-        assert handle.read(5) == b""
 
 
 def test_local_files_need_no_store_library():

@@ -1,0 +1,224 @@
+"""What files by path keep, whatever kind they are: local, of stores, of what only Beam opens."""
+
+import os
+
+import pytest
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.io.localfilesystem import LocalFileSystem
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+
+
+class Attic(LocalFileSystem):
+    """A file system of Beam's: attic:///path is /path."""
+
+    @classmethod
+    def scheme(cls):
+        return "attic"
+
+    def _list(self, folder):
+        for each in super()._list(_local(folder)):
+            yield FileMetadata(f"attic://{each.path}", each.size_in_bytes)
+
+    def metadata(self, path):
+        found = super().metadata(_local(path))
+        return FileMetadata(path, found.size_in_bytes, found.last_updated_in_seconds)
+
+    def open(self, path, *arguments, **options):
+        return super().open(_local(path), *arguments, **options)
+
+    def create(self, path, *arguments, **options):
+        return super().create(_local(path), *arguments, **options)
+
+    def mkdirs(self, path):
+        super().mkdirs(_local(path))
+
+    def exists(self, path):
+        return super().exists(_local(path))
+
+    def rename(self, sources, destinations):
+        super().rename([*map(_local, sources)], [*map(_local, destinations)])
+
+    def delete(self, paths):
+        super().delete([*map(_local, paths)])
+
+
+def _local(path):
+    return path.removeprefix("attic://")
+
+
+@pytest.fixture(params=["local", "attic", "s3", "gs", "az"])
+def folder(request, tmp_path):
+    """The path of an empty folder."""
+    if request.param == "local":
+        return str(tmp_path)
+    if request.param == "attic":
+        return f"attic://{tmp_path}"
+    url, _ = request.getfixturevalue("bucket")
+    return f"{request.param}{url.removeprefix('s3')}/in"
+
+
+@pytest.fixture
+def path(folder):
+    """A file of ten bytes."""
+    storage.write_bytes(f"{folder}/x", b"0123456789")
+    return f"{folder}/x"
+
+
+@pytest.mark.parametrize("name", ["a b.jpg", "ä#?%20+[1].jpg", "%41", "d/e=1/f&g.jpg"])
+def test_names_survive(folder, name):
+    if "[" in name and folder.startswith("attic"):
+        pytest.skip("Beam takes it for a pattern")
+    storage.write_bytes(f"{folder}/{name}", b"0123456789")
+    [file] = storage.list_files(folder)
+    assert (file.path, file.relative) == (f"{folder}/{name}", name)
+    assert storage.read_bytes(FileRef(path=file.path, offset=2, length=3)) == b"234"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ({}, b"0123456789"),
+        ({"offset": 4}, b"456789"),
+        ({"offset": 2, "length": 3}, b"234"),
+        ({"length": 0}, b""),
+        ({"offset": 30}, b""),
+        ({"offset": 8, "length": 5}, "truncated file: x ends 3 bytes before byte 13"),
+        ({"offset": 20, "length": 3}, "truncated file: x ends 3 bytes before byte 23"),
+    ],
+)
+def test_a_range(path, place, expected):
+    file = FileRef(path=path, **place)
+    if isinstance(expected, bytes):
+        assert storage.read_bytes(file) == expected
+    else:
+        with pytest.raises(RecordError, match=expected):
+            storage.read_bytes(file)
+
+
+@pytest.mark.parametrize(
+    ("place", "at_most"), [({}, 9), ({"length": 7}, 6), ({"offset": 5}, 4), ({"length": 1}, 0)]
+)
+def test_no_more_is_read_than_allowed(path, place, at_most):
+    file = FileRef(path=path, **place)
+    with pytest.raises(RecordError, match=f"file too large: x has over {at_most} bytes"):
+        storage.read_bytes(file, at_most)
+    assert storage.read_bytes(file, at_most + 1) == storage.read_bytes(file)
+
+
+def test_a_handle(path):
+    with storage.opened(path) as handle:
+        handle.seek(-3, os.SEEK_END)
+        assert (handle.read(), handle.read(3)) == (b"789", b"")
+        handle.seek(2)
+        assert handle.read(3) == b"234"
+    sha256 = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
+    assert storage.sha256_of(path) == sha256
+
+
+def test_an_empty_file(folder):
+    storage.write_bytes(f"{folder}/x", b"")
+    assert storage.read_bytes(FileRef(path=f"{folder}/x")) == b""
+    with storage.opened(f"{folder}/x") as handle:
+        assert handle.read(5) == b""
+
+
+def test_what_is_not_there(folder):
+    missing = f"{folder}/nowhere"
+    for call in (
+        lambda: storage.read_bytes(FileRef(path=missing)),
+        lambda: storage.opened(missing).__enter__(),
+        lambda: storage.read_start(missing, 3),
+        lambda: storage.version(missing),
+    ):
+        with pytest.raises(RecordError, match=r"^missing file: nowhere"):
+            call()
+    assert (storage.exists(missing), storage.is_directory(missing)) == (False, False)
+    assert (storage.list_folder(missing), storage.list_dir(missing)) == (((), ()), [])
+    storage.delete([missing])
+    storage.delete_all([missing])
+
+
+def test_a_file_is_replaced_and_nothing_lies_beside_it(folder):
+    path = f"{folder}/new/deep/x"
+    for data in (b"one", b"and two"):
+        before = storage.version(path) if storage.exists(path) else ""
+        storage.write_bytes(path, data)
+        assert storage.read_bytes(FileRef(path=path)) == data
+        assert storage.version(path) == storage.version(path) != before
+        assert storage.list_dir(f"{folder}/new/deep") == ["x"]
+
+
+def test_what_was_not_finished_is_not_there(folder):
+    def write_half():
+        with storage.writing(f"{folder}/new/x.gz") as handle:
+            handle.write(b"some")
+            assert not storage.exists(f"{folder}/new/x.gz")
+            raise ValueError("half")
+
+    with pytest.raises(ValueError, match="half"):
+        write_half()
+    assert storage.list_dir(f"{folder}/new") == []
+    with storage.writing(f"{folder}/new/x.gz") as handle:
+        handle.write(b"all ")
+        handle.write(b"of it")
+    assert storage.read_bytes(FileRef(path=f"{folder}/new/x.gz")) == b"all of it"
+
+
+def test_listing(folder):
+    names = ["a.jpg", "cat/.hidden", "cat/1.jpg", "cat/Thumbs.db", "dog/2/3.jpg", ".git/x"]
+    for name in names:
+        storage.write_bytes(f"{folder}/{name}", b"1")
+    storage.write_bytes(f"{folder}side/x.jpg", b"1")
+
+    listed = sorted(file.relative for file in storage.list_files(folder))
+    assert listed == ["a.jpg", "cat/1.jpg", "dog/2/3.jpg"]
+    assert storage.list_folder(folder) == (("cat", "dog"), ("a.jpg",))
+    assert storage.list_folder(f"{folder}/cat/") == ((), ("1.jpg",))
+    assert storage.list_dir(f"{folder}/cat") == [".hidden", "1.jpg", "Thumbs.db"]
+    there = [storage.is_directory(f"{folder}/{name}") for name in ("cat", "ca")]
+    assert there == [True, False]
+
+
+def test_match_files(folder):
+    for name in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
+        storage.write_bytes(f"{folder}/{name}", b"1")
+
+    def matched(pattern):
+        return [path[len(folder) + 1 :] for path in storage.match_files(f"{folder}/{pattern}")]
+
+    assert matched("a/*.tar") == ["a/1.tar"]
+    assert matched("**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
+    assert matched("?.tar") == ["4.tar"]
+    assert matched("*.npz") == []
+
+
+def test_many_files_are_placed_measured_and_deleted(folder):
+    pairs = [(f"{folder}/{number}.part", f"{folder}/out/{number}") for number in range(9)]
+    for number, (source, _) in enumerate(pairs):
+        storage.write_bytes(source, b"x" * (number + 1))
+    storage.place_all(pairs[3:4])  # done already
+
+    storage.place_all(pairs)
+
+    finals = [final for _, final in pairs]
+    assert storage.sizes([*finals, f"{folder}/nowhere"]) == [*range(1, 10), None]
+    storage.delete_all([*finals[1:], finals[1]])
+    assert storage.list_dir(f"{folder}/out") == ["0"]
+
+
+def test_what_is_not_there_is_not_placed_but_all_else(folder):
+    storage.write_bytes(f"{folder}/there", b"1")
+    names = ("nowhere", "there")
+    with pytest.raises(FileNotFoundError):
+        storage.place_all([(f"{folder}/{name}", f"{folder}/out/{name}") for name in names])
+    assert storage.list_dir(f"{folder}/out") == ["there"]
+
+
+def test_a_folder_is_deleted_with_all_it_holds(folder):
+    for name in ("a/1", "a/b/2", "ab"):
+        storage.write_bytes(f"{folder}/{name}", b"1")
+    storage.delete([f"{folder}/a", f"{folder}/nowhere"])
+    assert [file.relative for file in storage.list_files(folder)] == ["ab"]
