@@ -34,6 +34,7 @@ from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees, num_values
 
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256
+_RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
 # Raw values that tf.io.decode_raw has no type for; TFDS gives them as bytes.
 _NOT_DECODED = frozenset({"uint32"})
 
@@ -46,6 +47,7 @@ class ArrayKind(Kind[Array | _Strings]):
     values = (Array, tuple)
     features = ("tensor", "sequence")
     types = ("array", "strings")
+    dtypes = ("int64", "float32", "string")
 
     def check(
         self, name: str, value: Array | _Strings, inspection: Inspection
@@ -125,6 +127,9 @@ class ArrayKind(Kind[Array | _Strings]):
                 name=name, kind="tensor", dtype=dtype, shape=shape, key="", encoding="bytes"
             )
         return Feature(name=name, kind="tensor", dtype=listed, shape=shape, key="")
+
+    def dtypes_of(self, feature: Feature) -> Sequence[str]:
+        return _RAW_DTYPES if feature.encoding == "bytes" else self.dtypes
 
     def fits(self, feature: Feature, value: Any) -> bool:
         if isinstance(value, tuple):

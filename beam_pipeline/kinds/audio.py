@@ -7,13 +7,13 @@ from typing import Any
 from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import (
     MediaKind,
-    hashed,
     of_feature,
     of_key,
     one_format,
     one_shape,
     shape_text,
     size_problem,
+    with_facts,
 )
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
@@ -26,6 +26,9 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists, agrees
 from tfrecord_dataset.value_forms import AUDIO_FORMS
 
+# Of what is stated beside audio.
+_NUMBERS = ("sample_rate", "num_samples", "channels")
+
 
 class AudioKind(MediaKind[Audio]):
     """Audio: format, length, channels, sample rate, sha256 and what has to be converted."""
@@ -34,7 +37,7 @@ class AudioKind(MediaKind[Audio]):
     features = ("audio",)
     types = ("audio",)
     forms = AUDIO_FORMS
-    dtype = "float32"
+    dtypes = ("float32",)
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
         with of_feature(name):
@@ -43,14 +46,7 @@ class AudioKind(MediaKind[Audio]):
         for reason in facts.conversions:
             inspection.notes[f"audio converted: {reason}"] += 1
         inspection.num_bytes += facts.estimated_bytes
-        return Audio(
-            file=hashed(value.file, data),
-            format=facts.format,
-            sample_rate=facts.sample_rate,
-            num_samples=facts.num_samples,
-            channels=facts.channels,
-            conversions=facts.conversions,
-        )
+        return with_facts(value.file, data, Audio, facts)
 
     def observe(self, value: Audio, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
@@ -104,29 +100,19 @@ class AudioKind(MediaKind[Audio]):
         return {
             feature.key: [payload],
             f"{beside}format": [value.format.encode()],
-            f"{beside}sample_rate": [value.sample_rate],
-            f"{beside}num_samples": [value.num_samples],
-            f"{beside}channels": [value.channels],
+            **{f"{beside}{name}": [getattr(value, name)] for name in _NUMBERS},
         }
 
     def read(self, feature: Feature, lists: Lists) -> Audio:
         data = bytes(one(lists, feature.key))
         with of_key(feature.key):
             facts = inspect_audio(data, AudioOptions())
-        return Audio(
-            file=hashed(FileRef(path=""), data),
-            format=facts.format,
-            sample_rate=facts.sample_rate,
-            num_samples=facts.num_samples,
-            channels=facts.channels,
-        )
+        return with_facts(FileRef(path=""), data, Audio, facts)
 
     read_existing = read
 
     def differences(self, feature: Feature, lists: Lists, value: Audio) -> Iterator[str]:
-        for name in (
-            ("format", "sample_rate", "num_samples", "channels") if not feature.bare else ()
-        ):
+        for name in ("format", *_NUMBERS) if not feature.bare else ():
             fact, key = getattr(value, name), feature.key_beside(name)
             stated = one(lists, key)
             stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
@@ -140,19 +126,12 @@ class AudioKind(MediaKind[Audio]):
         """Its length, rate and channels."""
         if feature.bare:
             return ""
-        facts = ("num_samples", "sample_rate", "channels")
-        samples, rate, channels = (lists[feature.key_beside(name)][0] for name in facts)
+        rate, samples, channels = (lists[feature.key_beside(name)][0] for name in _NUMBERS)
         seconds = f"{samples / rate:.2f} s, " if rate else ""
         return f" ({seconds}{rate:,} Hz, {counted(channels, 'channel')})"
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
-        numbers = dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64")
-        return {"sha256": "string", **numbers}
+        return {"sha256": "string", **dict.fromkeys(_NUMBERS, "int64")}
 
     def facts(self, value: Audio) -> Mapping[str, Any]:
-        return {
-            "sha256": value.file.sha256,
-            "sample_rate": value.sample_rate,
-            "num_samples": value.num_samples,
-            "channels": value.channels,
-        }
+        return {"sha256": value.file.sha256, **{name: getattr(value, name) for name in _NUMBERS}}

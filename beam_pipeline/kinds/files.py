@@ -24,18 +24,16 @@ class MediaKind(Kind[Media]):
 
     Attributes:
         forms: Those that Examples of others may hold, by `form_of`.
-        dtype: Of what is decoded.
     """
 
     forms: Collection[str] = ()
-    dtype: str
 
     def content(self, value: Media) -> object:
         return value.file.sha256
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         (kind,) = self.features
-        feature = Feature(name=name, kind=kind, dtype=self.dtype, shape=(), key="")
+        feature = Feature(name=name, kind=kind, dtype=self.dtypes[0], shape=(), key="")
         return self.complete(feature, observed, declared)
 
     def complete_stored(
@@ -63,6 +61,12 @@ def of_key(key: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(f"key {key!r} holds {error.reason}", error.detail) from error
+
+
+def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
+    """An image or audio whose file holds `data`, with all that its facts tell."""
+    names = (field.name for field in dataclasses.fields(value) if field.name != "file")
+    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in names})
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:

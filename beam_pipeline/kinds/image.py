@@ -14,6 +14,7 @@ from beam_pipeline.kinds.files import (
     one_format,
     one_shape,
     shape_text,
+    with_facts,
 )
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Stored
@@ -34,7 +35,8 @@ class ImageKind(MediaKind[Image]):
     features = ("image",)
     types = ("image",)
     forms = IMAGE_FORMS
-    dtype = "uint8"
+    dtypes = ("uint8",)
+    usual = {"shape": (None, None, 3)}  # noqa: RUF012
 
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
         data = inspection.read(value.file)
@@ -48,14 +50,7 @@ class ImageKind(MediaKind[Image]):
         for reason in facts.conversions:
             inspection.notes[f"image converted: {reason}"] += 1
         inspection.num_bytes += facts.estimated_bytes
-        return Image(
-            file=hashed(value.file, data),
-            format=facts.format,
-            width=facts.width,
-            height=facts.height,
-            channels=facts.channels,
-            conversions=facts.conversions,
-        )
+        return with_facts(value.file, data, Image, facts)
 
     def observe(self, value: Image, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1

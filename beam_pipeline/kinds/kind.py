@@ -68,6 +68,9 @@ class Kind(Generic[V]):
         values: The classes of its values.
         features: The kinds of its features (`Feature.kind`).
         types: The names of its types of values in `Observed.types`.
+        dtypes: Of its features; of media, of what is decoded.
+        usual: Fields of a declared feature that does not state them, other than in existing
+            Examples.
         may_lack: Whether records without a value have one that stands for "missing".
         has_geometry: Whether values are turned with the record's image (`turn`).
         has_classes: Whether features have classes.
@@ -77,6 +80,8 @@ class Kind(Generic[V]):
     values: tuple[type, ...] = ()
     features: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    usual: Mapping[str, Any] = {}
     may_lack = False
     has_geometry = False
     has_classes = False
@@ -142,6 +147,10 @@ class Kind(Generic[V]):
             DataError: No feature holds all of them.
         """
         raise NotImplementedError
+
+    def dtypes_of(self, feature: Feature) -> Sequence[str]:
+        """The dtypes that a declared feature of this kind may have."""
+        return self.dtypes
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         """A declared feature of this kind, completed from the values that fit it.

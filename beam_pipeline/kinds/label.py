@@ -22,6 +22,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     values = (ClassLabel, ClassLabels)
     features = ("class_label",)
     types = ("class_label", "class_labels")
+    dtypes = ("int64",)
     may_lack = True
     has_classes = True
 

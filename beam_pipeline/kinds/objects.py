@@ -30,6 +30,7 @@ class ObjectsKind(Kind[Objects]):
     values = (Objects,)
     features = ("boxes",)
     types = ("boxes",)
+    dtypes = ("float32",)
     may_lack = True
     has_geometry = True
     has_classes = True

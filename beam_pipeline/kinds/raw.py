@@ -21,6 +21,8 @@ class RawKind(Kind[bytes | RawFile]):
     values = (bytes, RawFile)
     features = ("bytes",)
     types = ("bytes",)
+    dtypes = ("string", "bytes")
+    usual = {"dtype": "string"}  # noqa: RUF012
 
     def check(self, name: str, value: bytes | RawFile, inspection: Inspection) -> bytes | RawFile:
         if isinstance(value, bytes):

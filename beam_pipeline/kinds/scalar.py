@@ -19,6 +19,7 @@ class ScalarKind(Kind[Number]):
     values = (int, float)
     features = ("scalar",)
     types = ("int64", "float32")
+    dtypes = ("int64", "float32", "string", "bytes")
     has_own_column = True
 
     def check(self, name: str, value: Number, inspection: Inspection) -> Number:

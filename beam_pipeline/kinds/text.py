@@ -17,6 +17,7 @@ class TextKind(Kind[str]):
     values = (str,)
     features = ("text",)
     types = ("string",)
+    dtypes = ("string",)
     may_lack = True
     has_own_column = True
 

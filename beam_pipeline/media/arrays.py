@@ -166,7 +166,7 @@ def inspect_array(data: bytes) -> ArrayFacts:
     )
 
 
-def encode_array(data: bytes, array: records.Array) -> bytes:
+def encode_array(data: bytes, array: records.Array | ArrayFacts) -> bytes:
     """The values of an inspected array as they are stored: raw, little-endian, in C order.
 
     Args:

@@ -158,7 +158,7 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     )
 
 
-def encode_audio(data: bytes, audio: records.Audio) -> bytes:
+def encode_audio(data: bytes, audio: records.Audio | AudioFacts) -> bytes:
     """The bytes to store for an inspected audio file: `data` itself without conversions.
 
     Args:

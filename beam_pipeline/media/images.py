@@ -193,7 +193,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     )
 
 
-def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
+def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageOptions) -> bytes:
     """The bytes to store for an inspected image: `data` itself without conversions.
 
     Args:

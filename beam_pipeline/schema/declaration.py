@@ -6,30 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
 from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import STORED_INTEGERS, Feature, tokens_feature
+from tfrecord_dataset.feature import Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
 
-_DTYPES = {
-    "image": ("uint8",),
-    "class_label": ("int64",),
-    "boxes": ("float32",),
-    "scalar": ("int64", "float32", "string", "bytes"),
-    "sequence": ("int64", "float32", "string"),
-    "text": ("string",),
-    "audio": ("float32",),
-    "bytes": ("string", "bytes"),
-}
-_LISTED_DTYPES = ("int64", "float32", "string")
-_RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
-# What a kind has where it is not said, other than in existing Examples.
-_USUAL: Mapping[str, Mapping[str, Any]] = {
-    "image": {"shape": (None, None, 3)},
-    "bytes": {"dtype": "string"},
-}
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 
@@ -114,7 +98,7 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
         )
     _check_classes(name, entry.get("classes"))
     _check_range(name, entry)
-    usual = _USUAL.get(kind, {})
+    usual = next((each.usual for each in kinds.KINDS if kind in each.features), {})
     complete = {
         "key": written_key(name, kind, with_image=with_image),
         **usual,
@@ -164,8 +148,7 @@ def _check_default(feature: Feature) -> None:
 
 def _stored_dtype(feature: Feature) -> str:
     """The dtype by the name that metadata.json has for it."""
-    is_raw = feature.encoding == "bytes"
-    choices = _RAW_DTYPES if is_raw else _DTYPES.get(feature.kind, _LISTED_DTYPES)
+    choices = kinds.named(feature).dtypes_of(feature)
     if feature.dtype not in choices:
         raise ConfigError(
             f"feature {feature.name!r} of kind {feature.kind!r} has the dtype {feature.dtype!r}; "

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import (
     CLIPPED,
@@ -246,17 +245,7 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     image.save(buffer, "PNG", exif=exif)
     data = buffer.getvalue()
     facts = inspect_image(data, ImageOptions())
-    stored = encode_image(
-        data,
-        records.Image(
-            file=records.FileRef(path="/a"),
-            format=facts.format,
-            width=facts.width,
-            height=facts.height,
-            conversions=facts.conversions,
-        ),
-        ImageOptions(),
-    )
+    stored = encode_image(data, facts, ImageOptions())
     shown = np.asarray(Image.open(io.BytesIO(stored)))
     rows, columns = np.nonzero(shown)
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline import records
 from beam_pipeline.media.images import ImageFacts, ImageOptions, encode_image, inspect_image
 
 
@@ -67,35 +66,14 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="session")
-def inspected() -> Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]]:
-    """The facts of an image, and what of them a record carries to where it is encoded."""
-
-    def run(data: bytes, options: ImageOptions) -> tuple[ImageFacts, records.Image]:
-        facts = inspect_image(data, options)
-        image = records.Image(
-            file=records.FileRef(path="/a"),
-            format=facts.format,
-            width=facts.width,
-            height=facts.height,
-            channels=facts.channels,
-            conversions=facts.conversions,
-        )
-        return facts, image
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def store(
-    inspected: Callable[[bytes, ImageOptions], tuple[ImageFacts, records.Image]],
-) -> Callable[..., tuple[ImageFacts, bytes]]:
+def store() -> Callable[..., tuple[ImageFacts, bytes]]:
     """What the stages do to an image: inspect it, and later encode it."""
 
     def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
         options = options or ImageOptions()
-        facts, image = inspected(data, options)
-        stored = encode_image(data, image, options)
-        assert encode_image(data, image, options) == stored  # the same bytes each time
+        facts = inspect_image(data, options)
+        stored = encode_image(data, facts, options)
+        assert encode_image(data, facts, options) == stored  # the same bytes each time
         return facts, stored
 
     return run

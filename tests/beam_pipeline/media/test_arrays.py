@@ -12,7 +12,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.arrays import array_header, encode_array, inspect_array
 
@@ -32,13 +31,7 @@ def npz(save=np.savez, **arrays):
 def store(data):
     """(facts, stored bytes) of an array's file."""
     facts = inspect_array(data)
-    array = records.Array(
-        dtype=facts.dtype,
-        shape=facts.shape,
-        file=records.FileRef(path="/a"),
-        conversions=facts.conversions,
-    )
-    return facts, encode_array(data[facts.offset : facts.offset + facts.length], array)
+    return facts, encode_array(data[facts.offset : facts.offset + facts.length], facts)
 
 
 def refusal(data):

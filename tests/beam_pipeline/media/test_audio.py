@@ -12,7 +12,6 @@ import soundfile
 import soxr
 import tensorflow as tf
 
-from beam_pipeline import records
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 
@@ -33,15 +32,7 @@ def read(data):
 def store(data, options):
     """(facts, stored bytes) of audio."""
     facts = inspect_audio(data, options)
-    audio = records.Audio(
-        file=records.FileRef(path="/a"),
-        format=facts.format,
-        sample_rate=facts.sample_rate,
-        num_samples=facts.num_samples,
-        channels=facts.channels,
-        conversions=facts.conversions,
-    )
-    return facts, encode_audio(data, audio)
+    return facts, encode_audio(data, facts)
 
 
 @encodings
