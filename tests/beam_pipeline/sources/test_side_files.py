@@ -9,6 +9,8 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.sources import labelme
+from beam_pipeline.sources.coco.read import ReadCoco
+from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import parse_labelme
 from beam_pipeline.sources.side_files import read as side_files
@@ -134,11 +136,22 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, read, tree, boxes
     assert max(map(len, held)) < 3 * BUCKET
 
 
-@pytest.mark.parametrize("name", ["nowhere", "nowhere.yaml"])
-@pytest.mark.parametrize("read", [ReadVoc, ReadYolo])
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        *((ReadVoc, "nowhere"), (ReadYolo, "nowhere"), (ReadYolo, "nowhere.yaml")),
+        *((ReadClassFolders, "nowhere"), (ReadCoco, "nowhere.json")),
+    ],
+)
 def test_a_root_that_does_not_exist(tmp_path, read, name):
-    with pytest.raises(ConfigError, match=f"{name}' does not exist"):
+    with pytest.raises(ConfigError, match=f"{name}'? does not exist"):
         yielded(read(str(tmp_path / name)))
+
+
+@pytest.mark.parametrize("read", [ReadVoc, ReadYolo, ReadClassFolders])
+def test_a_root_that_is_a_file(make_tree, read):
+    with pytest.raises(ConfigError, match=r"a\.jpg' is a file"):
+        yielded(read(make_tree({"a.jpg": ""}) + "/a.jpg"))
 
 
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
