@@ -129,7 +129,7 @@ def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
     names = [
         *("coco/two-splits", "csv/a-box-a-row", "csv/table", "folders/splits"),
         *("jsonl/hugging-face-objects", "kitti/lists", "labelme/image-path", "voc/devkit"),
-        *("yolo/data-yaml",),
+        *("tar/anywhere", "yolo/data-yaml"),
     ]
     sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
     found = run_transform(ReadAll(sources))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from beam_pipeline.records import Record, Rejected, file_of
+from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
@@ -37,18 +37,6 @@ def _write_tar(path: Path, members: Members) -> Path:
 def write_tar() -> Callable[[Path, Members], Path]:
     """Writes a tar; members are content by name; what is no bytes is written as JSON."""
     return _write_tar
-
-
-@pytest.fixture(scope="session")
-def content() -> Callable[[Any], bytes]:
-    """The bytes that a value of a record refers to."""
-
-    def of(value: Any) -> bytes:
-        file = file_of(value)
-        with open(file.path, "rb") as handle:
-            return handle.read()[file.offset : file.offset + file.length]
-
-    return of
 
 
 @pytest.fixture

@@ -2,10 +2,7 @@
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, Image, RawFile
 from beam_pipeline.sources.tar.parts import form_of, name_parts
-from beam_pipeline.sources.tar.read import ReadTar
 from tfrecord_dataset.feature import Feature
 
 
@@ -65,59 +62,6 @@ def test_what_is_declared_goes_before_the_extension():
     assert forms == ["text", "text", "bytes", "image", "array", "text"]
 
 
-def test_every_kind_of_member(read, content):
-    members = {
-        "0.jpg": b"image",
-        "0.seg.png": b"mask",
-        "0.cls": b" 3\n",
-        "0.color.cls": b"red",
-        "0.txt": "ä text".encode(),
-        "0.wav": b"sound",
-        "0.emb.npy": b"numbers",
-        "0.mp4": b"film",
-        "0.id": b"17",
-        "0.json": {
-            "width": 640,
-            "score": 0.5,
-            "tags": ["a", "b"],
-            "point": [1, 2.5],
-            "nothing": None,
-            "label": "as a column",
-            "more": {"a": [1, "b"]},
-            "mixed": [[1], [2, 3]],
-            "yes": True,
-        },
-    }
-    records, rejects = read({"x.tar": members})
-    assert rejects == {}
-    features = records["x.tar/0"].features
-    media = {
-        "image": (Image, b"image"),
-        "seg": (Image, b"mask"),
-        "audio": (Audio, b"sound"),
-        "emb": (Array, b"numbers"),
-        "mp4": (RawFile, b"film"),
-    }
-    for name, (kind, data) in media.items():
-        assert isinstance(features[name], kind)
-        assert content(features[name]) == data
-    assert {name: value for name, value in features.items() if name not in media} == {
-        "label": ClassLabel("3"),
-        "color": ClassLabel("red"),
-        "txt": "ä text",
-        "id": 17,
-        "width": 640,
-        "score": 0.5,
-        "tags": ("a", "b"),
-        "point": Array(dtype="float32", shape=(2,), data=b"\0\0\x80?\0\0 @"),
-        "nothing": "",
-        "json.label": "as a column",
-        "more": '{"a": [1, "b"]}',
-        "mixed": "[[1], [2, 3]]",
-        "yes": 1,
-    }
-
-
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -168,46 +112,6 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
     assert [records[f"{n}.tar/0"].features["x"] for n in range(len(contents))] == expected
 
 
-def test_labels_by_number_and_in_lists(read):
-    members = {"0.cls": b"1", "1.cls": b"cat", "2.cls": b"7"}
-    records, _ = read({"x.tar": members}, classes=["ant", "bee", "cat"])
-    names = [records[f"x.tar/{n}"].features["label"].name for n in range(3)]
-    assert names == ["bee", "cat", "7"]
-
-
-def test_several_labels_of_a_record(read):
-    members = {"0.json": {"label": ["a", "b"]}, "1.json": {"label": []}}
-    records, _ = read({"x.tar": members})
-    found = [records[f"x.tar/{n}"].features["label"] for n in range(2)]
-    assert found == [ClassLabels(("a", "b")), ClassLabels(())]
-
-
-@pytest.mark.parametrize(
-    ("named", "expected"),
-    [
-        ("kind", {"cls": ClassLabel("1"), "label": ClassLabel("2"), "color": "red"}),
-        ("color", {"cls": ClassLabel("1"), "label": ClassLabel("red"), "kind": 2}),
-        (
-            "kind,color",
-            {"cls": ClassLabel("1"), "kind": ClassLabel("2"), "color": ClassLabel("red")},
-        ),
-    ],
-)
-def test_labels_that_a_user_names(read, named, expected):
-    members = {"0.cls": b"1", "0.json": {"kind": 2, "color": "red"}}
-    records, _ = read({"x.tar": members}, label_column=named)
-    assert records["x.tar/0"].features == expected
-
-
-def test_members_of_a_record_may_lie_anywhere_in_its_tar(read, content):
-    members = {"0.jpg": b"0", "1.jpg": b"1", "0.cls": b"7", "1.cls": b"8"}
-    records, rejects = read({"x.tar": members, "y.tar": {"0.cls": b"9", "0.jpg": b"2"}})
-    assert rejects == {}
-    found = {key: each.features["label"].name for key, each in records.items()}
-    assert found == {"x.tar/0": "7", "x.tar/1": "8", "y.tar/0": "9"}
-    assert content(records["x.tar/1"].features["image"]) == b"1"
-
-
 @pytest.mark.parametrize(
     ("tars", "path", "expected"),
     [
@@ -223,37 +127,3 @@ def test_splits_and_keys(read, tars, path, expected):
     assert {key: each.split for key, each in records.items()} == {
         f"{name}/d/0": split for name, split in zip(tars, expected, strict=True)
     }
-
-
-def test_the_transform(write, read, run_transform, by_name):
-    """Yields the same, and what lies beside the tars."""
-    tars = {
-        f"{n}.tar": {f"{k}.{end}": b"%d" % (n * k) for k in range(40) for end in ("jpg", "cls")}
-        | {f"{k}.json": {"x": k, "label": "left"} for k in range(40)}
-        for n in range(3)
-    }
-    expected = read(tars)
-    assert len(expected[0]) == 120
-    found = by_name(run_transform(ReadTar(write({"notes.txt": b""}))))
-    assert found[0] == expected[0]
-    assert [(each.source, each.reason, each.bad) for each in found[1].values()] == [
-        ("notes.txt", "not a tar file", False)
-    ]
-
-
-def test_ignored_columns(read):
-    members = {"0.txt": b"1", "0.mp4": b"2", "0.json": {"a": 1, "b": 2}}
-    records, _ = read({"x.tar": members}, ignore_columns=["mp4", "b"])
-    assert records["x.tar/0"].features == {"txt": "1", "a": 1}
-
-
-def test_a_name_of_ignored_members_alone_is_no_record(read):
-    tars = {"x.tar": {"0.txt": b"1", "0.mp4": b"2", "1.mp4": b"3"}, "y.tar": {"2.mp4": b"4"}}
-    records, rejects = read(tars, ignore_columns=["mp4"])
-    assert (list(records), rejects) == (["x.tar/0"], {})
-
-
-def test_ignoring_what_is_not_there(read):
-    members = {"0.txt": b"1", "0.mp4": b"2", "0.json": {"score": 1}}
-    with pytest.raises(ConfigError, match=r"--ignore-columns 'scores' is not .* mean 'score'"):
-        read({"x.tar": members}, ignore_columns=["mp4", "scores"])
