@@ -19,7 +19,7 @@ import keras
 import tensorflow as tf
 
 import trainer
-from trainer.tasks import Settings, choose_task, models
+from trainer.tasks import Settings, choose_task
 from trainer.tasks.reading import training_batches
 from trainer.training.loop import Plan, train_function
 from trainer.training.optimizers import create_optimizer
@@ -78,7 +78,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     settings = Settings(image_size=size, image_model=args.model)
     task, _ = choose_task(dataset.features, settings=settings)
     with strategy.scope():
-        model = models.branch_model(task, args.model.lower())
+        model = task.model(args.model.lower())
         optimizer = create_optimizer("sgd", 0.1)
         optimizer.build(model.trainable_variables)
 

@@ -8,7 +8,7 @@ from trainer.augmentation.rand_augment import rand_augment, rand_augment_in_plac
 from trainer.parsing import Augment
 from trainer.views import Views
 
-__all__ = ["AUTO", "POLICIES", "Augmentation", "augmentation_of"]
+__all__ = ["AUTO", "BOXES_POLICIES", "POLICIES", "Augmentation"]
 
 AUTO = "auto"
 
@@ -33,28 +33,19 @@ _BOXES_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
+        AUTO: Augmentation(),
         "none": Augmentation(),
         "flip": Augmentation(views=Views(mirror=True)),
         "crop": Augmentation(views=_CROP),
         "rand": Augmentation(views=_CROP, pixels=rand_augment),
     }
 )
-
-
-def augmentation_of(policy: str, *, of_boxes: bool) -> Augmentation:
-    """The augmentation of a policy's name; "auto" crops where boxes are learned, else does nothing.
-
-    Args:
-        policy: "auto", or one of `POLICIES`.
-        of_boxes: Whether the task learns boxes.
-    """
-    if policy == AUTO:
-        policy = "crop" if of_boxes else "none"
-    chosen = POLICIES[policy]
-    if not of_boxes:
-        return chosen
-    return dataclasses.replace(
-        chosen,
-        views=_BOXES_CROP if chosen.views == _CROP else chosen.views,
-        pixels=rand_augment_in_place if chosen.pixels is rand_augment else chosen.pixels,
-    )
+# Where boxes are learned.
+BOXES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
+    {
+        **POLICIES,
+        AUTO: Augmentation(views=_BOXES_CROP),
+        "crop": Augmentation(views=_BOXES_CROP),
+        "rand": Augmentation(views=_BOXES_CROP, pixels=rand_augment_in_place),
+    }
+)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import io
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,13 +13,12 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.opening import cache_of, is_dataset
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
-from trainer.predicting.drawing import draw_boxes
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
 from trainer.predicting.rows import create_writer
@@ -44,7 +42,7 @@ class _Record(NamedTuple):
 
     Attributes:
         source: What it is called.
-        image: Its encoded image, for boxes and the report.
+        image: Its encoded image, for targets that need it and the report.
         true: Its target as stored, for the report.
         predictions: NumPy arrays by name.
     """
@@ -67,9 +65,11 @@ def predict(config: PredictConfig) -> int:
     names = [each.name for each in task.inputs.values()]
     features = run.features_of([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
-    if config.images is not None and not task.goal.has_boxes:
+    folder = None if config.images is None else Path(config.images)
+    if folder is not None and not task.goal.needs_image:
         raise ConfigError(
-            f"--images draws boxes, but the model's task is {task.name}; leave it out"
+            f"--images draws what is predicted on images, such as boxes, but the model's task is "
+            f"{task.name}; leave it out"
         )
     least = config.min_score
     if least is None:
@@ -79,17 +79,16 @@ def predict(config: PredictConfig) -> int:
         writer = create_writer(config.format, task, output)
         for record in _records(config, task, features, run.model, choices.settings(run.options)):
             count += 1
-            size = None
             row: Row = {"source": record.source}
-            if task.goal.has_boxes:
-                assert record.image is not None
-                row["image_id"], size = count, _size(record.image)
-            row |= task.goal.row(record.predictions, size, least)
+            if task.goal.needs_image:
+                row["image_id"] = count
+            row |= task.goal.row(record.predictions, record.image, least)
             writer.write(row)
-            if config.images is not None:
+            if folder is not None:
                 assert record.image is not None
-                folder = Path(config.images)
-                draw_boxes(record.image, row["detections"], folder, f"{count:06d}", record.source)
+                folder.mkdir(parents=True, exist_ok=True)
+                name = name_part(f"{count:06d}-{Path(record.source).stem}")
+                task.goal.draw(row, record.image, folder, name)
             if report is not None:
                 true, probabilities = record.true, record.predictions["probabilities"]
                 number = _class_number(task.goal, true, record.source)
@@ -197,8 +196,8 @@ def _of_file(sources: list[str], number: int, columns: Mapping[str, Any], place:
 def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
     """The dataset with what is read besides the inputs: its names in the elements.
 
-    These are the encoded image of boxes or of the report, the name of its file, and for the report
-    the target.
+    These are the encoded image for targets that need it or the report, the name of its file, and
+    for the report the target.
     """
     added: dict[str, Feature] = {}
     inputs = [*task.inputs.values()]
@@ -208,18 +207,10 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
         added[_FILENAME] = Feature(
             name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
         )
-        if report or task.goal.has_boxes:
+        if report or task.goal.needs_image:
             added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
-
-
-def _size(encoded: bytes) -> ImageSize:
-    """The size of an image, from its header."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(encoded)) as image:
-        return ImageSize(image.height, image.width)
 
 
 @contextlib.contextmanager

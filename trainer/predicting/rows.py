@@ -6,7 +6,7 @@ from typing import Protocol, TextIO
 
 from trainer.errors import ConfigError
 from trainer.tasks import Task
-from trainer.tasks.targets import Row
+from trainer.tasks.targets import Document, Row
 
 
 class Writer(Protocol):
@@ -20,19 +20,20 @@ class Writer(Protocol):
 
 
 def create_writer(format_name: str, task: Task, file: TextIO) -> Writer:
-    """The writer of `jsonl` (a line a record), `csv` (the same, or a line a box), or `coco`.
+    """The writer of `jsonl` (a line a record), `csv` (a line or more a record), or a document.
 
     Raises:
-        ConfigError: The task has no boxes, which `coco` needs.
+        ConfigError: The task has no such document.
     """
     if format_name == "jsonl":
         return _JsonLines(file)
     if format_name == "csv":
         return _Csv(task, file)
-    if task.goal.has_boxes:
-        return _Coco(file)
+    document = task.goal.documents.get(format_name)
+    if document is not None:
+        return _Document(document, file)
     raise ConfigError(
-        f"--format coco is for boxes, but the model's task is {task.name}; use jsonl or csv"
+        f"--format {format_name} is not for this model, whose task is {task.name}; use jsonl or csv"
     )
 
 
@@ -60,27 +61,14 @@ class _Csv:
         pass
 
 
-class _Coco:
-    """COCO's results: https://cocodataset.org/#format-results.
-
-    A category's id is that of label_map.pbtxt, from 1.
-    """
-
-    def __init__(self, file: TextIO) -> None:
+class _Document:
+    def __init__(self, document: Document, file: TextIO) -> None:
+        self._document = document
         self._file = file
-        self._results: list[Row] = []
+        self._rows: list[Row] = []
 
     def write(self, row: Row) -> None:
-        for each in row["detections"]:
-            xmin, ymin, xmax, ymax = each["box"]
-            self._results.append(
-                {
-                    "image_id": row["image_id"],
-                    "category_id": each["label"] + 1,
-                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
-                    "score": each["score"],
-                }
-            )
+        self._rows.append(row)
 
     def close(self) -> None:
-        self._file.write(json.dumps(self._results) + "\n")
+        self._file.write(json.dumps(self._document(self._rows)) + "\n")

@@ -13,7 +13,6 @@ from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
-from trainer.tasks.inputs.image import Image
 from trainer.tasks.models import path_of
 
 BALANCED = "balanced"
@@ -64,13 +63,12 @@ def checked_augmentation(function: Augment, task: Task) -> Augment:
         ConfigError: There is no image, or the function does not take it, or returns another kind.
     """
     path = path_of(function)
-    images = [each for each in task.inputs.values() if isinstance(each, Image)]
-    if not images:
+    if not task.images:
         raise ConfigError(
             f"--augment-fn {path} needs an image, but the inputs are "
             f"{', '.join(each.name for each in task.inputs.values())}; leave it out"
         )
-    image = tf.TensorSpec((images[0].height, images[0].width, images[0].channels), tf.uint8)
+    image = tf.TensorSpec(task.images[0].shape, tf.uint8)
     try:
         made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
     except Exception as error:  # whatever the user's function raises

@@ -27,7 +27,7 @@ def build(prepared: Prepared) -> Plan:
     config, task, own = prepared.config, prepared.task, prepared.own
     with prepared.strategy.scope():
         if own.model_fn is None:
-            model = models.branch_model(task, config.model.lower())
+            model = task.model(config.model.lower())
         else:
             model = models.model_from_function(task, own.model_fn)
         backbones = fine_tuning.backbones(model) if config.weights else []

@@ -68,13 +68,12 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         task = dataclasses.replace(task, goal=task.goal.with_inputs([*task.inputs.values()], sized))
         progress.say(f"images are shown at {size} (--image-size)")
     progress.say(f"task {task.name}: {reason}")
-    has_images = any(each.group == "image" for each in task.inputs.values())
-    if config.image_size is not None and not has_images:
+    if config.image_size is not None and not task.images:
         raise ConfigError("--image-size needs an image among the inputs; leave it out")
-    if has_images and size is None:
+    if task.images and size is None:
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size} (--image-size)")
-    return task, dataclasses.replace(config, image_size=size if has_images else None)
+    return task, dataclasses.replace(config, image_size=size if task.images else None)
 
 
 def remarks(task: Task, *, own_model: bool) -> Iterator[str]:

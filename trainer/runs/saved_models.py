@@ -10,6 +10,7 @@ from tfrecord_dataset.inner_paths import inner_path
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.runs.record import damaged
 from trainer.tasks import Task, models
+from trainer.tasks.inputs import keras_inputs
 
 _REMEDY = "copy it back, or let its training write it again: `python -m trainer train --resume`"
 # What Keras's messages put before and behind the reason: a whole configuration, and how to let
@@ -36,7 +37,7 @@ def load(file: Path, task: Task, remedy: str) -> keras.Model:
         model = keras.models.load_model(file, compile=False, safe_mode=True)
     except Exception as error:  # whatever Keras raises of what somebody has put together
         raise ConfigError(f"{file} cannot be loaded: {_reason(error)}; {remedy}") from error
-    models.outputs_of(model, models.inputs_of(task), task, str(file))
+    models.outputs_of(model, keras_inputs(task.inputs), task, str(file))
     return model
 
 

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tfrecord_dataset.feature import Feature
-from trainer.augmentation import AUTO as AUGMENT_AUTO
-from trainer.augmentation import POLICIES
+from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks import image_models
 from trainer.tasks.input_choice import inputs_by_schema, named_inputs
@@ -68,15 +67,15 @@ def choose_task(
 
 def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
-    if not is_default and "image" not in [each.group for each in inputs]:
+    has_images = any(each.group == "image" for each in inputs)
+    if not is_default and not has_images:
         raise ConfigError(
             f"--model {settings.image_model} (or --weights) needs an image, but there is none "
             f"among the inputs {', '.join(each.name for each in inputs)}; leave it out"
         )
-    if settings.augment not in (AUGMENT_AUTO, *POLICIES):
-        raise UnknownNameError("augmentation", settings.augment, (AUGMENT_AUTO, *POLICIES))
-    has_images = any(each.group == "image" for each in inputs)
-    if settings.augment not in (AUGMENT_AUTO, "none") and not has_images:
+    if settings.augment not in goal.policies:
+        raise UnknownNameError("augmentation", settings.augment, goal.policies)
+    if settings.augment not in (AUTO, "none") and not has_images:
         raise ConfigError(
             f"--augment {settings.augment} needs an image, but there is none among the inputs "
             f"{', '.join(each.name for each in inputs)}; leave it out"

@@ -1,4 +1,4 @@
-"""The model of a task: the built-in one with a branch per input, or the user's own."""
+"""The user's own model, and other functions of the user's."""
 
 import importlib
 import os
@@ -10,33 +10,10 @@ import keras
 
 from trainer.errors import ConfigError
 from trainer.tasks.image_models import synchronize_batch_normalization
-from trainer.tasks.inputs.numbers import Numbers, encode_together
+from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.task import Task
 
-_HIDDEN_UNITS = 128
-# Groups whose branch has no layers of its own.
-_PLAIN = ("numbers", "category")
-
 ModelFn = Callable[[Task], keras.Model]
-
-
-def branch_model(task: Task, name: str) -> keras.Model:
-    """The target's own model, else one branch per input, concatenated, and the target's head."""
-    own = task.goal.model([*task.inputs.values()], name)
-    if own is not None:
-        return own
-    inputs = inputs_of(task)
-    numbers = {name: each for name, each in task.inputs.items() if isinstance(each, Numbers)}
-    branches = [
-        each.encode(inputs[name]) for name, each in task.inputs.items() if name not in numbers
-    ]
-    if numbers:
-        branches.append(encode_together([*numbers.values()], [inputs[name] for name in numbers]))
-    x = branches[0] if len(branches) == 1 else keras.layers.Concatenate()(branches)
-    if len(branches) > 1 or next(iter(task.inputs.values())).group in _PLAIN:
-        for _ in range(2):
-            x = keras.layers.Dense(_HIDDEN_UNITS, activation="relu")(x)
-    return keras.Model(_single_or_dict(inputs), task.goal.head(x), name=name)
 
 
 def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
@@ -56,7 +33,7 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
         raise ConfigError(
             f"--model-fn {path} returned {type(model).__name__}; return a keras.Model"
         )
-    inputs = inputs_of(task)
+    inputs = keras_inputs(task.inputs)
     layer = "; end it with keras.layers.Dense(task.num_outputs)"
     remedy = layer if len(task.output_shape) == 1 else ""
     outputs = outputs_of(model, inputs, task, f"the model of --model-fn {path}", remedy)
@@ -71,17 +48,17 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
     if outputs.dtype == "float32":
         return model
     outputs = keras.layers.Activation("linear", dtype="float32", name="in_float32")(outputs)
-    return keras.Model(_single_or_dict(inputs), outputs, name=model.name)
+    return keras.Model(single_or_dict(inputs), outputs, name=model.name)
 
 
 def outputs_of(
     model: keras.Model, inputs: dict[str, Any], task: Task, what: str, remedy: str = ""
 ) -> Any:
-    """The outputs of a model for `inputs_of` its task, as Keras tensors.
+    """The outputs of a model, as Keras tensors.
 
     Args:
         model: Any.
-        inputs: Of the task.
+        inputs: Of the task, as `keras_inputs` makes them.
         task: What it is for.
         what: The model, in messages.
         remedy: Of another number of outputs.
@@ -90,7 +67,7 @@ def outputs_of(
         ConfigError: It does not take the inputs, or has another number of outputs.
     """
     try:
-        outputs = model(_single_or_dict(inputs))
+        outputs = model(single_or_dict(inputs))
     except Exception as error:  # whatever the layers raise
         takes = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in inputs.items())
         raise ConfigError(f"{what} does not take the task's inputs, {takes}: {error}") from error
@@ -147,15 +124,3 @@ def path_of(part: Any) -> str:
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}:{part.__qualname__}"
     return f"an object of {type(part).__module__}.{type(part).__qualname__}"
-
-
-def inputs_of(task: Task) -> dict[str, Any]:
-    """A Keras tensor for each input, by its name in the model."""
-    return {
-        name: keras.Input(each.shape, dtype=each.dtype, name=name)
-        for name, each in task.inputs.items()
-    }
-
-
-def _single_or_dict(inputs: dict[str, Any]) -> Any:
-    return inputs if len(inputs) > 1 else next(iter(inputs.values()))

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -10,11 +10,15 @@ from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.parsing import Augment
 from trainer.tasks.batch_changes import BatchChanges
-from trainer.tasks.learners import Statistic
+from trainer.tasks.inputs import Input
+from trainer.tasks.statistics import Statistic
 from trainer.tasks.target_choice import shorten
+from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
 from trainer.tensors import Tensor
 from trainer.tuning import Tuning
+
+_Part = TypeVar("_Part", Input, Target)
 
 _STATISTICS_BATCH_SIZE = 1024
 
@@ -27,25 +31,26 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
     Raises:
         ConfigError: Models cannot learn from some value in the split.
     """
-    input_learners = {
-        name: learner for name, each in task.inputs.items() if (learner := each.learner())
-    }
-    goal_learner = task.goal.learner()
-    statistics = {task.inputs[name].name: each.statistic for name, each in input_learners.items()}
-    if goal_learner is not None:
-        statistics[task.target] = goal_learner.statistic
-    stated = dataset.statistics(split) if statistics else {}
+    parts: list[Input | Target] = [*task.inputs.values(), task.goal]
     statistics = {
+        each.name: statistic for each in parts if (statistic := each.statistic()) is not None
+    }
+    stated = dataset.statistics(split) if statistics else {}
+    missing = {
         name: statistic
         for name, statistic in statistics.items()
         if not statistic.take(stated.get(name, {}))
     }
-    if statistics:
-        say(f"reading {split!r} once for statistics of {shorten([*statistics])}")
-        _read_statistics(statistics, dataset, split)
-    inputs = {name: learner.finish() for name, learner in input_learners.items()}
-    goal = task.goal if goal_learner is None else goal_learner.finish()
-    return dataclasses.replace(task, inputs={**task.inputs, **inputs}, goal=goal)
+    if missing:
+        say(f"reading {split!r} once for statistics of {shorten([*missing])}")
+        _read_statistics(missing, dataset, split)
+
+    def learned(part: _Part) -> _Part:
+        found = statistics[part.name].found() if part.name in statistics else {}
+        return dataclasses.replace(part, **found)  # type: ignore[type-var]
+
+    inputs = {name: learned(each) for name, each in task.inputs.items()}
+    return dataclasses.replace(task, inputs=inputs, goal=learned(task.goal))
 
 
 def _read_statistics(statistics: Mapping[str, Statistic], dataset: Dataset, split: str) -> None:

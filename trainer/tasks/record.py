@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
-from trainer.augmentation import AUTO, POLICIES
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.inputs import INPUTS, Settings, input_type
 from trainer.tasks.target_choice import choose_target, describe
@@ -72,15 +71,16 @@ def task_from_json(record: Mapping[str, Any]) -> TaskRecord:
     inputs = {
         name: _part(fields, INPUTS, f"inputs.{name}") for name, fields in stated.inputs.items()
     }
+    goal = _part(stated.target, TARGETS, "target")
     task = Task(
         name=stated.name,
         inputs=inputs,
-        goal=_part(stated.target, TARGETS, "target"),
+        goal=goal,
         sample_weight=stated.sample_weight,
         augment=stated.augment,
     )
-    if stated.augment not in (AUTO, *POLICIES):
-        raise JsonError(f"augment is {stated.augment!r}, not one of {', '.join(POLICIES)}")
+    if stated.augment not in goal.policies:
+        raise JsonError(f"augment is {stated.augment!r}, not one of {', '.join(goal.policies)}")
     try:
         return TaskRecord(task, features_from_json(stated.features))
     except ConfigError as error:

@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainer.augmentation import AUTO, Augmentation, augmentation_of
+import keras
+
+from trainer.augmentation import AUTO, Augmentation
 from trainer.errors import ConfigError
-from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import positive
-from trainer.tasks.inputs import Input
+from trainer.tasks.inputs import Image, Input
 from trainer.tasks.targets import PerExample, Target
 
 
@@ -22,7 +23,7 @@ class Task:
             dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` of each.
         goal: The target.
         sample_weight: The feature that weights each record's loss in training, or None.
-        augment: "auto", or one of `augmentation.POLICIES`.
+        augment: One of the target's `policies`.
         loss_fn: Of the user's: takes (target, outputs), returns the loss of each example, float32
             [b]; or None.
         more_metrics: Of the user's, besides the target's.
@@ -68,10 +69,14 @@ class Task:
         return (*self.features, *weights)
 
     @property
+    def images(self) -> list[Image]:
+        """The inputs that are images."""
+        return [each for each in self.inputs.values() if isinstance(each, Image)]
+
+    @property
     def unit(self) -> str:
         """What a record is, in messages."""
-        has_images = any(each.group == "image" for each in self.inputs.values())
-        return "images" if has_images else "records"
+        return "images" if self.images else "records"
 
     @property
     def metrics(self) -> Mapping[str, PerExample]:
@@ -81,7 +86,11 @@ class Task:
     @property
     def augmentation(self) -> Augmentation:
         """What happens to the images of training records."""
-        return augmentation_of(self.augment, of_boxes=self.goal.has_boxes)
+        return self.goal.policies[self.augment]
+
+    def model(self, name: str = "model") -> keras.Model:
+        """The built-in model, under a name."""
+        return self.goal.model(self.inputs, name)
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The loss of each example, float32 [b]."""
@@ -94,14 +103,6 @@ class Task:
                 "example, [batch], as a keras.losses.Loss with reduction=None does"
             )
         return loss
-
-    def predict(self, outputs: Any) -> dict[str, Any]:
-        """What the model's outputs say, by name: tensors [b, …]."""
-        return self.goal.predict(outputs)
-
-    def accumulators(self) -> list[Accumulator]:
-        """New metrics over whole splits, besides `metrics`."""
-        return self.goal.accumulators()
 
     def host_step(self) -> Callable[..., tuple[Any, ...]]:
         """The function that prepares batches in the input pipeline, on the CPU.

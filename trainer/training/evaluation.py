@@ -42,14 +42,15 @@ def evaluator(
     """
     distributed = strategy.experimental_distribute_dataset(with_mask(batches, batch_size))
     names = metric_names(task)
-    accumulates = bool(task.accumulators())
+    accumulates = bool(task.goal.accumulators())
     is_several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     num_workers = read_workers().count if is_several else 1
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)
-        sums = example_sums(task, task.loss(target, outputs), target, outputs, mask)
-        records = (target, task.predict(outputs), mask) if accumulates else ()
+        losses = task.loss(task.goal.with_totals(target), outputs)
+        sums = example_sums(task, losses, target, outputs, mask)
+        records = (target, task.goal.predict(outputs), mask) if accumulates else ()
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0), records
 
     # Takes the iterator, not a batch: a batch would be traced again for each length of sequences.
@@ -63,7 +64,7 @@ def evaluator(
 
     def evaluate(num_batches: int | None = None) -> dict[str, float]:
         totals = [0.0] * (len(names) + 1)
-        accumulators = task.accumulators()
+        accumulators = task.goal.accumulators()
         iterator = iter(distributed)
         for _ in itertools.count() if num_batches is None else range(num_batches):
             try:

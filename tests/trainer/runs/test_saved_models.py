@@ -14,7 +14,7 @@ from damages import DAMAGES
 
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
 from trainer.runs import saved_models
-from trainer.tasks import Task, models
+from trainer.tasks import Task
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import OneClass
 
@@ -32,7 +32,7 @@ def saved(tmp_path_factory):
     """A model of TASK, as Keras wrote it."""
     file = tmp_path_factory.mktemp("saved") / "model.keras"
     keras.utils.set_random_seed(1)
-    models.branch_model(TASK, "small").save(file)
+    TASK.model("small").save(file)
     return file
 
 

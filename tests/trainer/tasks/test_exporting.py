@@ -19,7 +19,7 @@ from trainer.options.commands import PredictConfig
 from trainer.options.train import TrainConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
-from trainer.tasks import Settings, choose_task, models
+from trainer.tasks import Settings, choose_task
 from trainer.tasks.reading import decoding_arguments, with_statistics
 from trainer.tasks.record import task_to_json
 
@@ -63,7 +63,7 @@ def make_run(path, dataset, settings, **pad):
     run = RunDirectory(str(path))
     run.path.mkdir()
     run.write_config({"options": options, "data": {}}, task_to_json(task, dataset.features))
-    run.save_model(models.branch_model(task, "small"), run.model)
+    run.save_model(task.model("small"), run.model)
     return task
 
 

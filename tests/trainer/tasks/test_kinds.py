@@ -13,7 +13,7 @@ import trainer
 from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
-from trainer.tasks import Settings, choose_task, models
+from trainer.tasks import Settings, choose_task
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (
     check_same_records,
@@ -63,7 +63,7 @@ def task_of(dataset_of):
 def make_kind_plan(dataset_of, task_of):
     """A function (kind, strategy) to a Plan of 6 steps an epoch that is the same each time."""
 
-    def make(kind, strategy, model=lambda task: models.branch_model(task, "small")):
+    def make(kind, strategy, model=lambda task: task.model("small")):
         dataset, task = dataset_of(kind), task_of(kind)
         keras.utils.set_random_seed(3)
         with strategy.scope():
@@ -196,7 +196,7 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
             return x
 
     def model(task):
-        built = models.branch_model(task, "small")
+        built = task.model("small")
         return keras.Model(built.inputs[0], Counted()(built.outputs[0]))
 
     plan = make_kind_plan("audio", two_replicas, model)

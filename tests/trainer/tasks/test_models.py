@@ -104,7 +104,7 @@ def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
     task, _ = choose_task(features, settings=Settings(image_size=(32, 48)))
 
-    model = models.branch_model(task, "small")
+    model = task.model("small")
 
     assert model.name == "small"
     assert model.input_shape == (None, 32, 48, 3)
@@ -117,7 +117,7 @@ def test_one_image_goes_straight_to_the_classes():
 
 
 def test_numbers_have_hidden_layers(numbers):
-    model = models.branch_model(numbers, "small")
+    model = numbers.model("small")
 
     assert {name: each.shape for name, each in model.input.items()} == {
         "a": (None, 1),
@@ -134,7 +134,7 @@ def test_a_model_of_keras_applications_is_a_branch():
         settings=Settings(image_size=(32, 32), image_model="MobileNet"),
     )
 
-    model = models.branch_model(task, "mobilenet")
+    model = task.model("mobilenet")
 
     assert "mobilenet" in str([layer.name for layer in model.layers])
     outputs = model({"image": np.zeros([2, 32, 32, 3]), "sex": np.array([[1], [0]])})

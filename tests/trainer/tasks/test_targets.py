@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass
 
 LABEL = OneClass(name="label", classes=("a", "b"))
@@ -173,8 +172,9 @@ def test_what_is_said_of_boxes():
         "scores": np.array([0.75, 0.25, 0], np.float32),
         "classes": np.array([b"b", b"a", b""], object),
     }
+    image = tf.io.encode_png(np.zeros([10, 20, 3], np.uint8)).numpy()
 
-    row = target.row(decoded, ImageSize(height=10, width=20), 0.5)
+    row = target.row(decoded, image, 0.5)
 
     box = {"class": "b", "label": 1, "score": 0.75, "box": [0.0, 0.0, 10.0, 10.0]}
     assert row == {"width": 20, "height": 10, "detections": [box]}

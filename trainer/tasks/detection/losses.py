@@ -18,13 +18,11 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
 
     Args:
         points: Of the model.
-        target: As `BoxesTarget.host_step` returns it; with `totals` where these examples are a
-            part of a replica's batch.
+        target: As `BoxesTarget.with_totals` returns it, or a part of that batch.
         outputs: float32 [b, p, classes + 5], as `model.detector` returns them.
     """
     classes, quality = example_sums(points, _assigned(points, target), outputs)
-    totals = target["totals"][0] if "totals" in target else batch_totals(points, target)
-    positives, centerness, size = tf.unstack(totals, num=3)
+    positives, centerness, size = tf.unstack(target["totals"][0], num=3)
     return size * (
         classes / tf.maximum(positives, 1.0)
         + quality[0] / tf.maximum(centerness, 1.0)

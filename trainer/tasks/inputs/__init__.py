@@ -9,11 +9,21 @@ from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.category import Category
 from trainer.tasks.inputs.image import Image
 from trainer.tasks.inputs.input import Input, Settings
+from trainer.tasks.inputs.merging import encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
-__all__ = ["INPUTS", "Image", "Input", "Settings", "input_type"]
+__all__ = [
+    "INPUTS",
+    "Image",
+    "Input",
+    "Settings",
+    "encode",
+    "input_type",
+    "keras_inputs",
+    "single_or_dict",
+]
 
 # A new kind of input needs a line here, and in `input_type`.
 INPUTS: Mapping[str, type[Input]] = MappingProxyType(

@@ -11,7 +11,7 @@ from trainer.tasks import image_models
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.inputs.numbers import standardize
-from trainer.tasks.learners import Learner, Moments
+from trainer.tasks.statistics import Moments, Statistic
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +45,8 @@ class Array(Input):
     def shape(self) -> tuple[int | None, ...]:
         return self.sizes
 
-    def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.sizes[-1])
-        return Learner(
-            moments,
-            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
-        )
+    def statistic(self) -> Statistic:
+        return Moments(self.name, self.sizes[-1])
 
     def host_step(self) -> Callable[[Any], Any]:
         return lambda values: finite(self.name, values)

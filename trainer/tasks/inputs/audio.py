@@ -32,6 +32,7 @@ class Audio(Input):
     """
 
     kind: ClassVar[str] = "audio"
+    varies: ClassVar[bool] = True
 
     name: str
     sample_rate: int
@@ -52,10 +53,6 @@ class Audio(Input):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length,)
-
-    @property
-    def varies(self) -> bool:
-        return True
 
     @property
     def pad_to(self) -> int | None:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
-from trainer.tasks.learners import MAX_CLASSES, Largest, Learner
+from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic
 
 _EMBEDDING = 16
 
@@ -25,6 +25,7 @@ class Category(Input):
     """
 
     kind: ClassVar[str] = "category"
+    dtype: ClassVar[str] = "int64"
 
     name: str
     num_classes: int = statistic_field(0)
@@ -41,15 +42,11 @@ class Category(Input):
     def shape(self) -> tuple[int | None, ...]:
         return (1,)
 
-    @property
-    def dtype(self) -> str:
-        return "int64"
-
-    def learner(self) -> Learner[Self] | None:
+    def statistic(self) -> Statistic | None:
         if self.num_classes:
             return None
-        largest = Largest(self.name, least=-1, limit=MAX_CLASSES, remedy="declare it a scalar")
-        return Learner(largest, lambda: dataclasses.replace(self, num_classes=largest.value + 1))
+        remedy = "declare it a scalar"
+        return Largest(self.name, "num_classes", least=-1, limit=MAX_CLASSES, remedy=remedy)
 
     def prepare(self, values: Any) -> Any:
         return tf.clip_by_value(values + 1, 0, self.num_classes + 1)[:, tf.newaxis]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import AUTO
-from trainer.tasks.learners import Learner
+from trainer.tasks.statistics import Statistic
 
 _USUAL_SIZE = ImageSize(128, 128)
 
@@ -23,7 +23,7 @@ class Settings:
         weights: A file of weights for such a model, or None.
         lengths: By feature name: the ids, numbers, words or audio samples to which records are
             padded or cut; others are padded to the longest record in the batch.
-        augment: "auto", or one of `augmentation.POLICIES`, for images in training.
+        augment: One of the target's `policies`, for images in training.
     """
 
     image_size: ImageSize = _USUAL_SIZE
@@ -41,12 +41,16 @@ class Input(abc.ABC):
 
     Attributes:
         kind: In task.json.
+        dtype: Of the model's input.
+        varies: Whether records differ in length, unless they are padded or cut.
         name: The feature's.
     """
 
     __slots__ = ()
 
     kind: ClassVar[str]
+    dtype: ClassVar[str] = "float32"
+    varies: ClassVar[bool] = False
     name: str
 
     @classmethod
@@ -70,19 +74,9 @@ class Input(abc.ABC):
         """Of one record in the model's input, as for `keras.Input`; None varies."""
 
     @property
-    def dtype(self) -> str:
-        """Of the model's input."""
-        return "float32"
-
-    @property
     def image_size(self) -> ImageSize | None:
         """The size to which the input pipeline stretches images; None for what is none."""
         return None
-
-    @property
-    def varies(self) -> bool:
-        """Whether records differ in length, unless they are padded or cut."""
-        return False
 
     @property
     def pad_to(self) -> int | None:
@@ -94,8 +88,8 @@ class Input(abc.ABC):
         """The padding value of shorter records; None for the default of the kind."""
         return None
 
-    def learner(self) -> Learner[Self] | None:
-        """Computes the statistics of the train split; None if none are needed."""
+    def statistic(self) -> Statistic | None:
+        """New, of the train split: it finds the fields of `statistic_field`; None for none."""
         return None
 
     def remarks(self, *, own_model: bool) -> Iterable[str]:

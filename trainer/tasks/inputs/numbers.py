@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
-from trainer.tasks.learners import EPSILON, Learner, Moments
+from trainer.tasks.statistics import EPSILON, Moments, Statistic
 
 # The smallest divisor of a column: its inverse must be finite in float32.
 _LEAST = 2.0**-120
@@ -55,18 +55,8 @@ class Numbers(Input):
     def shape(self) -> tuple[int | None, ...]:
         return (self.size,)
 
-    def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.size, allow_missing=True)
-        return Learner(
-            moments,
-            lambda: dataclasses.replace(
-                self,
-                mean=moments.mean,
-                variance=moments.variance,
-                missing=moments.missing,
-                is_blurred=moments.loses_precision,
-            ),
-        )
+    def statistic(self) -> Statistic:
+        return Moments(self.name, self.size, allow_missing=True)
 
     def remarks(self, *, own_model: bool) -> Iterator[str]:
         if any(self.missing):

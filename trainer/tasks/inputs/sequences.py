@@ -12,7 +12,7 @@ from trainer.tasks import sequence_models
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
 from trainer.tasks.inputs.numbers import standardize
-from trainer.tasks.learners import Largest, Learner, Moments
+from trainer.tasks.statistics import Largest, Moments, Statistic
 
 _MAX_IDS = 1_000_000
 
@@ -31,6 +31,10 @@ class Ids(Input):
     """
 
     kind: ClassVar[str] = "ids"
+    group: ClassVar[str] = "sequence"
+    dtype: ClassVar[str] = "int64"
+    varies: ClassVar[bool] = True
+    padding: ClassVar[int] = -1
 
     name: str
     length: int | None = None
@@ -45,37 +49,21 @@ class Ids(Input):
         return "a sequence of int64, of any length"
 
     @property
-    def group(self) -> str:
-        return "sequence"
-
-    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length,)
-
-    @property
-    def dtype(self) -> str:
-        return "int64"
-
-    @property
-    def varies(self) -> bool:
-        return True
 
     @property
     def pad_to(self) -> int | None:
         return self.length
 
     @property
-    def padding(self) -> int:
-        return -1
-
-    @property
     def num_tokens(self) -> int:
         """The number of distinct inputs: padding, the ids, and any other id."""
         return self.num_ids + 2
 
-    def learner(self) -> Learner[Self]:
-        largest = Largest(self.name, limit=_MAX_IDS, remedy="number the ids again without gaps")
-        return Learner(largest, lambda: dataclasses.replace(self, num_ids=largest.value + 1))
+    def statistic(self) -> Statistic:
+        remedy = "number the ids again without gaps"
+        return Largest(self.name, "num_ids", limit=_MAX_IDS, remedy=remedy)
 
     def prepare(self, values: Any) -> Any:
         return tf.clip_by_value(tf.cast(values, tf.int64), -1, self.num_ids) + 1
@@ -99,6 +87,9 @@ class Series(Input):
     """
 
     kind: ClassVar[str] = "series"
+    group: ClassVar[str] = "sequence"
+    varies: ClassVar[bool] = True
+    padding: ClassVar[int] = 0
 
     name: str
     size: int
@@ -119,31 +110,15 @@ class Series(Input):
         return f"a sequence of numbers, {self.size} per row, of any length"
 
     @property
-    def group(self) -> str:
-        return "sequence"
-
-    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length, self.size)
-
-    @property
-    def varies(self) -> bool:
-        return True
 
     @property
     def pad_to(self) -> int | None:
         return self.length
 
-    @property
-    def padding(self) -> int:
-        return 0
-
-    def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.size)
-        return Learner(
-            moments,
-            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
-        )
+    def statistic(self) -> Statistic:
+        return Moments(self.name, self.size)
 
     def host_step(self) -> Callable[[Any], Any]:
         return lambda values: finite(self.name, values)

@@ -11,7 +11,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Input, Settings, statistic_field
-from trainer.tasks.learners import Learner, not_utf8
+from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000
 
@@ -33,6 +33,8 @@ class Words(Input):
     """
 
     kind: ClassVar[str] = "words"
+    dtype: ClassVar[str] = "int64"
+    varies: ClassVar[bool] = True
 
     name: str
     is_text: bool
@@ -60,14 +62,6 @@ class Words(Input):
         return (self.length,)
 
     @property
-    def dtype(self) -> str:
-        return "int64"
-
-    @property
-    def varies(self) -> bool:
-        return True
-
-    @property
     def pad_to(self) -> int | None:
         return None if self.is_text else self.length
 
@@ -80,9 +74,8 @@ class Words(Input):
         """The number of distinct inputs: padding, the unknown word, and the vocabulary."""
         return len(self.vocabulary) + 2
 
-    def learner(self) -> Learner[Self]:
-        counts = _Frequencies(self.name, self.layer())
-        return Learner(counts, lambda: dataclasses.replace(self, vocabulary=counts.in_order))
+    def statistic(self) -> Statistic:
+        return _Frequencies(self.name, self.layer())
 
     def host_step(self) -> keras.Layer:
         return self.layer(list(self.vocabulary) or None)
@@ -120,9 +113,8 @@ class _Frequencies:
         """Adds strings."""
         self._layer.update_state(tf.constant(values, tf.string))
 
-    @property
-    def in_order(self) -> tuple[str, ...]:
-        """The words, the most frequent first.
+    def found(self) -> dict[str, Any]:
+        """`vocabulary`: the words, the most frequent first.
 
         Raises:
             ConfigError: There is no word, or one is not UTF-8.
@@ -136,4 +128,4 @@ class _Frequencies:
             raise ConfigError(
                 f"{self._name!r} has no word in the train split; leave it out by --inputs"
             )
-        return words
+        return {"vocabulary": words}

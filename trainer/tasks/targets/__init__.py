@@ -6,11 +6,12 @@ from types import MappingProxyType
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.numbers import NumberTarget
-from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tasks.targets.target import Document, PerExample, Row, Target
 
 __all__ = [
     "TARGETS",
     "BoxesTarget",
+    "Document",
     "ManyClasses",
     "MultiHot",
     "NumberTarget",

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -10,16 +11,19 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from trainer.augmentation import BOXES_POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
+from trainer.tasks.detection.coco_results import coco_results
+from trainer.tasks.detection.drawing import draw_boxes, image_size
 from trainer.tasks.detection.losses import batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import Points, default_size, points_of
 from trainer.tasks.detection.suppression import detections
 from trainer.tasks.inputs import Image, Input, Settings
-from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tasks.targets.target import Document, PerExample, Row, Target
 from trainer.tensors import Tensor
 
 _ONLY_CLASS = ("object",)
@@ -45,7 +49,9 @@ class BoxesTarget(Target):
     asked_as: ClassVar[str | None] = None
     leader: ClassVar[str | None] = "image"
     varies: ClassVar[bool] = True
-    has_boxes: ClassVar[bool] = True
+    needs_image: ClassVar[bool] = True
+    policies: ClassVar[Mapping[str, Augmentation]] = BOXES_POLICIES
+    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
     name: str
     classes: tuple[str, ...] = dataclasses.field(default=_ONLY_CLASS, compare=False)
@@ -150,11 +156,8 @@ class BoxesTarget(Target):
         """The detector's loss, normalised over the global batch: see `detection.losses`."""
         return detection_loss(self.points, target, outputs)
 
-    def head(self, x: Any) -> Any:
-        raise NotImplementedError("a detector is more than a head on one vector: see `model`")
-
-    def model(self, inputs: Sequence[Input], name: str) -> keras.Model:
-        (image,) = inputs
+    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
+        (image,) = inputs.values()
         assert isinstance(image, Image)
         return detector(
             image.model, self.height, self.width, image.channels, len(self.classes), image.weights
@@ -168,8 +171,9 @@ class BoxesTarget(Target):
         names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
         return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
 
-    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
-        assert size is not None
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = image_size(image)
         found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
         columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
         scale = [size.width, size.height, size.width, size.height]
@@ -183,6 +187,9 @@ class BoxesTarget(Target):
             for box, label, score, name in zip(*columns, strict=True)
         ]
         return {"width": size.width, "height": size.height, "detections": detected}
+
+    def draw(self, row: Row, image: bytes, folder: Path, name: str) -> None:
+        draw_boxes(image, row["detections"], folder, name)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -9,13 +9,12 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field
-from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Learner
 from trainer.tasks.ranking import AreaUnderCurve
-from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target, logits
+from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
+from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -45,8 +44,29 @@ def is_exact(target: Any, outputs: Any) -> Any:
     return tf.cast(tf.reduce_all(tf.equal(target > 0.5, outputs > 0), axis=-1), tf.float32)
 
 
+class _Classes(Target):
+    """Classes by logits, one for each; records can be mixed, and their classes smoothed."""
+
+    __slots__ = ()
+
+    takes_shares: ClassVar[bool] = True
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (len(self.classes),)
+
+    def head(self, x: Any) -> Any:  # in float32 under any policy
+        return keras.layers.Dense(len(self.classes), dtype="float32", name="logits")(x)
+
+    def _numbers(self, remedy: str) -> Statistic | None:
+        """Classes by the largest number, where they are not declared."""
+        if self.classes:
+            return None
+        return Largest(self.name, "classes", limit=MAX_CLASSES, remedy=remedy, made=_numbered)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OneClass(Target):
+class OneClass(_Classes):
     """One class per record; models return logits.
 
     Attributes:
@@ -78,18 +98,10 @@ class OneClass(Target):
     def in_words(self) -> str:
         return f"one class per record, by {'name' if self.is_text else 'number'}"
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (len(self.classes),)
-
-    def learner(self) -> Learner[Self] | None:
-        if self.classes:
-            return None
+    def statistic(self) -> Statistic | None:
         if self.is_text:
-            names = Distinct(self.name)
-            return Learner(names, lambda: dataclasses.replace(self, classes=names.in_order))
-        largest = Largest(self.name, limit=MAX_CLASSES, remedy="predict a number by --as number")
-        return Learner(largest, lambda: dataclasses.replace(self, classes=_numbered(largest.value)))
+            return None if self.classes else Distinct(self.name)
+        return self._numbers("predict a number by --as number")
 
     def host_step(self) -> Callable[[Any], Any]:
         number = self._number()
@@ -120,18 +132,11 @@ class OneClass(Target):
     def smoothed(self, shares: Any, amount: float) -> Any:
         return (1.0 - amount) * shares + amount / len(self.classes)
 
-    @property
-    def takes_shares(self) -> bool:
-        return True
-
     def loss(self, target: Any, outputs: Any) -> Any:
         """Cross entropy, from class numbers [b] or shares [b, classes], and logits [b, classes]."""
         if len(target.shape) == 2:
             return keras.losses.categorical_crossentropy(target, outputs, from_logits=True)
         return keras.losses.sparse_categorical_crossentropy(target, outputs, from_logits=True)
-
-    def head(self, x: Any) -> Any:
-        return logits(x, len(self.classes))
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.nn.softmax(outputs)}
@@ -144,7 +149,7 @@ class OneClass(Target):
             "probabilities": probabilities,
         }
 
-    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         return {
             "prediction": decoded["prediction"].decode(),
             "probability": decoded["probability"].tolist(),
@@ -163,7 +168,7 @@ class OneClass(Target):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ManyClasses(Target):
+class ManyClasses(_Classes):
     """Any number of classes per record, or none; models return one logit per class.
 
     Attributes:
@@ -189,15 +194,8 @@ class ManyClasses(Target):
     def in_words(self) -> str:
         return "any number of classes per record"
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (len(self.classes),)
-
-    def learner(self) -> Learner[Self] | None:
-        if self.classes:
-            return None
-        largest = Largest(self.name, limit=MAX_CLASSES, remedy="declare it a sequence")
-        return Learner(largest, lambda: dataclasses.replace(self, classes=_numbered(largest.value)))
+    def statistic(self) -> Statistic | None:
+        return self._numbers("declare it a sequence")
 
     def host_step(self) -> Callable[[Any], Any]:
         """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
@@ -221,21 +219,14 @@ class ManyClasses(Target):
     def smoothed(self, shares: Any, amount: float) -> Any:
         return (1.0 - amount) * shares + amount / 2
 
-    @property
-    def takes_shares(self) -> bool:
-        return True
-
     def loss(self, target: Any, outputs: Any) -> Any:
         """Binary cross entropy, the mean over the classes."""
         return keras.losses.binary_crossentropy(target, outputs, from_logits=True)
 
-    def head(self, x: Any) -> Any:
-        return logits(x, len(self.classes))
-
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.sigmoid(outputs)}
 
-    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         probabilities = _by_class(self.classes, decoded["probabilities"])
         chosen = [name for name, probability in probabilities.items() if probability > 0.5]
         return {"prediction": chosen, "probabilities": probabilities}
@@ -262,7 +253,7 @@ class MultiHot(ManyClasses):
     def from_feature(cls, feature: Feature) -> Self:
         (size,) = feature.shape
         assert size is not None
-        return cls(name=feature.name, classes=_numbered(size - 1))
+        return cls(name=feature.name, classes=_numbered(size))
 
     @property
     def in_words(self) -> str:
@@ -283,8 +274,8 @@ class MultiHot(ManyClasses):
         return check
 
 
-def _numbered(largest: int) -> tuple[str, ...]:
-    return tuple(map(str, range(largest + 1)))
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
 
 
 def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:

@@ -10,11 +10,10 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
-from trainer.tasks.learners import Learner, Moments
+from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target
 
 
@@ -67,20 +66,11 @@ class NumberTarget(Target):
         return "regression"
 
     @property
-    def classes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """None."""
-        return ()
-
-    @property
     def output_shape(self) -> tuple[int, ...]:
         return (self.size,)
 
-    def learner(self) -> Learner[Self]:
-        moments = Moments(self.name, self.size, remedy="name another target")
-        return Learner(
-            moments,
-            lambda: dataclasses.replace(self, mean=moments.mean, variance=moments.variance),
-        )
+    def statistic(self) -> Statistic:
+        return Moments(self.name, self.size, remedy="name another target")
 
     def host_step(self) -> Callable[[Any], Any]:
         """To float32 [b, size]."""
@@ -108,7 +98,7 @@ class NumberTarget(Target):
     def decode(self, outputs: Any) -> dict[str, Any]:
         return {"prediction": outputs[:, 0] if self.size == 1 else outputs}
 
-    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         return {"prediction": decoded["prediction"].tolist()}
 
     @property

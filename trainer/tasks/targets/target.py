@@ -1,16 +1,19 @@
 """The interface of targets: all that depends on what is predicted, for one kind in one module."""
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import keras
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from trainer.augmentation import POLICIES, Augmentation
 from trainer.tasks.accumulators import Accumulator
-from trainer.tasks.inputs import Input, Settings
-from trainer.tasks.learners import Learner
+from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
+from trainer.tasks.statistics import Statistic
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
@@ -18,6 +21,8 @@ PerExample = Callable[[Any, Any], Any]
 STRINGS = ("string", "bytes")
 # What is predicted for one record, ready for JSON.
 Row = dict[str, Any]
+# From the rows of all records to what one JSON document says of them.
+Document = Callable[[Iterable[Row]], Any]
 
 # The name of a task on classes by its leading input.
 _TASKS = {
@@ -34,7 +39,7 @@ class Target(abc.ABC):
 
     Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
     take the same records. What a command does for some targets alone, it asks by the attributes
-    `asked_as` to `has_boxes`, never by the class.
+    from `asked_as` on, never by the class.
 
     Attributes:
         kind: In task.json.
@@ -43,7 +48,10 @@ class Target(abc.ABC):
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
-        has_boxes: Whether boxes on images are predicted.
+        takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
+        needs_image: Whether `row` and `draw` need the encoded image of the record.
+        policies: What `--augment` does to images, by name.
+        documents: Further formats of predictions by name.
         name: The feature's.
         classes: Names by number; empty if the target is numbers.
     """
@@ -56,9 +64,12 @@ class Target(abc.ABC):
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
-    has_boxes: ClassVar[bool] = False
+    takes_shares: ClassVar[bool] = False
+    needs_image: ClassVar[bool] = False
+    policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
+    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
     name: str
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] = ()
 
     @classmethod
     @abc.abstractmethod
@@ -116,8 +127,8 @@ class Target(abc.ABC):
         del inputs, settings
         return self
 
-    def learner(self) -> Learner[Self] | None:
-        """Computes the statistics of the train split; None if none are needed."""
+    def statistic(self) -> Statistic | None:
+        """New, of the train split: it finds the fields of `statistic_field`; None for none."""
         return None
 
     @abc.abstractmethod
@@ -128,9 +139,9 @@ class Target(abc.ABC):
         """
 
     def with_totals(self, target: Any) -> Any:
-        """The target with what its loss needs of the whole global batch.
+        """The target with what `loss` needs of the whole global batch.
 
-        It is called on a replica's batch, of which `loss` then may get parts.
+        It is called with a replica's batch, of which `loss` then may get parts.
         """
         return target
 
@@ -146,23 +157,19 @@ class Target(abc.ABC):
         """Shares of which `amount` is given to what is wrong and right alike."""
         raise NotImplementedError
 
-    @property
-    def takes_shares(self) -> bool:
-        """Whether records can be mixed, and their classes smoothed."""
-        return False
-
     @abc.abstractmethod
     def loss(self, target: Any, outputs: Any) -> Any:
         """The loss of each example, float32 [b]."""
 
-    @abc.abstractmethod
-    def head(self, x: Any) -> Any:
-        """The model's last layers: from one vector per record to a Keras tensor, always float32."""
+    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
+        """The built-in model: a branch for each input, and `head` on what they say together."""
+        tensors = keras_inputs(inputs)
+        outputs = self.head(encode(inputs, tensors))
+        return keras.Model(single_or_dict(tensors), outputs, name=name)
 
-    def model(self, inputs: Sequence[Input], name: str) -> keras.Model | None:
-        """The built-in model, for targets that need more than one vector; None for the others."""
-        del inputs, name
-        return None
+    def head(self, x: Any) -> Any:
+        """The last layers of `model`: from one vector per record to its outputs, float32."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def predict(self, outputs: Any) -> dict[str, Any]:
@@ -173,14 +180,18 @@ class Target(abc.ABC):
         return self.predict(outputs)
 
     @abc.abstractmethod
-    def row(self, decoded: Mapping[str, Any], size: ImageSize | None, least: float) -> Row:
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         """What is predicted for one record.
 
         Args:
             decoded: Of `decode`, for one record, as NumPy arrays.
-            size: Of the record's image, for boxes.
-            least: Boxes with a lower score are left out.
+            image: Of the record, encoded, if it `needs_image`.
+            least: What has a lower score is left out.
         """
+
+    def draw(self, row: Row, image: bytes, folder: Path, name: str) -> None:
+        """Writes `<name>.png` to a folder: the encoded image with what is predicted on it."""
+        raise NotImplementedError
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -194,8 +205,3 @@ class Target(abc.ABC):
     def accumulators(self) -> list[Accumulator]:
         """New metrics over whole splits, besides `metrics`."""
         return []
-
-
-def logits(x: Any, num_outputs: int) -> Any:
-    """A linear layer, in float32 under any policy."""
-    return keras.layers.Dense(num_outputs, dtype="float32", name="logits")(x)

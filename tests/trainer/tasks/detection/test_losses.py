@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.detection.losses import detection_loss, giou
+from trainer.tasks.detection.losses import giou
 from trainer.tasks.detection.points import points_of
 from trainer.tasks.targets import BoxesTarget
 
 POINTS = points_of(64, 64)
 NUM_CLASSES = 2
+GOAL = BoxesTarget(name="boxes", classes=("a", "b"), height=64, width=64)
+
+
+def loss(target, outputs):
+    return GOAL.loss(GOAL.with_totals(target), outputs)
 
 
 def make_target(*boxes_of_each):
@@ -62,21 +67,19 @@ def test_the_right_class_and_box_lower_the_loss():
     odds = tf.clip_by_value(found.centerness, 1e-3, 1 - 1e-3)[..., None]
     right = tf.concat([logits, raw, tf.math.log(odds / (1 - odds))], axis=-1)
 
-    by_record = detection_loss(POINTS, TARGET, right).numpy()
+    by_record = loss(TARGET, right).numpy()
 
     assert by_record.shape == (4,)
     # The cross entropy of a centerness that is no 0 or 1 is never 0.
     assert by_record.mean() < 0.7
-    assert by_record.mean() < detection_loss(POINTS, TARGET, OUTPUTS).numpy().mean() / 3
+    assert by_record.mean() < loss(TARGET, OUTPUTS).numpy().mean() / 3
 
 
 def test_a_crowd_is_background():
     crowd = TARGET | {"crowd": TARGET["labels"] >= 0}
     nothing = make_target([], [], [], [])
 
-    np.testing.assert_allclose(
-        detection_loss(POINTS, crowd, OUTPUTS), detection_loss(POINTS, nothing, OUTPUTS)
-    )
+    np.testing.assert_allclose(loss(crowd, OUTPUTS), loss(nothing, OUTPUTS))
 
 
 def test_the_padding_of_a_batch_does_not_change_its_loss():
@@ -89,19 +92,18 @@ def test_the_padding_of_a_batch_does_not_change_its_loss():
         },
     ) | {"crowd": tf.zeros([4, 2], tf.bool)}
 
-    alone = detection_loss(POINTS, short, OUTPUTS[:3]).numpy()
+    alone = loss(short, OUTPUTS[:3]).numpy()
 
-    np.testing.assert_allclose(detection_loss(POINTS, padded, OUTPUTS)[:3], alone, rtol=1e-6)
+    np.testing.assert_allclose(loss(padded, OUTPUTS)[:3], alone, rtol=1e-6)
 
 
 def test_parts_add_up_to_the_loss_of_the_whole_batch():
     """One part has two boxes, the other two in two images."""
-    goal = BoxesTarget(name="boxes", classes=("a", "b"), height=64, width=64)
-    whole = goal.loss(TARGET, OUTPUTS)
+    whole = loss(TARGET, OUTPUTS)
 
-    target = goal.with_totals(TARGET)
+    target = GOAL.with_totals(TARGET)
     parts = [
-        goal.loss({name: value[rows] for name, value in target.items()}, OUTPUTS[rows])
+        GOAL.loss({name: value[rows] for name, value in target.items()}, OUTPUTS[rows])
         for rows in (slice(0, 2), slice(2, 4))
     ]
 
@@ -111,13 +113,11 @@ def test_parts_add_up_to_the_loss_of_the_whole_batch():
 @pytest.mark.slow
 def test_replicas_add_up_to_the_loss_of_the_whole_batch(two_replicas):
     """Each replica sees another number of boxes, and one of them an image with none."""
-    whole = detection_loss(POINTS, TARGET, OUTPUTS).numpy()
+    whole = loss(TARGET, OUTPUTS).numpy()
     parts = tf.data.Dataset.from_tensors((TARGET, OUTPUTS)).unbatch().batch(4)
     (batch,) = two_replicas.experimental_distribute_dataset(parts)
 
-    losses = two_replicas.run(
-        tf.function(lambda target, outputs: detection_loss(POINTS, target, outputs)), args=batch
-    )
+    losses = two_replicas.run(tf.function(loss), args=batch)
     by_replica = [part.numpy() for part in two_replicas.experimental_local_results(losses)]
 
     assert [len(part) for part in by_replica] == [2, 2]

@@ -1,14 +1,11 @@
 """Statistics of the train split that are computed before training, in one pass."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from trainer.errors import ConfigError
-
-T_co = TypeVar("T_co", covariant=True)
 
 # A larger number is hardly a class, and the model's last layer would not fit into memory.
 MAX_CLASSES = 10_000
@@ -29,13 +26,8 @@ class Statistic(Protocol):
     def add(self, values: Any) -> None:
         """Adds a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Learner(Generic[T_co]):
-    """A statistic, and the function that returns the input (or target) with it."""
-
-    statistic: Statistic
-    finish: Callable[[], T_co]
+    def found(self) -> dict[str, Any]:
+        """The fields of the input, or target, that it is for, by name."""
 
 
 class Moments:
@@ -106,9 +98,11 @@ class Moments:
         self._counts = counts
         self._rows += len(rows)
 
-    @property
-    def mean(self) -> tuple[float, ...]:
-        """By column.
+    def found(self) -> dict[str, Any]:
+        """`mean` and `variance` by column; with missing numbers also `missing`, `is_blurred`.
+
+        The variance is 1 where all values are equal, so that they can be divided by it. A column
+        is blurred that varies by less than the precision of float32.
 
         Raises:
             ConfigError: A column has no number in any record.
@@ -119,31 +113,20 @@ class Moments:
                 f"{self._name!r}{column} is missing (NaN) in every record of the train split; "
                 f"{self._remedy}"
             )
-        return tuple(self._mean.tolist())
-
-    @property
-    def variance(self) -> tuple[float, ...]:
-        """By column; 1 where all values are equal, so that they can be divided by it."""
-        return tuple(np.where(self._vary, self._variance, 1.0).tolist())
-
-    @property
-    def loses_precision(self) -> bool:
-        """Whether a column varies by less than the precision of float32."""
+        variance = self._squares / np.maximum(self._counts, 1)
+        vary = variance > (_ROUNDING * self._mean) ** 2
+        found = {
+            "mean": tuple(self._mean.tolist()),
+            "variance": tuple(np.where(vary, variance, 1.0).tolist()),
+        }
+        if not self._allow_missing:
+            return found
         step = EPSILON * np.abs(self._mean)
-        return bool((self._vary & (self._variance < (_STEPS * step) ** 2)).any())
-
-    @property
-    def _variance(self) -> Any:
-        return self._squares / np.maximum(self._counts, 1)
-
-    @property
-    def _vary(self) -> Any:
-        return self._variance > (_ROUNDING * self._mean) ** 2
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        """Rows without a number, by column."""
-        return tuple((self._rows - self._counts).tolist())
+        return {
+            **found,
+            "missing": tuple((self._rows - self._counts).tolist()),
+            "is_blurred": bool((vary & (variance < (_STEPS * step) ** 2)).any()),
+        }
 
 
 class Largest:
@@ -151,14 +134,27 @@ class Largest:
 
     Args:
         name: Of the feature.
+        field: That is found: how many numbers there are up to the largest.
         limit: All numbers must be below it.
         remedy: What to do about a number at the limit or above.
         least: The smallest allowed number; -1 if that means none.
+        made: What the field has in place of that count.
     """
 
-    def __init__(self, name: str, *, limit: int, remedy: str, least: int = 0) -> None:
-        self.value = -1
+    def __init__(
+        self,
+        name: str,
+        field: str,
+        *,
+        limit: int,
+        remedy: str,
+        least: int = 0,
+        made: Callable[[int], Any] = int,
+    ) -> None:
+        self._largest = -1
         self._name = name
+        self._field = field
+        self._made = made
         self._limit = limit
         self._remedy = remedy
         self._least = least
@@ -182,17 +178,21 @@ class Largest:
         """
         if not np.size(values):
             return
-        least, self.value = int(np.min(values)), max(self.value, int(np.max(values)))
+        least, self._largest = int(np.min(values)), max(self._largest, int(np.max(values)))
         if least < self._least:
             raise ConfigError(
                 f"a record's {self._name!r} is {least}, but whole numbers are treated as ids from "
                 "0; leave such records out of the dataset, or store measured values as float32"
             )
-        if self.value >= self._limit:
+        if self._largest >= self._limit:
             raise ConfigError(
-                f"a record's {self._name!r} is {self.value}, but must be less than {self._limit}; "
-                f"{self._remedy}"
+                f"a record's {self._name!r} is {self._largest}, but must be less than "
+                f"{self._limit}; {self._remedy}"
             )
+
+    def found(self) -> dict[str, Any]:
+        """The field."""
+        return {self._field: self._made(self._largest + 1)}
 
 
 class Distinct:
@@ -220,15 +220,14 @@ class Distinct:
                 "classes; name another feature by --target"
             )
 
-    @property
-    def in_order(self) -> tuple[str, ...]:
-        """Sorted, as text.
+    def found(self) -> dict[str, Any]:
+        """`classes`: the strings, sorted, as text.
 
         Raises:
             ConfigError: A string is not UTF-8.
         """
         try:
-            return tuple(sorted(value.decode() for value in self._values))
+            return {"classes": tuple(sorted(value.decode() for value in self._values))}
         except UnicodeDecodeError as error:
             raise ConfigError(not_utf8(self._name, error)) from error
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.inner_paths import name_part
 
 _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
@@ -29,17 +28,24 @@ def label_corner(
     return x, y
 
 
+def image_size(encoded: bytes) -> ImageSize:
+    """The size of an image, from its header."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(encoded)) as image:
+        return ImageSize(image.height, image.width)
+
+
 def draw_boxes(
-    encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, number: str, source: str
-) -> Path:
-    """Writes `<number>-<file name>.png`, the image with its boxes, classes and scores.
+    encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, name: str
+) -> None:
+    """Writes `<name>.png`: the encoded image with its boxes, classes and scores.
 
     Args:
         encoded: The image.
         detections: As in the rows of predictions.
-        folder: Made where it is missing.
-        number: The beginning of the file's name.
-        source: What the rest of its name is made from.
+        folder: For the file.
+        name: Of the file.
     """
     from PIL import Image, ImageDraw, ImageFont
 
@@ -56,7 +62,4 @@ def draw_boxes(
         corner = label_corner(each["box"], (size[0], size[1]), shown)
         canvas.rectangle(canvas.textbbox(corner, text, font=font), fill=color)
         canvas.text(corner, text, fill="white", font=font)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name_part(f'{number}-{Path(source).stem}')}.png"
-    image.save(file)
-    return file
+    image.save(folder / f"{name}.png")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trainer.errors import ConfigError
-from trainer.tasks.learners import MAX_CLASSES, Distinct, Largest, Moments
+from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Moments
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
@@ -28,9 +28,11 @@ def test_moments_are_those_of_all_batches_together(batches):
     rows = np.concatenate(batches).astype(np.float64)
     expected = rows.var(axis=0) if len(rows) else np.zeros(2)
     mean = rows.mean(axis=0) if len(rows) else np.zeros(2)
-    np.testing.assert_allclose(moments.mean, mean, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(moments.found()["mean"], mean, rtol=1e-9, atol=1e-6)
     varies = expected > 1e-6
-    np.testing.assert_allclose(np.array(moments.variance)[varies], expected[varies], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.array(moments.found()["variance"])[varies], expected[varies], rtol=1e-6
+    )
 
 
 def test_moments_do_not_cancel():
@@ -38,15 +40,15 @@ def test_moments_do_not_cancel():
     for number in range(100):
         moments.add(np.array([1e9 + number % 2]))
 
-    assert moments.variance == pytest.approx((0.25,))
+    assert moments.found()["variance"] == pytest.approx((0.25,))
 
 
 def test_a_column_that_never_varies_is_not_blown_up():
     moments = Moments("x", 2)
     moments.add(np.array([[3, 1], [3, 2]]))
 
-    assert moments.mean == (3, 1.5)
-    assert moments.variance == (1, 0.25)
+    assert moments.found()["mean"] == (3, 1.5)
+    assert moments.found()["variance"] == (1, 0.25)
 
 
 def test_rounding_is_no_variance():
@@ -54,7 +56,7 @@ def test_rounding_is_no_variance():
     for _ in range(3):
         moments.add(np.full(700, 0.1))
 
-    assert moments.variance == (1,)
+    assert moments.found()["variance"] == (1,)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -73,9 +75,9 @@ def test_moments_of_what_is_not_missing(size):
     for start in range(0, 100, size):
         moments.add(rows[start : start + size])
 
-    np.testing.assert_allclose(moments.mean, np.nanmean(rows, axis=0))
-    np.testing.assert_allclose(moments.variance, np.nanvar(rows, axis=0))
-    assert moments.missing == (0, 34, 60, 0)
+    np.testing.assert_allclose(moments.found()["mean"], np.nanmean(rows, axis=0))
+    np.testing.assert_allclose(moments.found()["variance"], np.nanvar(rows, axis=0))
+    assert moments.found()["missing"] == (0, 34, 60, 0)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -1e39])
@@ -96,7 +98,7 @@ def test_what_is_never_there_is_no_input(rows, said):
     moments.add(np.array(rows))
 
     with pytest.raises(ConfigError, match=re.escape(said)):
-        moments.mean  # noqa: B018
+        moments.found()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_what_is_never_there_is_no_input(rows, said):
     ],
 )
 def test_largest(batches, least, expected):
-    largest = Largest("id", limit=10, remedy="do better", least=least)
+    largest = Largest("id", "num_ids", limit=10, remedy="do better", least=least)
 
     def add_all():
         for batch in batches:
@@ -121,7 +123,7 @@ def test_largest(batches, least, expected):
             add_all()
     else:
         add_all()
-        assert largest.value == expected
+        assert largest.found() == {"num_ids": expected + 1}
 
 
 def test_distinct_strings_in_order():
@@ -129,7 +131,7 @@ def test_distinct_strings_in_order():
     distinct.add(np.array([b"b", "ä".encode()], object))
     distinct.add(np.array([b"b", b"B"], object))
 
-    assert distinct.in_order == ("B", "b", "ä")
+    assert distinct.found() == {"classes": ("B", "b", "ä")}
 
 
 def test_strings_that_are_not_utf8_are_an_error():
@@ -137,7 +139,7 @@ def test_strings_that_are_not_utf8_are_an_error():
     distinct.add(np.array([b"caf\xe9"], object))
 
     with pytest.raises(ConfigError, match="'name' of a record is not UTF-8"):
-        _ = distinct.in_order
+        distinct.found()
 
 
 def test_too_many_strings_are_no_classes():
