@@ -2,12 +2,12 @@
 
 import argparse
 import dataclasses
-import functools
+import importlib
 import json
 import math
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from tfrecord_dataset import streams
@@ -19,8 +19,6 @@ from trainer.errors import ConfigError, TrainerError, did_you_mean
 from trainer.options.commands import EvaluateConfig, ExportConfig, PredictConfig, TuneConfig
 from trainer.options.train import TrainConfig
 from trainer.runs.continuing import new_config
-
-_Command = Callable[[], dict[str, float]]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,20 +56,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(message, file=sys.stderr)
         return exit_code
     if result:
-        print(as_json(result))
+        print(result if isinstance(result, str) else as_json(result))
     return 0
 
 
-def _run(arguments: dict[str, Any]) -> dict[str, float]:
+def _run(arguments: dict[str, Any]) -> Any:
+    """Checks the options of a command, then imports and runs it; returns what it prints."""
     command = arguments.pop("command")
     arguments.pop("debug", None)  # main reads it
     is_quiet = arguments.get("quiet", False)
-    run = COMMANDS[command].prepare(arguments)
+    given: Any = arguments
+    if command != "train":
+        given = COMMANDS[command].options(**arguments)
+    elif "data" in arguments or arguments.get("overwrite"):
+        new_config(arguments)  # wrong options are told at once
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
+        module, _, name = COMMANDS[command].function.partition(":")
+        function = getattr(importlib.import_module(module), name)
     with readable_errors():
-        result = run()
+        result = function(**vars(given)) if command == "export" else function(given)
     line = tally.as_text(tally.TALLY.take())
     if line and not is_quiet:
         print(line, file=sys.stderr)
@@ -93,67 +98,13 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     return None
 
 
-def as_json(metrics: Mapping[str, float]) -> str:
+def as_json(result: Mapping[str, Any]) -> str:
     """One JSON object, in which a metric that is not finite is null."""
-    return json.dumps(
-        {name: value if math.isfinite(value) else None for name, value in metrics.items()}
-    )
-
-
-# Each checks the options of its command, then imports it.
-
-
-def _train(arguments: dict[str, Any]) -> _Command:
-    if "data" in arguments or arguments.get("overwrite"):
-        new_config(arguments)  # wrong options are told at once
-    with startup.importing():
-        from trainer.runs.train import train
-
-    return functools.partial(train, arguments)
-
-
-def _evaluate(arguments: dict[str, Any]) -> _Command:
-    config = EvaluateConfig(**arguments)
-    with startup.importing():
-        from trainer.runs.evaluate import evaluate
-
-    return functools.partial(evaluate, config)
-
-
-def _predict(arguments: dict[str, Any]) -> _Command:
-    config = PredictConfig(**arguments)
-    with startup.importing():
-        from trainer.predicting import predict
-
-    def run() -> dict[str, float]:
-        count = predict(config)
-        return {"num_records": count} if config.output is not None else {}
-
-    return run
-
-
-def _export(arguments: dict[str, Any]) -> _Command:
-    config = ExportConfig(**arguments)
-    with startup.importing():
-        from trainer import exporting
-
-    def run() -> dict[str, float]:
-        print(exporting.export(**vars(config)))
-        return {}
-
-    return run
-
-
-def _tune(arguments: dict[str, Any]) -> _Command:
-    config = TuneConfig(**arguments)
-    with startup.importing():
-        from trainer.tuner import tune
-
-    def run() -> dict[str, float]:
-        print(json.dumps(tune(config)))
-        return {}
-
-    return run
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in result.items()
+    }
+    return json.dumps(finite)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -161,13 +112,13 @@ class Described:
     """What is known of a command.
 
     Attributes:
-        prepare: Checks its options, and imports what it runs.
+        function: `package.module:function`, which is imported to run it.
         options: The class of its options.
         summary: In the list of commands.
         description: In its own help; None for the summary.
     """
 
-    prepare: Callable[[dict[str, Any]], _Command]
+    function: str
     options: type[Options]
     summary: str
     description: str | None = None
@@ -175,7 +126,7 @@ class Described:
 
 COMMANDS = {
     "train": Described(
-        prepare=_train,
+        function="trainer.runs.train:train",
         options=TrainConfig,
         summary="train a model on a dataset",
         description="Trains a model. The last line on stdout is a JSON object with the metrics of "
@@ -183,26 +134,26 @@ COMMANDS = {
         "and logs for TensorBoard.",
     ),
     "evaluate": Described(
-        prepare=_evaluate,
+        function="trainer.runs.evaluate:evaluate",
         options=EvaluateConfig,
         summary="evaluate a trained model on a split",
         description="Evaluates a trained model; every record counts once. The last line on stdout "
         "is a JSON object with the metrics.",
     ),
     "predict": Described(
-        prepare=_predict,
+        function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
     ),
     "export": Described(
-        prepare=_export,
+        function="trainer.exporting:export",
         options=ExportConfig,
         summary="write a trained model for other programs",
         description="Writes a trained model as a SavedModel that prepares its inputs itself and "
         "names the classes, or as a Keras model. The last line on stdout is its path.",
     ),
     "tune": Described(
-        prepare=_tune,
+        function="trainer.tuner:tune",
         options=TuneConfig,
         summary="measure the input of a training on this machine",
         description="Measures reading, parsing, decoding, augmenting and batching, says which of "
@@ -227,7 +178,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             description=command.description or command.summary,
         )
         add_options(own, command.options, may_be_missing=["data"] if name == "train" else [])
-        told = "print the full traceback of an error"
         told = "print the full traceback of an error"
         own.add_argument("--debug", action="store_true", help=told)
         if list(argv[:1]) == [name]:

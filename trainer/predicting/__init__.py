@@ -53,8 +53,8 @@ class _Record(NamedTuple):
     predictions: dict[str, Any]
 
 
-def predict(config: PredictConfig) -> int:
-    """Writes a row for each record; returns the number of records.
+def predict(config: PredictConfig) -> dict[str, int]:
+    """Writes a row for each record; returns `num_records`, unless the rows are on stdout.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -99,7 +99,7 @@ def predict(config: PredictConfig) -> int:
         about = f"{run.file} on {config.inputs[0]}"
         write_page(report, f"Predictions of {task.target}", about, Path(config.report))
     progress.say(f"predicted {count} record(s) with {run.file}")
-    return count
+    return {} if config.output is None else {"num_records": count}
 
 
 def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:

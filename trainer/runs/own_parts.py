@@ -11,7 +11,7 @@ from trainer.options.train import TrainConfig, option
 from trainer.parsing import Augment
 from trainer.tasks import models
 from trainer.tasks.task import Task
-from trainer.training.keras_fit import check_optimizer
+from trainer.training.optimizers import check_optimizer
 
 LossFn = Callable[[Any, Any], Any]
 OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]

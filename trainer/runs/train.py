@@ -20,6 +20,7 @@ from trainer.training import keras_fit, loop
 from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
 from trainer.training.loop import Plan
+from trainer.training.optimizers import inner_optimizer
 from trainer.training.strategy import read_workers
 
 _LOOPS = {"custom": loop.run, "fit": keras_fit.run}
@@ -134,6 +135,6 @@ def _config_json(prepared: Prepared, plan: Plan) -> dict[str, Any]:
 
 def _set_learning_rate(optimizer: keras.optimizers.Optimizer, config: TrainConfig) -> None:
     """Replaces the constant rate that a checkpoint holds; a schedule is new in each run."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner = inner_optimizer(optimizer)
     if not isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
         inner.learning_rate = config.learning_rate

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 
 SMALL = "small"
@@ -72,12 +73,12 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
         for layer in backbone.layers
         if len(getattr(layer.output, "shape", ())) == 4
     }
-    sizes = [(height // stride, width // stride) for stride in strides]
+    sizes = [ImageSize(height // stride, width // stride) for stride in strides]
     missing = [size for size in sizes if size not in maps]
     if missing:
         raise ConfigError(
-            f"--model {name} has no feature map of {missing[0][0]}x{missing[0][1]}, which the "
-            "detector needs; name another model"
+            f"--model {name} has no feature map of {missing[0]}, which the detector needs; name "
+            "another model"
         )
     levels: list[Any] = keras.Model(backbone.input, [maps[size] for size in sizes])(prepared)
     return levels
@@ -101,7 +102,7 @@ def _backbone(
         )
     except ValueError as error:
         raise ConfigError(
-            f"--model {name} cannot take images of {height}x{width}: {error}"
+            f"--model {name} cannot take images of {ImageSize(height, width)}: {error}"
         ) from error
     synchronize_batch_normalization(backbone)
     if weights is not None:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import keras
 
+from trainer.training.optimizers import inner_optimizer
+
 
 @contextlib.contextmanager
 def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
     """The optimizer's model with the averaged weights, if it keeps some; afterwards as before."""
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        optimizer = optimizer.inner_optimizer
+    optimizer = inner_optimizer(optimizer)
     if not optimizer.use_ema:
         yield
         return

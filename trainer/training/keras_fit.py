@@ -1,19 +1,8 @@
-"""`Model.fit` under a strategy, protected against its silent faults.
+"""`Model.fit` under a strategy: what Keras 3 gets wrong there is avoided, or refused.
 
-The faults of Keras 3 under MirroredStrategy, and the remedies here:
-
-| fault | remedy |
-|---|---|
-| a finite dataset of unknown size runs too many steps | endless data, `steps_per_epoch` |
-| `clipnorm` and similar options clip each replica's part | refused; `SumThenClip` |
-| `LossScaleOptimizer` looks at the first replica only | refused; bfloat16 needs no scaling |
-| plain BatchNormalization differs by replica | synchronised |
-| a last batch that splits unevenly weighs its examples wrongly | all batches are full |
-| a target of several tensors is taken for several outputs | refused |
-| a replica without examples fails, or gives NaN | all batches are full; `evaluation.py` |
-| `steps_per_execution`, `jit_compile` fail | off |
-| gradient accumulation, overwriting by an average (EMA) fail | refused |
-| the end of `fit` overwrites the weights by their average | `averaging.py` |
+Batches are full and endless, with `steps_per_epoch`: of finite data of unknown size `fit` runs too
+many steps, an uneven last batch weighs its examples wrongly, and a replica without examples fails.
+Batch normalisation is synchronised. `check_optimizer` refuses optimizers.
 """
 
 from typing import Any
@@ -24,13 +13,12 @@ from trainer.errors import ConfigError
 from trainer.tasks.image_models import synchronize_batch_normalization
 from trainer.training.fine_tuning import frozen
 from trainer.training.loop import Follower, Plan, metric_names
-from trainer.training.strategy import check_global_batch
+from trainer.training.optimizers import check_optimizer
 
 
 def check(plan: Plan) -> None:
     """Raises ConfigError for a training that `fit` gets wrong."""
     check_optimizer(plan.optimizer)
-    check_global_batch(plan.batch_size, plan.strategy.num_replicas_in_sync)
     if plan.accumulate_steps > 1 or plan.jit_compile:
         raise ConfigError(
             "--accumulate-steps and --jit-compile do not work with --loop fit under a strategy; "
@@ -64,10 +52,9 @@ def _fit(plan: Plan, follower: Follower, last_step: int | None = None) -> None:
                 for name, metric in plan.task.metrics.items()
             ],
             jit_compile=False,
-            steps_per_execution=1,
         )
     while not follower.is_done and (last_step is None or follower.step < last_step):
-        # Endless: (inputs, target) or (inputs, target, weight). An epoch may begin in its middle.
+        # An epoch may begin in its middle.
         batches = plan.batches_from(follower.step)
         plan.model.fit(
             batches.map(lambda inputs, *others: (plan.task.prepare(inputs), *others)),
@@ -77,27 +64,6 @@ def _fit(plan: Plan, follower: Follower, last_step: int | None = None) -> None:
             verbose=0,
             callbacks=[_Reporter(plan, follower)],
         )
-
-
-def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
-    """Raises ConfigError for optimizer settings that fail on several replicas."""
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        raise ConfigError(
-            "LossScaleOptimizer looks for overflow on the first replica only; use "
-            "--loop custom, or --precision mixed_bfloat16, which needs no loss scaling"
-        )
-    for setting in ("clipnorm", "global_clipnorm", "clipvalue"):
-        if getattr(optimizer, setting, None) is not None:
-            raise ConfigError(
-                f"the optimizer's {setting} clips each replica's gradients before they are "
-                "summed; use --clip-norm, which clips their sum"
-            )
-    for setting in ("gradient_accumulation_steps", "ema_overwrite_frequency"):
-        if getattr(optimizer, setting, None) is not None:
-            raise ConfigError(
-                f"the optimizer's {setting} fails under MirroredStrategy; leave it out, or "
-                "use a larger --batch-size"
-            )
 
 
 class _Reporter(keras.callbacks.Callback):

@@ -15,6 +15,36 @@ OPTIMIZERS: Mapping[str, type[keras.optimizers.Optimizer]] = {
     "sgd": keras.optimizers.SGD,
 }
 
+_CLIPS = (
+    "clips each replica's gradients before they are summed; use --clip-norm, which clips their sum"
+)
+_FAILS = "fails under MirroredStrategy; leave it out, or use a larger --batch-size"
+# Settings of Keras's optimizers that are wrong with several replicas.
+_FAULTS: Mapping[str, str] = {
+    "clipnorm": _CLIPS,
+    "global_clipnorm": _CLIPS,
+    "clipvalue": _CLIPS,
+    "gradient_accumulation_steps": _FAILS,
+    "ema_overwrite_frequency": _FAILS,
+}
+
+
+def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
+    """Raises ConfigError for an optimizer of the user's that fails on several replicas."""
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        raise ConfigError(
+            "LossScaleOptimizer looks for overflow on the first replica only; use "
+            "--loop custom, or --precision mixed_bfloat16, which needs no loss scaling"
+        )
+    for setting, fault in _FAULTS.items():
+        if getattr(optimizer, setting, None) is not None:
+            raise ConfigError(f"the optimizer's {setting} {fault}")
+
+
+def inner_optimizer(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
+    """The optimizer that updates the weights, where another one scales the loss for it."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
 
 class SumThenClip:
     """A mixin for optimizers: sums gradients over the replicas, then clips their global norm.
@@ -159,5 +189,4 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
 
 def learning_rate(optimizer: keras.optimizers.Optimizer) -> float:
     """The rate of the next step."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    return float(keras.ops.convert_to_numpy(inner.learning_rate))
+    return float(keras.ops.convert_to_numpy(inner_optimizer(optimizer).learning_rate))

@@ -13,6 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.training.optimizers import inner_optimizer
+
 # The numbers of draws by graph.
 Draws = weakref.WeakKeyDictionary[Any, int]
 
@@ -24,8 +26,7 @@ def seed_by_step(
 
     This holds inside a `tf.function`; elsewhere they draw as Keras does.
     """
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        optimizer = optimizer.inner_optimizer
+    optimizer = inner_optimizer(optimizer)
     start = np.array([seed or 0, 0], np.uint32).view(np.int32)
     draws: Draws = weakref.WeakKeyDictionary()
     for generator in _generators(model):

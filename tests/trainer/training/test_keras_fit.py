@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.training import keras_fit
-from trainer.training.optimizers import create_optimizer
+from trainer.training.optimizers import check_optimizer, create_optimizer
 
 
 class Steps:
@@ -56,19 +56,18 @@ class Steps:
 )
 def test_faulty_optimizers_are_refused(optimizer, message):
     with pytest.raises(ConfigError, match=message):
-        keras_fit.check_optimizer(optimizer())
+        check_optimizer(optimizer())
 
 
 @pytest.mark.parametrize("clip_norm", [None, 1.0])
 def test_ours_pass(clip_norm):
     for name in ("adam", "adamw", "sgd"):
-        keras_fit.check_optimizer(create_optimizer(name, 0.1, clip_norm))
+        check_optimizer(create_optimizer(name, 0.1, clip_norm))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param({"batch_size": 7}, "such as 6 or 8", id="batch"),
         pytest.param({"accumulate_steps": 2}, "leave them out, or use --loop custom", id="parts"),
         pytest.param({"jit_compile": True}, "--jit-compile do not work", id="XLA"),
         pytest.param({"batches": lambda first_record: in_parts()}, "'label' for the", id="a dict"),

@@ -34,8 +34,7 @@ def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
         boxes: float32 [b, n, 4]: xmin, ymin, xmax, ymax in 0..1.
         labels: int64 [b, n]; -1 for padding.
     """
-    scale = tf.constant([points.width, points.height] * 2, tf.float32)
-    pixels = boxes * scale  # [b, n, 4]
+    pixels = boxes * points.pixels  # [b, n, 4]
     least, most = pixels[:, None, :, :2], pixels[:, None, :, 2:]  # [b, 1, n, 2]
     centers = tf.constant(points.centers)[None, :, None]  # [1, p, 1, 2]
     to_sides = tf.concat([centers - least, most - centers], axis=-1)  # [b, p, n, 4]

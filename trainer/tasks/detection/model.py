@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import keras
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks import image_models
 from trainer.tasks.detection.points import STRIDES
 from trainer.tensors import Tensor
@@ -19,7 +20,7 @@ _SMALL_WIDTHS = (24, 48, 96, 128, 160)
 
 
 def detector(
-    name: str, height: int, width: int, channels: int, num_classes: int, weights: str | None = None
+    name: str, size: ImageSize, channels: int, num_classes: int, weights: str | None = None
 ) -> keras.Model:
     """The model from images to the predictions of all points.
 
@@ -30,8 +31,7 @@ def detector(
 
     Args:
         name: "small", or a model of `keras.applications`.
-        height: In pixels, a multiple of the largest stride.
-        width: Likewise.
+        size: Of images: multiples of the largest stride.
         channels: Of the images.
         num_classes: Of the boxes.
         weights: A file of weights for a `keras.applications` model without its head, or None.
@@ -39,7 +39,7 @@ def detector(
     Raises:
         ConfigError: No such model, or unsuitable weights.
     """
-    image = keras.Input((height, width, channels), name="image")
+    image = keras.Input((*size, channels), name="image")
     if name == image_models.SMALL:
         levels = _small(keras.layers.Rescaling(2.0, offset=-1.0)(image))
     else:

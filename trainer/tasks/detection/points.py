@@ -27,30 +27,39 @@ class Points:
         strides: float32 [p]: pixels between neighbours of the same level.
         reach: float32 [p, 2]: the least (exclusive) and largest distance in pixels from a point
             to the farthest side of its box.
-        height: Of the model's input, in pixels.
-        width: Likewise.
+        size: Of the model's input.
     """
 
     centers: np.ndarray
     strides: np.ndarray
     reach: np.ndarray
-    height: int
-    width: int
+    size: ImageSize
 
     def __len__(self) -> int:
         return len(self.strides)
 
+    @property
+    def pixels(self) -> np.ndarray:
+        """float32 [4]: what xmin, ymin, xmax, ymax in 0..1 are multiplied with."""
+        return np.array([self.size.width, self.size.height] * 2, np.float32)
 
-def points_of(height: int, width: int) -> Points:
-    """The points for images of `height` x `width` pixels.
+
+def points_of(size: ImageSize) -> Points:
+    """The points for images of a size.
 
     Raises:
-        ConfigError: The size is no multiple of the largest stride.
+        ConfigError: It is no multiple of the largest stride.
     """
-    check_size(height, width)
+    step = STRIDES[-1]
+    if any(side % step for side in size):
+        near = ImageSize(*(max(step, round(side / step) * step) for side in size))
+        raise ConfigError(
+            f"--image-size {size} is not a multiple of {step} on both sides, which the detector "
+            f"needs; give {near}"
+        )
     centers, strides, reaches = [], [], []
     for stride in STRIDES:
-        y, x = np.mgrid[: height // stride, : width // stride]
+        y, x = np.mgrid[: size.height // stride, : size.width // stride]
         level = (np.stack([x, y], axis=-1).reshape(-1, 2) + 0.5) * stride
         least = 0.0 if stride == STRIDES[0] else _REACH * stride / 2
         largest = math.inf if stride == STRIDES[-1] else _REACH * stride
@@ -61,8 +70,7 @@ def points_of(height: int, width: int) -> Points:
         centers=np.concatenate(centers).astype(np.float32),
         strides=np.concatenate(strides).astype(np.float32),
         reach=np.concatenate(reaches).astype(np.float32),
-        height=height,
-        width=width,
+        size=size,
     )
 
 
@@ -76,14 +84,3 @@ def default_size(stated: ImageSize | None) -> ImageSize:
     scale = min(1.0, _LARGEST_SIDE / max(stated))
     step = STRIDES[-1]
     return ImageSize(*(max(step, round(side * scale / step) * step) for side in stated))
-
-
-def check_size(height: int, width: int) -> None:
-    """Raises ConfigError unless both sides are multiples of the largest stride."""
-    step = STRIDES[-1]
-    if height % step or width % step:
-        near = [max(step, round(side / step) * step) for side in (width, height)]
-        raise ConfigError(
-            f"--image-size {width}x{height} is not a multiple of {step} on both sides, which the "
-            f"detector needs; give {near[0]}x{near[1]}"
-        )

@@ -23,8 +23,7 @@ def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
     logits, boxes, centerness = split_outputs(points, outputs)
     # The geometric mean, as in the authors' code: scores stay near the class's probability.
     scores = tf.sqrt(tf.sigmoid(logits) * tf.sigmoid(centerness)[..., None])
-    scale = tf.constant([points.width, points.height] * 2, tf.float32)
-    boxes = tf.clip_by_value(boxes / scale, 0.0, 1.0)
+    boxes = tf.clip_by_value(boxes / points.pixels, 0.0, 1.0)
     best = tf.reduce_max(scores, axis=-1)
     _, chosen = tf.math.top_k(best, k=min(_CANDIDATES, len(points)))
     boxes = tf.gather(boxes, chosen, batch_dims=1)

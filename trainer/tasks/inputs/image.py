@@ -54,7 +54,7 @@ class Image(Input):
         return (self.height, self.width, self.channels)
 
     @property
-    def image_size(self) -> ImageSize | None:
+    def image_size(self) -> ImageSize:
         return ImageSize(self.height, self.width)
 
     def prepare(self, values: Any) -> Any:

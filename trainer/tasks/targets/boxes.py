@@ -109,7 +109,7 @@ class BoxesTarget(Target):
     @property
     def points(self) -> Points:
         """Where the model predicts boxes."""
-        return points_of(self.height, self.width)
+        return points_of(ImageSize(self.height, self.width))
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ class BoxesTarget(Target):
         (image,) = inputs.values()
         assert isinstance(image, Image)
         return detector(
-            image.model, self.height, self.width, image.channels, len(self.classes), image.weights
+            image.model, image.image_size, image.channels, len(self.classes), image.weights
         )
 
     def predict(self, outputs: Any) -> dict[str, Tensor]:

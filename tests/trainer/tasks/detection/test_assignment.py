@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks.detection.assignment import assign
 from trainer.tasks.detection.points import default_size, points_of
 
-POINTS = points_of(64, 96)  # 8 x 12, 4 x 6 and 2 x 3 points
+POINTS = points_of(ImageSize(64, 96))  # 8 x 12, 4 x 6 and 2 x 3 points
 SCALE = np.array([96, 64, 96, 64], np.float32)
 
 
@@ -30,7 +31,7 @@ def test_points_are_the_centers_of_their_cells():
 
 def test_a_size_without_whole_cells_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"--image-size 100x75 is not a multiple of 32.* 96x64"):
-        points_of(75, 100)
+        points_of(ImageSize(75, 100))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_a_size_without_whole_cells_is_refused_with_the_nearest():
 )
 def test_the_default_size_is_that_of_the_images_as_the_points_need_it(stated, expected):
     assert default_size(stated) == expected
-    points_of(*expected)
+    points_of(ImageSize(*expected))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_box_is_predicted_near_its_middle_by_the_level_of_its_size(box, stride
 
 
 def test_a_large_box_is_predicted_by_a_coarse_level():
-    points = points_of(256, 256)
+    points = points_of(ImageSize(256, 256))
     box = tf.constant([[[28.0, 28, 228, 228]]]) / 256
 
     labels = assign(points, box, tf.constant([[1]], tf.int64)).labels.numpy()[0]

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.points import points_of
 from trainer.tasks.detection.suppression import detections
 
-POINTS = points_of(64, 64)
+POINTS = points_of(ImageSize(64, 64))
 
 
 def outputs(*predictions):

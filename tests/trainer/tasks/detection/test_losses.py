@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.detection.losses import giou
 from trainer.tasks.detection.points import points_of
 from trainer.tasks.targets import BoxesTarget
 
-POINTS = points_of(64, 64)
+POINTS = points_of(ImageSize(64, 64))
 NUM_CLASSES = 2
 GOAL = BoxesTarget(name="boxes", classes=("a", "b"), height=64, width=64)
 
