@@ -9,6 +9,7 @@ the GPUs were busy (nvidia-smi), and the peak of their memory.
 
 import argparse
 import contextlib
+import functools
 import statistics
 import subprocess
 import threading
@@ -82,24 +83,14 @@ def make_plan(args: argparse.Namespace) -> Plan:
         optimizer = create_optimizer("sgd", 0.1)
         optimizer.build(model.trainable_variables)
 
-    def batches(first_record: int, worker: int = 0, num_workers: int = 1) -> tf.data.Dataset:
-        return training_batches(
-            task,
-            dataset,
-            split,
-            batch_size=args.batch_size,
-            seed=0,
-            first_record=first_record,
-            worker=worker,
-            num_workers=num_workers,
-        )
-
     return Plan(
         task=task,
         model=model,
         optimizer=optimizer,
         strategy=strategy,
-        batches=batches,
+        batches=functools.partial(
+            training_batches, task, dataset, split, batch_size=args.batch_size, seed=0
+        ),
         batch_size=args.batch_size,
         steps_per_epoch=args.steps,
     )

@@ -1,6 +1,7 @@
 """Trained models for other programs: a SavedModel that takes what a client has."""
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -162,12 +163,7 @@ class _Reading:
         arguments = decoding_arguments(task, with_target=False)
         self._by_input = features
         self._features = [*features.values()]
-        self._decoding = parsing.Decoding(
-            image_size=arguments["image_size"],
-            image_dtype=arguments["image_dtype"],
-            audio_mono=arguments["audio_mono"],
-            portable=True,
-        )
+        self._decoding = dataclasses.replace(task.decoding, portable=True)
         outputs = parsing.outputs(self._features, self._decoding)
         self._batching = lengths.Batching(
             size=None,

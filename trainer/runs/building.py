@@ -1,7 +1,7 @@
 """What a prepared run trains with: model, optimizer, batches, validation."""
 
+import functools
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -96,23 +96,18 @@ def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
     config, task, source = prepared.config, prepared.task, prepared.source
     own = prepared.own.augment_fn
-    augment = None if own is None else checked_augmentation(own, task)
-    common: dict[str, Any] = {
-        "batch_size": config.batch_size,
-        "seed": config.seed,
-        "window": source.order.window,
-        "changes": prepared.changes,
-        "augment": augment,
-        "balanced": config.sampling == BALANCED,
-        "cache": source.cache,
-        "tuning": source.tuning,
-    }
-    return lambda first_record, worker=0, num_workers=1: training_batches(
+    assert config.seed is not None
+    return functools.partial(
+        training_batches,
         task,
         prepared.dataset,
         prepared.train_split,
-        first_record=first_record,
-        worker=worker,
-        num_workers=num_workers,
-        **common,
+        batch_size=config.batch_size,
+        seed=config.seed,
+        window=source.order.window,
+        changes=prepared.changes,
+        augment=None if own is None else checked_augmentation(own, task),
+        balanced=config.sampling == BALANCED,
+        cache=source.cache,
+        tuning=source.tuning,
     )

@@ -45,27 +45,22 @@ def evaluation_split(dataset: Dataset, name: str | None) -> str:
 
 def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
     """The task, and the options completed with the size of its images."""
+
+    def chosen(size: ImageSize | None) -> tuple[Task, str]:
+        return choose_task(
+            dataset.features,
+            config.target,
+            target_as=config.target_as,
+            inputs=config.inputs,
+            sample_weight=config.sample_weight,
+            settings=settings(dataclasses.replace(config, image_size=size)),
+        )
+
     size = config.image_size or _declared_size(dataset.features.values())
-    task, reason = choose_task(
-        dataset.features,
-        config.target,
-        target_as=config.target_as,
-        inputs=config.inputs,
-        sample_weight=config.sample_weight,
-        settings=settings(dataclasses.replace(config, image_size=size)),
-    )
+    task, reason = chosen(size)
     shown = None if config.image_size else task.goal.image_size(size)
     if shown is not None:
-        size = shown
-        sized = settings(dataclasses.replace(config, image_size=size))
-        task = dataclasses.replace(
-            task,
-            inputs={
-                name: each.from_feature(dataset.features[each.name], sized)
-                for name, each in task.inputs.items()
-            },
-        )
-        task = dataclasses.replace(task, goal=task.goal.with_inputs([*task.inputs.values()], sized))
+        size, (task, reason) = shown, chosen(shown)
         progress.say(f"images are shown at {size} (--image-size)")
     progress.say(f"task {task.name}: {reason}")
     if config.image_size is not None and not task.images:

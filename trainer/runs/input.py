@@ -9,7 +9,6 @@ from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task
-from trainer.tasks.reading import decoding_arguments
 from trainer.tuning import Tuning
 
 _ASKED = ("memory", "disk")
@@ -65,7 +64,7 @@ def input_of_run(
         place = tuning.cache
     names = [each.name for each in task.inputs.values()]
     images = any_images([dataset.features[name] for name in names])
-    size = decoding_arguments(task)["image_size"]
+    size = task.decoding.image_size
     if config.cache in _ASKED and not images:
         raise ConfigError(f"--cache {config.cache} needs an image among the inputs; leave it out")
     split, validation_split = splits

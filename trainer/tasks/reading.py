@@ -201,16 +201,15 @@ def _arranger(task: Task, weight: str | None) -> Callable[[dict[str, Tensor]], t
 
 
 def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:
-    """The arguments of `Dataset.batches` that depend on the inputs."""
-    inputs = task.inputs.values()
-    sizes = [each.image_size for each in inputs if each.image_size is not None]
+    """The arguments of `Dataset.batches` on how records are decoded and padded."""
+    inputs, decoding = task.inputs.values(), task.decoding
     lengths = {each.name: each.pad_to for each in inputs if each.pad_to is not None}
     if with_target and task.goal.pad_to is not None:
         lengths[task.target] = task.goal.pad_to
     return {
-        "image_size": sizes[0] if sizes else None,
-        "image_dtype": "uint8",  # a quarter of the bytes to transfer to the device
-        "audio_mono": True,  # before records with fewer samples or channels are padded
+        "image_size": decoding.image_size,
+        "image_dtype": decoding.image_dtype,
+        "audio_mono": decoding.audio_mono,
         "pad": lengths,
         "truncate": bool(lengths),
         "padding_value": {each.name: each.padding for each in inputs if each.padding is not None},

@@ -8,6 +8,7 @@ import keras
 
 from trainer.augmentation import AUTO, Augmentation
 from trainer.errors import ConfigError
+from trainer.parsing import Decoding
 from trainer.tasks.checks import positive
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.targets import PerExample, Target
@@ -72,6 +73,15 @@ class Task:
     def images(self) -> list[Image]:
         """The inputs that are images."""
         return [each for each in self.inputs.values() if isinstance(each, Image)]
+
+    @property
+    def decoding(self) -> Decoding:
+        """How the input pipeline decodes images and audio."""
+        return Decoding(
+            image_size=self.images[0].image_size if self.images else None,
+            image_dtype="uint8",  # a quarter of the bytes to transfer to the device
+            audio_mono=True,  # before records with fewer samples or channels are padded
+        )
 
     @property
     def unit(self) -> str:

@@ -20,9 +20,9 @@ class Plan:
         model: Made in the strategy's scope.
         optimizer: Made and built in the strategy's scope.
         strategy: The replicas.
-        batches: Takes the number of records used so far, and, where several workers train,
-            this one's number and theirs; returns the endless dataset of its parts of the
-            global batches after them: (inputs, target), or (inputs, target, weight).
+        batches: Takes `first_record`, the number of records used so far, and, where several
+            workers train, `worker` and `num_workers`; returns the endless dataset of its parts
+            of the global batches after them: (inputs, target), or (inputs, target, weight).
         batch_size: Examples per step, over all replicas.
         steps_per_epoch: Steps.
         steps_per_call: Steps per call of a `tf.function`; more of them reduce the cost of the
@@ -52,7 +52,7 @@ class Plan:
 
     def batches_from(self, step: int) -> tf.data.Dataset:
         """The global batches after `step` steps."""
-        return self.batches(step * self.batch_size)
+        return self.batches(first_record=step * self.batch_size)
 
     @property
     def has_other_workers(self) -> bool:
@@ -66,7 +66,9 @@ class Plan:
 
         def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
             batches = self.batches(
-                step * self.batch_size, context.input_pipeline_id, context.num_input_pipelines
+                first_record=step * self.batch_size,
+                worker=context.input_pipeline_id,
+                num_workers=context.num_input_pipelines,
             )
             return batches.rebatch(self.batch_size // context.num_replicas_in_sync)
 

@@ -12,7 +12,7 @@ from trainer.image_cache import ImageCache, any_images, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.tasks.reading import decoding_arguments, with_statistics
+from trainer.tasks.reading import with_statistics
 from trainer.tuner.ladder import Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
 from trainer.tuning import Tuning, cpu_count, usual_parallel_calls
@@ -77,8 +77,7 @@ def _with_cache(
     task, dataset = measurement.task, measurement.dataset
     images = any_images([dataset.features[each.name] for each in task.inputs.values()])
     asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
-    size = decoding_arguments(task)["image_size"]
-    views = task.augmentation.views
+    views, size = task.augmentation.views, task.decoding.image_size
     cache = dataset.image_cache(measurement.split, asked, images, views, size)
     if cache.place == "none":
         return None, []

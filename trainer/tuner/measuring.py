@@ -15,7 +15,7 @@ from trainer.image_cache import ImageCache
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.input_pipeline.selection import select
 from trainer.tasks import Task
-from trainer.tasks.reading import decoding_arguments, training_batches
+from trainer.tasks.reading import training_batches
 from trainer.tuner.ladder import Rung
 from trainer.tuning import Tuning
 
@@ -110,13 +110,7 @@ class Measurement:
             )
         else:
             yield "parse", self._mapped(lambda record, _: tf.io.parse_example(record, spec))
-            arguments = decoding_arguments(self.task)
-            plain = parsing.Decoding(
-                image_size=arguments["image_size"],
-                image_dtype=arguments["image_dtype"],
-                audio_mono=arguments["audio_mono"],
-                seed=_SEED,
-            )
+            plain = dataclasses.replace(self.task.decoding, seed=_SEED)
             yield "decode", self._mapped(parsing.parser(features, plain, "a misfit"))
             augmentation = self.task.augmentation
             if augmentation.views is not None or augmentation.pixels is not None:

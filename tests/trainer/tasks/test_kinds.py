@@ -1,5 +1,6 @@
 """Every kind of learning: loops and replicas agree, and what was trained is saved whole."""
 
+import functools
 import json
 import zipfile
 
@@ -75,8 +76,8 @@ def make_kind_plan(dataset_of, task_of):
             model=built,
             optimizer=optimizer,
             strategy=strategy,
-            batches=lambda first: training_batches(
-                task, dataset, "train", batch_size=BATCH, seed=5, first_record=first
+            batches=functools.partial(
+                training_batches, task, dataset, "train", batch_size=BATCH, seed=5
             ),
             batch_size=BATCH,
             steps_per_epoch=6,

@@ -55,6 +55,7 @@ class Image(Input):
 
     @property
     def image_size(self) -> ImageSize:
+        """The size to which the input pipeline stretches images."""
         return ImageSize(self.height, self.width)
 
     def prepare(self, values: Any) -> Any:

@@ -74,11 +74,6 @@ class Input(abc.ABC):
         """Of one record in the model's input, as for `keras.Input`; None varies."""
 
     @property
-    def image_size(self) -> ImageSize | None:
-        """The size to which the input pipeline stretches images; None for what is none."""
-        return None
-
-    @property
     def pad_to(self) -> int | None:
         """The length to which records are padded or cut; None for the longest in the batch."""
         return None
