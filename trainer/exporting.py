@@ -134,8 +134,7 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
 
     def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
-        prepared = task.prepare(inputs if len(inputs) > 1 else next(iter(inputs.values())))
-        decoded = task.goal.decode(model(prepared, training=False))
+        decoded = task.goal.decode(model(task.prepare(inputs), training=False))
         if "probabilities" in decoded:
             shape = tf.shape(decoded["probabilities"])
             decoded["classes"] = tf.broadcast_to(tf.constant(task.classes), shape)

@@ -233,7 +233,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
             "train",
             batch_size=8,
             features=task.features,
-            target=task.target,
+            prepare=task.host_step(),
             image_size=16,
             image_dtype="uint8",
             shuffle=True,

@@ -28,38 +28,26 @@ class Boxes:
     reads_batches: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        del decoding
         prefix = _prefix(feature)
-        labels = {f"{prefix}_labels": "int64"} if feature.classes else {}
-        attributes = {f"{prefix}_{name}": dtype for name, dtype in feature.attributes.items()}
-        keypoints = [
-            Output(
-                name=f"{prefix}_keypoints",
-                feature=feature,
-                dtype=tf.float32,
-                shape=(None, feature.keypoints, 3),
-                padding=-1,
-            )
-        ]
+        columns: dict[str, tuple[tf.DType, tuple[int, ...]]] = {feature.name: (tf.float32, (4,))}
+        if feature.classes:
+            columns[f"{prefix}_labels"] = (tf.int64, ())
+        for name, dtype in feature.attributes.items():
+            columns[f"{prefix}_{name}"] = (STORED_DTYPES[dtype], ())
+        if feature.keypoints:
+            columns[f"{prefix}_keypoints"] = (tf.float32, (feature.keypoints, 3))
         return [
             Output(
-                name=feature.name, feature=feature, dtype=tf.float32, shape=(None, 4), padding=-1
-            ),
-            *(
-                Output(
-                    name=name,
-                    feature=feature,
-                    dtype=STORED_DTYPES[dtype],
-                    shape=(None,),
-                    padding=b"" if STORED_DTYPES[dtype] == tf.string else -1,
-                )
-                for name, dtype in (labels | attributes).items()
-            ),
-            *(keypoints if feature.keypoints else []),
+                name=name,
+                feature=feature,
+                dtype=dtype,
+                shape=(None, *shape),
+                padding=b"" if dtype == tf.string else -1,
+            )
+            for name, (dtype, shape) in columns.items()
         ]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         prefix = _prefix(feature)
         sides = [parsed[feature.key_beside(f"bbox/{side}")] for side in SIDES]
         outputs = {feature.name: tf.stack(sides, axis=-1)}

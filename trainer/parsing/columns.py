@@ -32,12 +32,10 @@ class Fixed:
     reads_batches: ClassVar[bool] = True
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        del decoding
         dtype = stored_dtype(feature)
         return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         return {feature.name: parsed[feature.key]}
 
 
@@ -47,12 +45,10 @@ class Raw:
     reads_batches: ClassVar[bool] = True
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        del decoding
         dtype = raw_dtype(feature)
         return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         raw = parsed[feature.key]
         dtype = raw_dtype(feature)
         expected = math.prod(size or 0 for size in feature.shape) * dtype.size
@@ -98,7 +94,6 @@ class Rows:
     padding: int = 0
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        del decoding
         dtype = stored_dtype(feature)
         usual = b"" if dtype == tf.string else self.padding
         return [
@@ -112,7 +107,6 @@ class Rows:
         ]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         return {feature.name: _in_rows(feature, parsed[feature.key])}
 
 
@@ -146,7 +140,6 @@ class ClassLabel:
         return self._reader(feature).outputs(feature, decoding)
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        del decoding
         values = parsed[feature.key]
         if not feature.label_offset:
             return {feature.name: values}

@@ -86,7 +86,9 @@ class BatchChanges:
                 drawn = draw_mixtures(self.mixing, seed, step, batch_size // 2)
                 own = Mixtures(drawn.by_area[part], drawn.kept[part], drawn.center[part])
                 weight = weights[0] if weights else tf.ones(tf.shape(shares)[:1])
-                inputs, shares, weight = mix(own, inputs, shares, weight)
+                ((name, image),) = inputs.items()
+                image, shares, weight = mix(own, image, shares, weight)
+                inputs = {name: image}
                 weights = (weight,) if weights else ()
             return inputs, task.goal.smoothed(shares, self.label_smoothing), *weights
 

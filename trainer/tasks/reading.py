@@ -114,7 +114,7 @@ def training_batches(
         augment=_one_after_the_other(task.augmentation.pixels, augment),
         cache=cache,
         tuning=tuning,
-        prepare=_arranger(task, task.sample_weight),
+        prepare=task.host_step(),
         **decoding_arguments(task),
     )
     if changes is None or changes == BatchChanges():
@@ -159,7 +159,7 @@ def evaluation_batches(
         features=task.features,
         cache=cache,
         tuning=tuning,
-        prepare=_arranger(task, None),
+        prepare=task.host_step(),
         **decoding_arguments(task),
     )
 
@@ -175,29 +175,11 @@ def prediction_batches(
         batch_size=batch_size,
         features=[*names, *others],
         prepare=lambda columns: (
-            step(_select(columns, names)),
+            step(columns),
             {name: columns[name] for name in others},
         ),
         **decoding_arguments(task, with_target=False),
     )
-
-
-def _select(columns: dict[str, Tensor], names: Sequence[str]) -> Any:
-    """A single tensor, or several by name."""
-    by_name = {name: columns[name] for name in names}
-    return by_name[names[0]] if len(names) == 1 else by_name
-
-
-def _arranger(task: Task, weight: str | None) -> Callable[[dict[str, Tensor]], tuple[Any, ...]]:
-    """The function from tensors by name to what the loop takes."""
-    step = task.host_step()
-
-    def arrange(columns: dict[str, Tensor]) -> tuple[Any, ...]:
-        inputs = _select(columns, [each.name for each in task.inputs.values()])
-        weights = [] if weight is None else [tf.cast(columns[weight], tf.float32)]
-        return step(inputs, _select(columns, task.goal.outputs), *weights)
-
-    return arrange
 
 
 def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from trainer.augmentation import AUTO, Augmentation
 from trainer.errors import ConfigError
-from trainer.parsing import Decoding
+from trainer.parsing import Decoding, Tensors
 from trainer.tasks.checks import positive
-from trainer.tasks.inputs import Image, Input
+from trainer.tasks.inputs import Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
 
 
@@ -114,36 +115,29 @@ class Task:
             )
         return loss
 
-    def host_step(self) -> Callable[..., tuple[Any, ...]]:
+    def host_step(self) -> Callable[[Tensors], tuple[Any, ...]]:
         """The function that prepares batches in the input pipeline, on the CPU.
 
-        It takes (inputs, target), or (inputs, target, weight), from `Dataset.batches`,
-        and fails on a batch with unsuitable values.
+        It takes what is read, by name, and returns (inputs, target), or (inputs, target, weight);
+        it fails on a batch with unsuitable values.
         """
-        inputs_step = self.inputs_step()
-        target_step = self.goal.host_step()
+        inputs_step, target_step = self.inputs_step(), self.goal.host_step()
 
-        def step(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
-            weight = [positive(self.sample_weight, each) for each in weights]
-            return inputs_step(inputs), target_step(target), *weight
+        def step(columns: Tensors) -> tuple[Any, ...]:
+            weights = [columns[self.sample_weight]] if self.sample_weight in columns else []
+            weights = [positive(self.sample_weight, tf.cast(each, tf.float32)) for each in weights]
+            return inputs_step(columns), target_step(columns), *weights
 
         return step
 
-    def inputs_step(self) -> Callable[[Any], Any]:
-        """The part of `host_step` that prepares the inputs."""
+    def inputs_step(self) -> Callable[[Tensors], Tensors]:
+        """The part of `host_step` that prepares the inputs, by their names in the model."""
         steps = {name: each.host_step() for name, each in self.inputs.items()}
+        return lambda columns: {
+            name: step(columns[self.inputs[name].name]) for name, step in steps.items()
+        }
 
-        def step(inputs: Any) -> Any:
-            if len(steps) == 1:
-                (only,) = steps.values()
-                return only(inputs)
-            return {name: step(inputs[self.inputs[name].name]) for name, step in steps.items()}
-
-        return step
-
-    def prepare(self, inputs: Any) -> Any:
-        """Turns batches of the pipeline into inputs of the model; runs on the device."""
-        if len(self.inputs) == 1:
-            (only,) = self.inputs.values()
-            return only.prepare(inputs)
-        return {name: each.prepare(inputs[name]) for name, each in self.inputs.items()}
+    def prepare(self, inputs: Tensors) -> Any:
+        """Turns inputs of the pipeline into what the model takes; runs on the device."""
+        prepared = {name: each.prepare(inputs[name]) for name, each in self.inputs.items()}
+        return single_or_dict(prepared)

@@ -62,8 +62,9 @@ def changed(task, changes, target, images=None, worker=0, workers=1, weights=())
         task, seed=1, batch_size=len(target) * workers, worker=worker, num_workers=workers
     )
     images = np.zeros((len(target), 2, 2, 3), np.uint8) if images is None else images
-    made = function(7, tf.constant(images), tf.constant(target), *map(tf.constant, weights))
-    return [each.numpy() for each in made]
+    inputs = {"i": tf.constant(images)}
+    inputs, *made = function(7, inputs, tf.constant(target), *map(tf.constant, weights))
+    return [inputs["i"].numpy(), *(each.numpy() for each in made)]
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ PRICE = NumberTarget(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.
 
 def in_pipeline(target, values):
     """What the target's step in the input pipeline makes of one batch."""
-    return next(iter(tf.data.Dataset.from_tensors(values).map(target.host_step()))).numpy()
+    columns = tf.data.Dataset.from_tensors({target.name: values})
+    return next(iter(columns.map(target.host_step()))).numpy()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def by_hand(dataset, task, model):
     """Loss and accuracy of the model on the validation split, one image at a time."""
     losses, correct, labels, probabilities = [], [], [], []
     for record in dataset.numpy("validation", image_size=16, image_dtype="uint8"):
-        logits = model(task.prepare(record["image"][None]), training=False)
+        logits = model(task.prepare({"image": record["image"][None]}), training=False)
         losses.append(float(task.loss(record["label"][None], logits)[0]))
         correct.append(float(np.argmax(logits) == record["label"]))
         labels.append(record["label"])
@@ -54,7 +54,7 @@ def validation(dataset, task, batch_size):
         "validation",
         batch_size=batch_size,
         features=task.features,
-        target=task.target,
+        prepare=task.host_step(),
         image_size=16,
         image_dtype="uint8",
     )

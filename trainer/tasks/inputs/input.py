@@ -93,7 +93,6 @@ class Input(abc.ABC):
         Args:
             own_model: Whether the model is the user's own.
         """
-        del own_model
         return ()
 
     def host_step(self) -> Callable[[Any], Any]:

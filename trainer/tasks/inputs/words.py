@@ -106,7 +106,6 @@ class _Frequencies:
 
     def take(self, facts: Mapping[str, Any]) -> bool:
         """Nothing: words are what Keras's layers take a text apart into."""
-        del facts
         return False
 
     def add(self, values: Any) -> None:

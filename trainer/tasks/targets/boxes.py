@@ -13,6 +13,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import BOXES_POLICIES, Augmentation
 from trainer.errors import ConfigError
+from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.coco_results import coco_results
@@ -103,10 +104,6 @@ class BoxesTarget(Target):
         return default_size(stated)
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.name, self.labels, self.crowd) if name)
-
-    @property
     def points(self) -> Points:
         """Where the model predicts boxes."""
         return points_of(ImageSize(self.height, self.width))
@@ -115,7 +112,7 @@ class BoxesTarget(Target):
     def output_shape(self) -> tuple[int, ...]:
         return (len(self.points), len(self.classes) + 5)
 
-    def host_step(self) -> Callable[[Any], Any]:
+    def host_step(self) -> Callable[[Tensors], Any]:
         """To a dict of what `loss` and the metrics take.
 
         `boxes` float32 [b, n, 4] in 0..1; `labels` int64 [b, n], -1 for padding; `crowd` bool
@@ -126,8 +123,7 @@ class BoxesTarget(Target):
             "classes; leave such records out of the dataset."
         )
 
-        def step(values: Any) -> dict[str, Tensor]:
-            columns = values if isinstance(values, Mapping) else {self.name: values}
+        def step(columns: Tensors) -> dict[str, Tensor]:
             boxes = finite(self.name, columns[self.name])
             is_box = tf.reduce_max(boxes, axis=-1) >= 0  # padding is -1
             if self.labels:

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.inputs.input import statistic_field
@@ -103,14 +104,15 @@ class OneClass(_Classes):
             return None if self.classes else Distinct(self.name)
         return self._numbers("predict a number by --as number")
 
-    def host_step(self) -> Callable[[Any], Any]:
+    def host_step(self) -> Callable[[Tensors], Any]:
         number = self._number()
         message = (
             f"{self.name} of a record is not one of the {len(self.classes)} classes (-1: it has "
             "none); leave such records out of the dataset."
         )
 
-        def check(values: Any) -> Any:  # a GPU would silently turn wrong ones into NaN
+        def check(columns: Tensors) -> Any:  # a GPU would silently turn wrong ones into NaN
+            values = columns[self.name]
             target = number(values)
             wrong = tf.boolean_mask(values, (target < 0) | (target >= len(self.classes)))
             with tf.control_dependencies([none_of(wrong, message)]):
@@ -197,14 +199,15 @@ class ManyClasses(_Classes):
     def statistic(self) -> Statistic | None:
         return self._numbers("declare it a sequence")
 
-    def host_step(self) -> Callable[[Any], Any]:
+    def host_step(self) -> Callable[[Tensors], Any]:
         """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record has a number that is not one of the {len(self.classes)} "
             "classes; leave such records out of the dataset."
         )
 
-        def many_hot(numbers: Any) -> Any:
+        def many_hot(columns: Tensors) -> Any:
+            numbers = columns[self.name]
             wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
             with tf.control_dependencies([none_of(wrong, message)]):
                 # Not a maximum, which is -inf over no numbers.
@@ -259,14 +262,15 @@ class MultiHot(ManyClasses):
     def in_words(self) -> str:
         return "a 0 or 1 for each of several classes"
 
-    def host_step(self) -> Callable[[Any], Any]:
+    def host_step(self) -> Callable[[Tensors], Any]:
         """To float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
             "predict numbers by --as number, or name another target by --target."
         )
 
-        def check(values: Any) -> Any:
+        def check(columns: Tensors) -> Any:
+            values = columns[self.name]
             wrong = tf.boolean_mask(values, (values != 0) & (values != 1))
             with tf.control_dependencies([none_of(wrong, message)]):
                 return tf.cast(values, tf.float32)

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from trainer.parsing import Tensors
 from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
@@ -72,10 +73,10 @@ class NumberTarget(Target):
     def statistic(self) -> Statistic:
         return Moments(self.name, self.size, remedy="name another target")
 
-    def host_step(self) -> Callable[[Any], Any]:
+    def host_step(self) -> Callable[[Tensors], Any]:
         """To float32 [b, size]."""
-        return lambda values: tf.reshape(
-            tf.cast(finite(self.name, values), tf.float32), [-1, self.size]
+        return lambda columns: tf.reshape(
+            tf.cast(finite(self.name, columns[self.name]), tf.float32), [-1, self.size]
         )
 
     def loss(self, target: Any, outputs: Any) -> Any:

@@ -11,6 +11,7 @@ import keras
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import POLICIES, Augmentation
+from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
 from trainer.tasks.statistics import Statistic
@@ -100,13 +101,7 @@ class Target(abc.ABC):
         Args:
             stated: That of the images, where all have one.
         """
-        del stated
         return None
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The outputs of `Dataset.batches` that are the target; several come as a dict."""
-        return (self.name,)
 
     @property
     @abc.abstractmethod
@@ -124,7 +119,6 @@ class Target(abc.ABC):
         Raises:
             ConfigError: It cannot be predicted from these inputs.
         """
-        del inputs, settings
         return self
 
     def statistic(self) -> Statistic | None:
@@ -132,8 +126,8 @@ class Target(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def host_step(self) -> Callable[[Any], Any]:
-        """The function that prepares the target for `loss` in the input pipeline.
+    def host_step(self) -> Callable[[Tensors], Any]:
+        """The function that makes the target, for `loss`, of what is read in the input pipeline.
 
         It fails on unsuitable values.
         """
