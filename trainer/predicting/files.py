@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from tfrecord_dataset.example import encode
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.frames import framed
 from tfrecord_dataset.store.urls import is_remote
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.tasks import Task
@@ -128,7 +129,7 @@ def _example(
     features: Mapping[str, Feature],
 ) -> bytes:
     """The serialized Example of the model's inputs in `row`."""
-    values: dict[str, list[Any]] = {}
+    values: dict[str, Any] = {}
     for each in task.inputs.values():
         feature = features[each.name]
         if each.name not in row:
@@ -141,9 +142,7 @@ def _example(
                 values[feature.key] = [_audio(folder / value, each)]
             case _:
                 values[feature.key] = _numbers_or_text(value, feature, source)
-    features_by_key = {key: _feature(each) for key, each in values.items()}
-    example = tf.train.Example(features=tf.train.Features(feature=features_by_key))
-    return bytes(example.SerializeToString())
+    return encode(values)
 
 
 def _image(path: Path) -> bytes:
@@ -202,14 +201,6 @@ def _numbers_or_text(value: Any, feature: Feature, source: str) -> list[Any]:
     return result
 
 
-def _feature(values: list[Any]) -> Any:
-    if values and isinstance(values[0], bytes):
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-    if any(isinstance(each, float) for each in values):
-        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-
 def write_chunks(items: Iterable[Item], folder: Path, size: int) -> Iterator[tuple[str, list[str]]]:
     """Writes `size` records at a time to a TFRecord file; yields its path, and their sources.
 
@@ -221,8 +212,7 @@ def write_chunks(items: Iterable[Item], folder: Path, size: int) -> Iterator[tup
         if not chunk:
             return
         file = folder / f"{number:05d}.tfrecord"
-        with tf.io.TFRecordWriter(os.fspath(file)) as writer:
-            for item in chunk:
-                writer.write(item.example)
+        with file.open("wb") as handle:
+            handle.writelines(framed(item.example) for item in chunk)
         yield os.fspath(file), [item.source for item in chunk]
         file.unlink()

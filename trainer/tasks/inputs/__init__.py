@@ -25,7 +25,7 @@ __all__ = [
     "single_or_dict",
 ]
 
-# A new kind of input needs a line here, and in `input_type`.
+# A new kind of input needs a line here.
 INPUTS: Mapping[str, type[Input]] = MappingProxyType(
     {each.kind: each for each in (Array, Audio, Category, Ids, Image, Numbers, Series, Words)}
 )
@@ -33,24 +33,4 @@ INPUTS: Mapping[str, type[Input]] = MappingProxyType(
 
 def input_type(feature: Feature) -> type[Input] | None:
     """The kind of input for a feature; None if models cannot take it."""
-    is_text = feature.dtype in ("string", "bytes")
-    match feature.kind, len(feature.shape):
-        case "image", _:
-            return Image
-        case "audio", _:
-            return Audio
-        case "class_label", 0:
-            return Category
-        case "text", _:
-            return Words
-        case "scalar", _:
-            return Words if feature.dtype == "string" else None if is_text else Numbers
-        case "sequence", axes:
-            if is_text:
-                return Words if axes == 1 else None
-            return Ids if axes == 1 and feature.dtype == "int64" else Series
-        case "tensor", 1 if not is_text:
-            return Numbers
-        case "tensor", 2 | 3 if not is_text:
-            return Array
-    return None
+    return next((each for each in INPUTS.values() if each.suits(feature)), None)

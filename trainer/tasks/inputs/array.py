@@ -9,7 +9,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import image_models
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Moments, Statistic
 
@@ -31,6 +31,11 @@ class Array(Input):
     sizes: tuple[int, ...]
     mean: tuple[float, ...] = statistic_field()
     variance: tuple[float, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_array = feature.kind == "tensor" and len(feature.shape) in (2, 3)
+        return is_array and feature.dtype not in STRINGS
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:

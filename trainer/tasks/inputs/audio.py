@@ -39,6 +39,10 @@ class Audio(Input):
     length: int | None = None
 
     @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "audio"
+
+    @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         return cls(
             name=feature.name,

@@ -31,6 +31,10 @@ class Category(Input):
     num_classes: int = statistic_field(0)
 
     @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "class_label" and not feature.shape
+
+    @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         return cls(name=feature.name, num_classes=len(feature.classes))
 

@@ -34,6 +34,10 @@ class Image(Input):
     weights: str | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "image"
+
+    @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         height, width = settings.image_size
         return cls(

@@ -33,6 +33,10 @@ class Settings:
     augment: str = AUTO
 
 
+# Types of features that hold no numbers.
+STRINGS = ("string", "bytes")
+
+
 class Input(abc.ABC):
     """One feature as an input: its statistics, preparation, and encoding as a vector.
 
@@ -52,6 +56,11 @@ class Input(abc.ABC):
     dtype: ClassVar[str] = "float32"
     varies: ClassVar[bool] = False
     name: str
+
+    @classmethod
+    @abc.abstractmethod
+    def suits(cls, feature: Feature) -> bool:
+        """Whether a feature is this kind of input; it is at most one."""
 
     @classmethod
     @abc.abstractmethod

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
 
 # The smallest divisor of a column: its inverse must be finite in float32.
@@ -42,6 +42,11 @@ class Numbers(Input):
     variance: tuple[float, ...] = statistic_field()
     missing: tuple[int, ...] = statistic_field()
     is_blurred: bool = statistic_field(False)
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_vector = feature.kind == "tensor" and len(feature.shape) == 1
+        return (is_vector or feature.kind == "scalar") and feature.dtype not in STRINGS
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:

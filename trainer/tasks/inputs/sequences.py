@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
 
@@ -39,6 +39,11 @@ class Ids(Input):
     name: str
     length: int | None = None
     num_ids: int = statistic_field(0)
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_list = feature.kind == "sequence" and len(feature.shape) == 1
+        return is_list and feature.dtype == "int64"
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
@@ -96,6 +101,11 @@ class Series(Input):
     length: int | None = None
     mean: tuple[float, ...] = statistic_field()
     variance: tuple[float, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        are_numbers = feature.kind == "sequence" and feature.dtype not in STRINGS
+        return are_numbers and not Ids.suits(feature)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000
@@ -40,6 +40,12 @@ class Words(Input):
     is_text: bool
     length: int | None = None
     vocabulary: tuple[str, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_list = feature.kind == "sequence" and len(feature.shape) == 1
+        is_string = feature.kind == "scalar" and feature.dtype == "string"
+        return feature.kind == "text" or is_string or (is_list and feature.dtype in STRINGS)
 
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:

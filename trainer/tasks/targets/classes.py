@@ -12,10 +12,10 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
-from trainer.tasks.inputs.input import statistic_field
+from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
-from trainer.tasks.targets.target import STRINGS, PerExample, Row, Target
+from trainer.tasks.targets.target import PerExample, Row, Target
 
 
 def is_correct(target: Any, outputs: Any) -> Any:

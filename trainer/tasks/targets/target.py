@@ -18,8 +18,6 @@ from trainer.tasks.statistics import Statistic
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
-# Types of features that hold no numbers.
-STRINGS = ("string", "bytes")
 # What is predicted for one record, ready for JSON.
 Row = dict[str, Any]
 # From the rows of all records to what one JSON document says of them.
