@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -21,7 +21,7 @@ from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport, write_page
-from trainer.predicting.rows import create_writer
+from trainer.predicting.rows import check_format, write_rows
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.trained import open_run
@@ -74,16 +74,17 @@ def predict(config: PredictConfig) -> dict[str, int]:
     least = config.min_score
     if least is None:
         least = 0.0 if config.format == "coco" else _LEAST_SCORE
+    check_format(config.format, task)
+    records = _records(config, task, features, run.model, choices.settings(run.options))
     count = 0
-    with _opened(config.output) as output:
-        writer = create_writer(config.format, task, output)
-        for record in _records(config, task, features, run.model, choices.settings(run.options)):
-            count += 1
+
+    def rows() -> Iterator[Row]:
+        nonlocal count
+        for count, record in enumerate(records, start=1):
             row: Row = {"source": record.source}
             if task.goal.needs_image:
                 row["image_id"] = count
             row |= task.goal.row(record.predictions, record.image, least)
-            writer.write(row)
             if folder is not None:
                 assert record.image is not None
                 folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,13 @@ def predict(config: PredictConfig) -> dict[str, int]:
                 true, probabilities = record.true, record.predictions["probabilities"]
                 number = _class_number(task.goal, true, record.source)
                 report.add(number, probabilities, record.source, record.image)
-        writer.close()
+            yield row
+
+    with contextlib.ExitStack() as closed:
+        file = sys.stdout
+        if config.output is not None:
+            file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
+        write_rows(config.format, task, rows(), file)
     if report is not None:
         assert config.report is not None
         about = f"{run.file} on {config.inputs[0]}"
@@ -189,7 +196,6 @@ def _datasets(
 
 
 def _of_file(sources: list[str], number: int, columns: Mapping[str, Any], place: int) -> str:
-    del columns, place
     return sources[number]
 
 
@@ -211,12 +217,3 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
             added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
-
-
-@contextlib.contextmanager
-def _opened(output: str | None) -> Iterator[TextIO]:
-    if output is None:
-        yield sys.stdout
-        return
-    with Path(output).open("w", encoding="utf-8") as file:
-        yield file

@@ -6,9 +6,9 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 
@@ -19,6 +19,7 @@ from trainer.runs.record import RunConfig, damaged, read_sealed, run_config, sea
 from trainer.tasks.record import TaskRecord, task_from_json
 
 Row = dict[str, float]
+_Read = TypeVar("_Read")
 
 _MAX_HISTORY_BYTES = 1 << 30
 
@@ -114,32 +115,21 @@ class RunDirectory:
             ConfigError: There is no run here.
             RunDamagedError: It is not what `write_config` wrote.
         """
-        record = self._read(self.config_file)
-        try:
-            return run_config(record)
-        except (JsonError, ConfigError) as error:
-            raise damaged(self.config_file, error) from error
+        return self._read(self.config_file, run_config)
 
     def read_task(self) -> TaskRecord:
-        """task.json.
+        """task.json; errors are those of `read_config`."""
+        return self._read(self.task_file, task_from_json)
 
-        Raises:
-            ConfigError: There is no run here.
-            RunDamagedError: It is not what `write_config` wrote.
-        """
-        record = self._read(self.task_file)
+    def _read(self, file: Path, parse: Callable[[Mapping[str, Any]], _Read]) -> _Read:
         try:
-            return task_from_json(record)
-        except JsonError as error:
-            raise damaged(self.task_file, error) from error
-
-    def _read(self, file: Path) -> dict[str, Any]:
-        try:
-            return read_sealed(file)
+            return parse(read_sealed(file))
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{self.path} does not hold a run: it has no {file.name}; check --run"
             ) from error
+        except (JsonError, ConfigError) as error:
+            raise damaged(file, error) from error
 
     def version(self) -> tuple[int, int] | None:
         """What tells the run that is here from one that takes its place later."""

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError
 
 OPTIMIZERS: Mapping[str, type[keras.optimizers.Optimizer]] = {
     "adam": keras.optimizers.Adam,
@@ -78,16 +78,10 @@ def create_optimizer(
     Args:
         name: A key of `OPTIMIZERS`.
         learning_rate: Constant, or `learning_rate_schedule`'s.
-        clip_norm: The largest global norm of the summed gradients; None for no limit.
+        clip_norm: The largest global norm of the summed gradients, positive; None for no limit.
         weight_decay: Decoupled from the gradients; None for the optimizer's default.
         ema: The momentum of an average of the weights, or None.
-
-    Raises:
-        UnknownNameError: No such optimizer.
-        ConfigError: `clip_norm` is not positive.
     """
-    if name not in OPTIMIZERS:
-        raise UnknownNameError("optimizer", name, OPTIMIZERS)
     base = OPTIMIZERS[name]
     settings: dict[str, Any] = {"momentum": 0.9} if name == "sgd" else {}
     if weight_decay is not None:
@@ -96,8 +90,6 @@ def create_optimizer(
         settings |= {"use_ema": True, "ema_momentum": ema}
     if clip_norm is None:
         return base(learning_rate=learning_rate, **settings)
-    if clip_norm <= 0:
-        raise ConfigError(f"--clip-norm {clip_norm} is not positive; give a norm such as 1.0")
     clipping = type(base.__name__, (SumThenClip, base), {"max_norm": clip_norm})
     return clipping(learning_rate=learning_rate, **settings)
 

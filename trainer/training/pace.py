@@ -32,13 +32,11 @@ class Part:
             (self.waiting_s or 0.0) + (other.waiting_s or 0.0) if known else None,
         )
 
+    def __neg__(self) -> "Part":
+        return Part(-self.steps, -self.seconds, None if self.waiting_s is None else -self.waiting_s)
+
     def __sub__(self, other: "Part") -> "Part":
-        known = self.waiting_s is not None and other.waiting_s is not None
-        return Part(
-            self.steps - other.steps,
-            self.seconds - other.seconds,
-            (self.waiting_s or 0.0) - (other.waiting_s or 0.0) if known else None,
-        )
+        return self + -other
 
     @property
     def steps_per_s(self) -> float:

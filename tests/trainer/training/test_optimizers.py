@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import OPTIMIZER_NAMES
 from trainer.training.optimizers import OPTIMIZERS, create_optimizer
 
@@ -29,10 +28,3 @@ def test_clipping_keeps_the_direction(max_norm, expected):
     optimizer.apply([tf.constant(3.0), tf.constant(4.0)], variables)
 
     np.testing.assert_allclose([-float(each) for each in variables], expected, atol=1e-6)
-
-
-def test_wrong_optimizers():
-    with pytest.raises(UnknownNameError, match=r"did you mean 'adamw'\?"):
-        create_optimizer("adamww", 0.1)
-    with pytest.raises(ConfigError, match="not positive"):
-        create_optimizer("adam", 0.1, 0.0)
