@@ -12,12 +12,7 @@ from trainer.errors import ConfigError, UnknownNameError
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:
     """1 + the largest of the int64 numbers `name` in `batches`; 0 if none is above -1."""
-
-    def larger(largest: Any, batch: Any) -> Any:
-        numbers = tf.reshape(batch[name], [-1])
-        return tf.reduce_max(tf.concat([[largest], numbers], axis=0))
-
-    return int(batches.reduce(tf.constant(-1, tf.int64), larger).numpy()) + 1
+    return 1 + max((int(each[name].numpy().max(initial=-1)) for each in batches), default=-1)
 
 
 def check_class_numbers(feature: Feature) -> None:

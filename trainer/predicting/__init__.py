@@ -112,11 +112,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
 def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:
     if config.report is None:
         return None
-    if not task.goal.has_one_class:
-        raise ConfigError(
-            f"--report is on predictions of one class per record, but the model predicts "
-            f"{task.goal.in_words}; leave it out"
-        )
+    task.check_one_class("--report")
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
         raise ConfigError("--report needs the true classes, which a dataset has; name a dataset")
     return ClassReport(task.goal.classes)

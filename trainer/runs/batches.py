@@ -13,6 +13,7 @@ from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
+from trainer.tasks.inputs.image import check_images
 from trainer.tasks.models import path_of
 
 BALANCED = "balanced"
@@ -39,11 +40,8 @@ def batch_changes(
     Raises:
         ConfigError: The task does not suit an option.
     """
-    if config.sampling == BALANCED and not task.goal.has_one_class:
-        raise ConfigError(
-            f"--sampling balanced needs one class per record, but the target {task.target!r} is "
-            f"{task.goal.in_words}; leave it out"
-        )
+    if config.sampling == BALANCED:
+        task.check_one_class("--sampling balanced")
     weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = class_weights(config.class_weights, task, dataset, split)
@@ -63,11 +61,7 @@ def checked_augmentation(function: Augment, task: Task) -> Augment:
         ConfigError: There is no image, or the function does not take it, or returns another kind.
     """
     path = path_of(function)
-    if not task.images:
-        raise ConfigError(
-            f"--augment-fn {path} needs an image, but the inputs are "
-            f"{', '.join(each.name for each in task.inputs.values())}; leave it out"
-        )
+    check_images(f"--augment-fn {path}", task.inputs.values())
     image = tf.TensorSpec(task.images[0].shape, tf.uint8)
     try:
         made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))

@@ -10,6 +10,7 @@ from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.tasks import Settings, Task, choose_task
+from trainer.tasks.inputs.image import check_images
 
 _VALIDATION_NAMES = ("validation", "val", "valid")
 
@@ -63,8 +64,8 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         size, (task, reason) = shown, chosen(shown)
         progress.say(f"images are shown at {size} (--image-size)")
     progress.say(f"task {task.name}: {reason}")
-    if config.image_size is not None and not task.images:
-        raise ConfigError("--image-size needs an image among the inputs; leave it out")
+    if config.image_size is not None:
+        check_images("--image-size", task.inputs.values())
     if task.images and size is None:
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size} (--image-size)")

@@ -3,12 +3,13 @@
 import dataclasses
 
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError, RunExistsError
+from trainer.errors import RunExistsError
 from trainer.image_cache import ImageCache, any_images, describe, folder_in
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task
+from trainer.tasks.inputs.image import check_images
 from trainer.tuning import Tuning
 
 _ASKED = ("memory", "disk")
@@ -65,8 +66,8 @@ def input_of_run(
     names = [each.name for each in task.inputs.values()]
     images = any_images([dataset.features[name] for name in names])
     size = task.decoding.image_size
-    if config.cache in _ASKED and not images:
-        raise ConfigError(f"--cache {config.cache} needs an image among the inputs; leave it out")
+    if config.cache in _ASKED:
+        check_images(f"--cache {config.cache}", task.inputs.values())
     split, validation_split = splits
     num_records = dataset.num_records(split)
     recorded = order.stored_size

@@ -11,6 +11,7 @@ from trainer.tasks import image_models
 from trainer.tasks.input_choice import inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
+from trainer.tasks.inputs.image import check_images
 from trainer.tasks.target_choice import choose_target, describe, shorten
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
@@ -67,19 +68,10 @@ def choose_task(
 
 def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
-    has_images = any(each.group == "image" for each in inputs)
-    if not is_default and not has_images:
-        raise ConfigError(
-            f"--model {settings.image_model} (or --weights) needs an image, but there is none "
-            f"among the inputs {', '.join(each.name for each in inputs)}; leave it out"
-        )
-    if settings.augment not in goal.policies:
-        raise UnknownNameError("augmentation", settings.augment, goal.policies)
-    if settings.augment not in (AUTO, "none") and not has_images:
-        raise ConfigError(
-            f"--augment {settings.augment} needs an image, but there is none among the inputs "
-            f"{', '.join(each.name for each in inputs)}; leave it out"
-        )
+    if not is_default:
+        check_images(f"--model {settings.image_model} (or --weights)", inputs)
+    if settings.augment not in (AUTO, "none"):
+        check_images(f"--augment {settings.augment}", inputs)
     varying = [each.name for each in inputs if each.varies]
     varying += [goal.name] if goal.varies else []
     for name in settings.lengths:

@@ -65,11 +65,7 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
         ConfigError: The target is not one class per record, or a weight is wrong.
         UnknownNameError: No such class.
     """
-    if not task.goal.has_one_class:
-        raise ConfigError(
-            f"--class-weights needs one class per record, but the target {task.target!r} is "
-            f"{task.goal.in_words}; leave it out"
-        )
+    task.check_one_class("--class-weights")
     stated = read_weights(text)
     if stated is None:
         return balanced(count_by_class(task, dataset, split))

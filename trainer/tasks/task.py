@@ -99,6 +99,14 @@ class Task:
         """What happens to the images of training records."""
         return self.goal.policies[self.augment]
 
+    def check_one_class(self, option: str) -> None:
+        """Raises ConfigError unless records have one class, which an option needs."""
+        if not self.goal.has_one_class:
+            raise ConfigError(
+                f"{option} needs one class per record, but the target {self.target!r} is "
+                f"{self.goal.in_words}; leave it out"
+            )
+
     def model(self, name: str = "model") -> keras.Model:
         """The built-in model, under a name."""
         return self.goal.model(self.inputs, name)

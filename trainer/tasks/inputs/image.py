@@ -1,14 +1,25 @@
 """Images."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from trainer.errors import ConfigError
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings
+
+
+def check_images(option: str, inputs: Iterable[Input]) -> None:
+    """Raises ConfigError unless one of the inputs is an image, which an option needs."""
+    if not any(isinstance(each, Image) for each in inputs):
+        raise ConfigError(
+            f"{option} needs an image, but there is none among the inputs "
+            f"{', '.join(each.name for each in inputs)}; leave it out"
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
