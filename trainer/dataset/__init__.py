@@ -14,7 +14,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer import input_pipeline, parsing
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
-from trainer.image_cache import ImageCache, any_images, resolve
+from trainer.image_cache import ImageCache, resolve
 from trainer.image_cache.stored_images import ImageStores
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
@@ -190,7 +190,7 @@ class Dataset(Contents):
             augment=augment,
             seed=seed,
         )
-        images = any_images(selected)
+        images = parsing.images_of(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)
         decoding = dataclasses.replace(decoding, stored_size=caching.size)
         count = functools.partial(self.num_records, chosen.name)

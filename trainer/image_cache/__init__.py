@@ -243,8 +243,3 @@ def describe(cache: ImageCache, num_records: int, images: Sequence[Feature]) -> 
 
 def _size(num_bytes: int) -> str:
     return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{num_bytes / 1e6:.1f} MB"
-
-
-def any_images(features: Sequence[Feature]) -> list[Feature]:
-    """The features whose decoded images are kept."""
-    return [each for each in features if each.kind == "image"]

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.parsing.audio import Audio
-from trainer.parsing.boxes import Boxes
+from trainer.parsing.boxes import Boxes, FlatBoxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
@@ -24,6 +24,7 @@ __all__ = [
     "Tensors",
     "check_readable",
     "decode_batch",
+    "images_of",
     "outputs",
     "parse_spec",
     "parse_specs",
@@ -37,7 +38,7 @@ _READERS: Mapping[tuple[str, str], Reader] = {
     ("audio", ""): Audio(),
     ("class_label", ""): ClassLabel(),
     ("boxes", ""): Boxes(),
-    ("boxes", "flat"): Rows(padding=-1),
+    ("boxes", "flat"): FlatBoxes(padding=-1),
     ("scalar", ""): Fixed(),
     ("text", ""): Fixed(),
     ("bytes", ""): Fixed(),
@@ -57,6 +58,11 @@ def _always_decode(decode: Callable[[], Tensors]) -> Tensors:
 
 def _reader(feature: Feature) -> Reader:
     return _READERS[feature.kind, feature.encoding]
+
+
+def images_of(features: Sequence[Feature]) -> list[Feature]:
+    """Those that are images, which are decoded at the size, and in the view, that is asked for."""
+    return [each for each in features if isinstance(_reader(each), Image)]
 
 
 def check_readable(features: Sequence[Feature]) -> None:
@@ -148,8 +154,8 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     # TensorFlow's error names the key, and for a batch the example, else only the operation.
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
-    has_images = any(each.kind == "image" for each in features)
-    changes = has_images and bool(decoding.views or decoding.augment or decoding.stored_size)
+    images = images_of(features)
+    changes = images and (decoding.views or decoding.augment or decoding.stored_size)
 
     def parse(serialized: Any, key: Any = None, recall: Recall = _always_decode) -> Tensors:
         examples = tf.fill(tf.shape(serialized), misfit) if serialized.shape.rank else None
@@ -163,7 +169,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
         seed = record_seed(decoding.seed, key)
         stored = None
         if decoding.stored_size is not None:
-            stored = recall(lambda: decode_stored(features, parsed, decoding))
+            stored = recall(lambda: decode_stored(images, parsed, decoding, _reader))
         decoded = read_record(features, parsed, decoding, seed, _reader, stored)
         return {each.name: decoded[each.name] for each in outputs(features, decoding)}
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from trainer.parsing.reader import Decoding, Output, Tensors
+from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 from trainer.tensors import check
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and
@@ -18,7 +18,7 @@ _HEADER_BYTES = 44
 _CONSTANT_WORDS = np.frombuffer(b"RIFFWAVEfmt \x10\0\0\0data", "<i4")
 
 
-class Audio:
+class Audio(Reader):
     """Audio (WAV, FLAC, OGG, and other formats of libsndfile), decoded.
 
     Output: float32 [samples, channels] in -1..1, at the stored sample rate; on demand

@@ -7,16 +7,27 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
+from trainer.parsing.columns import Rows
 from trainer.parsing.reader import (
     STORED_DTYPES,
     Decoding,
     Output,
+    Reader,
     Tensors,
     check_lengths,
 )
+from trainer.views import View, Views, see_boxes, see_keypoints
 
 
-class Boxes:
+class FlatBoxes(Rows):
+    """Boxes as one list of their sides, without classes or attributes: float32 [n, 4]."""
+
+    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
+        seen, is_visible = see_boxes(views, view, decoded[feature.name])
+        return {feature.name: tf.boolean_mask(seen, is_visible)}
+
+
+class Boxes(Reader):
     """The boxes of an image, with their classes and attributes, if any.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
@@ -62,6 +73,16 @@ class Boxes:
         if feature.keypoints:
             outputs[f"{prefix}_keypoints"] = _keypoints(feature, parsed)
         return outputs
+
+    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
+        """The boxes that are visible enough, cut at the view's sides, with all that they have."""
+        seen, is_visible = see_boxes(views, view, decoded[feature.name])
+        shown = decoded | {feature.name: seen}
+        points = f"{_prefix(feature)}_keypoints"
+        if feature.keypoints:
+            shown[points] = see_keypoints(view, decoded[points])
+        names = [each.name for each in self.outputs(feature, Decoding())]
+        return {name: tf.boolean_mask(shown[name], is_visible) for name in names}
 
 
 def _prefix(feature: Feature) -> str:

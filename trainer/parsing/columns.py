@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,6 +12,7 @@ from trainer.errors import ConfigError
 from trainer.parsing.reader import (
     Decoding,
     Output,
+    Reader,
     Tensors,
     check_lengths,
     stored_dtype,
@@ -26,10 +27,8 @@ _RAW_DTYPES = (
 _DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 
 
-class Fixed:
+class Fixed(Reader):
     """A list with as many values as the shape has: scalars, text, bytes, small tensors."""
-
-    reads_batches: ClassVar[bool] = True
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         dtype = stored_dtype(feature)
@@ -39,10 +38,8 @@ class Fixed:
         return {feature.name: parsed[feature.key]}
 
 
-class Raw:
+class Raw(Reader):
     """A tensor of a fixed shape, stored as one value: raw bytes, little-endian, in C order."""
-
-    reads_batches: ClassVar[bool] = True
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         dtype = raw_dtype(feature)
@@ -82,14 +79,12 @@ def raw_dtype(feature: Feature) -> tf.DType:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Reader):
     """A list of any length, of values or of rows of a fixed shape: sequences, flat boxes.
 
     Attributes:
         padding: The padding value for numbers.
     """
-
-    reads_batches: ClassVar[bool] = True
 
     padding: int = 0
 
@@ -128,10 +123,8 @@ def _in_rows(feature: Feature, values: Any) -> Any:
     return tf.RaggedTensor.from_row_splits(rows, values.row_splits // row_size, validate=False)
 
 
-class ClassLabel:
+class ClassLabel(Reader):
     """A class by number, int64, -1 if a record has none; or any number of them, [n]."""
-
-    reads_batches: ClassVar[bool] = True
 
     def _reader(self, feature: Feature) -> Fixed | Rows:
         return Rows(padding=-1) if feature.shape else Fixed()

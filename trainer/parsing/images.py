@@ -7,10 +7,10 @@ from typing import ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from trainer.parsing.reader import Decoding, Output, Tensors
+from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, whole
-from trainer.views.pixels import decode_jpeg, see_image
+from trainer.views.pixels import GREY, decode_jpeg, see_image
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
@@ -20,14 +20,20 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 ChooseView = Callable[[Tensor], View]
 
 
-class Image:
+class Image(Reader):
     """An encoded image (JPEG, PNG, BMP, or the first frame of a GIF), decoded.
 
     Output: uint8 or float32 [height, width, channels]; three channels unless the shape
     declares another number.
+
+    Attributes:
+        fill: The value beyond the image, where a view is larger.
+        nearest: Show the nearest pixel, as maps of classes need, instead of the antialiased mean.
     """
 
     reads_batches: ClassVar[bool] = False
+    fill: ClassVar[int] = GREY
+    nearest: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         size = decoding.image_size or feature.shape[:2]
@@ -58,20 +64,35 @@ class Image:
         def from_jpeg() -> tuple[Tensor, View]:
             with tf.name_scope(_scope(feature)):
                 view = choose(tf.image.extract_jpeg_shape(encoded)[:2])
-                image = decode_jpeg(view, encoded, size, channels, reaches_beyond=reaches_beyond)
+                image = decode_jpeg(
+                    view, encoded, size, channels, fill=self.fill, reaches_beyond=reaches_beyond
+                )
                 return image, view
 
         def from_other() -> tuple[Tensor, View]:
             image = _decode(feature, encoded)
             view = choose(tf.shape(image)[:2])
-            return see_image(view, image, size, reaches_beyond=reaches_beyond), view
+            return self.see_pixels(view, image, decoding), view
 
-        if channels in (1, 3):
+        if channels in (1, 3) and not self.nearest:
             image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
         else:
             image, view = from_other()
         image = tf.ensure_shape(image, (*size, channels))
         return {feature.name: as_dtype(image, decoding.image_dtype)}, View(*view)
+
+    def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
+        """A view of a decoded image, uint8 at `decoding.image_size`."""
+        assert decoding.image_size is not None
+        beyond = decoding.views is not None and decoding.views.reach_beyond
+        return see_image(
+            view,
+            image,
+            decoding.image_size,
+            fill=self.fill,
+            nearest=self.nearest,
+            reaches_beyond=beyond,
+        )
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """The common interface of the readers of all kinds of features."""
 
+import abc
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -11,7 +12,7 @@ from tfrecord_dataset.feature_keys import ListSpec, specs_to_read
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
-from trainer.views import Views
+from trainer.views import View, Views
 
 Tensors = dict[str, Any]
 Augment = Callable[[Tensor, Tensor], Tensor]
@@ -86,7 +87,7 @@ class Output:
         return self.padding is not None and self.shape[0] is None
 
 
-class Reader(Protocol):
+class Reader(abc.ABC):
     """Reads the features of one kind.
 
     Attributes:
@@ -94,13 +95,28 @@ class Reader(Protocol):
             record; lists of varying length are ragged in a batch.
     """
 
-    reads_batches: ClassVar[bool]
+    __slots__ = ()
 
+    reads_batches: ClassVar[bool] = True
+
+    @abc.abstractmethod
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         """The outputs of `decode`."""
 
+    @abc.abstractmethod
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         """The outputs by name, from the parsed tensors."""
+
+    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
+        """What a view of the record's image shows of the outputs: all of what has no place there.
+
+        Args:
+            feature: Of this kind.
+            decoded: Outputs by name, at least those of the feature.
+            views: How views are drawn.
+            view: That of the record.
+        """
+        return {}
 
 
 def stored_dtype(feature: Feature) -> tf.DType:

@@ -9,8 +9,8 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing.images import Image, as_dtype
 from trainer.parsing.reader import Decoding, Reader, Tensors
 from trainer.tensors import Tensor
-from trainer.views import View, draw, see_boxes, see_keypoints, whole
-from trainer.views.pixels import mirror, see_image
+from trainer.views import View, draw, whole
+from trainer.views.pixels import mirror
 
 
 def record_seed(seed: int, key: Tensor) -> Tensor:
@@ -39,42 +39,39 @@ def read_record(
         stored: The images by name as `decode_stored` makes them; None decodes them here.
     """
     decoded: Tensors = {}
+    images = [(each, of) for each in features if isinstance(of := reader(each), Image)]
+    others = [(each, of) for each in features if not isinstance(of := reader(each), Image)]
+    for feature, of_other in others:
+        decoded |= of_other.decode(feature, parsed, decoding)
     boxes = [each for each in features if each.kind == "boxes"]
-    images = [each for each in features if each.kind == "image"]
-    for feature in features:
-        if feature not in images:
-            decoded |= reader(feature).decode(feature, parsed, decoding)
     around = tf.concat([decoded[each.name] for each in boxes], axis=0) if boxes else None
     view: View | None = None
-    for feature in images:
-        is_first = feature is images[0]
-        source = parsed if stored is None else stored
-        image, view = _read_image(feature, source, decoding, seed, around, view, is_first)
+    source = parsed if stored is None else stored
+    for place, (feature, of) in enumerate(images):
+        image, view = _read_image(of, feature, source, decoding, seed, around, view, place == 0)
         decoded |= image
-    if view is None or decoding.views is None:
-        return decoded
-    for feature in boxes:
-        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
-        decoded[feature.name] = seen
-        for output in reader(feature).outputs(feature, decoding):
-            values = decoded[output.name]
-            if output.name.endswith("_keypoints"):
-                values = see_keypoints(view, values)
-            decoded[output.name] = tf.boolean_mask(values, is_visible)
+    if view is not None and decoding.views is not None:
+        for feature, of_other in others:
+            decoded |= of_other.see(feature, decoded, decoding.views, view)
     return decoded
 
 
-def decode_stored(features: Sequence[Feature], parsed: Tensors, decoding: Decoding) -> Tensors:
+def decode_stored(
+    images: Sequence[Feature],
+    parsed: Tensors,
+    decoding: Decoding,
+    reader: Callable[[Feature], Reader],
+) -> Tensors:
     """Whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
     whole_image = Decoding(image_size=decoding.stored_size, image_dtype="uint8")
     stored: Tensors = {}
-    for feature in features:
-        if feature.kind == "image":
-            stored |= Image().decode(feature, parsed, whole_image)
+    for feature in images:
+        stored |= reader(feature).decode(feature, parsed, whole_image)
     return stored
 
 
 def _read_image(
+    reader: Image,
     feature: Feature,
     source: Tensors,
     decoding: Decoding,
@@ -93,24 +90,22 @@ def _read_image(
     pixels = dataclasses.replace(decoding, image_dtype="uint8")
     view: View | None = None
     if decoding.image_size is None:
-        image = Image().decode(feature, source, pixels)[feature.name]
+        image = reader.decode(feature, source, pixels)[feature.name]
     elif decoding.stored_size is None:
-        outputs, view = Image().decode_view(feature, source, pixels, choose)
+        outputs, view = reader.decode_view(feature, source, pixels, choose)
         image = outputs[feature.name]
     else:
         view = choose(tf.constant(decoding.stored_size))
-        image = _see_stored(view, source[feature.name], decoding)
+        image = _see_stored(reader, view, source[feature.name], decoding)
     if decoding.augment is not None and is_first:
         augmented = decoding.augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
         image = tf.ensure_shape(augmented, image.shape)
     return {feature.name: as_dtype(image, decoding.image_dtype)}, view
 
 
-def _see_stored(view: View, image: Tensor, decoding: Decoding) -> Tensor:
+def _see_stored(reader: Image, view: View, image: Tensor, decoding: Decoding) -> Tensor:
     """The view of an image at `decoding.stored_size`, uint8 at `decoding.image_size`."""
-    assert decoding.image_size is not None
     views = decoding.views
     if decoding.stored_size == decoding.image_size and (views is None or views.are_whole):
         return image if views is None else mirror(view, image)
-    beyond = views is not None and views.reach_beyond
-    return see_image(view, image, decoding.image_size, reaches_beyond=beyond)
+    return reader.see_pixels(view, image, decoding)

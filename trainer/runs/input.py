@@ -2,9 +2,10 @@
 
 import dataclasses
 
+from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import RunExistsError
-from trainer.image_cache import ImageCache, any_images, describe, folder_in
+from trainer.image_cache import ImageCache, describe, folder_in
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
@@ -64,7 +65,7 @@ def input_of_run(
     if place == "auto" and tuning.cache is not None:
         place = tuning.cache
     names = [each.name for each in task.inputs.values()]
-    images = any_images([dataset.features[name] for name in names])
+    images = parsing.images_of([dataset.features[name] for name in names])
     size = task.decoding.image_size
     if config.cache in _ASKED:
         check_images(f"--cache {config.cache}", task.inputs.values())

@@ -7,8 +7,9 @@ from typing import Any
 from tfrecord_dataset import durable
 from tfrecord_dataset.opening import cache_of
 from tfrecord_dataset.sealed_json import to_text
+from trainer import parsing
 from trainer.dataset.opening import open_data
-from trainer.image_cache import ImageCache, any_images, folder_in
+from trainer.image_cache import ImageCache, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs import choices
@@ -75,7 +76,7 @@ def _with_cache(
 ) -> tuple[ImageCache | None, list[Rung]]:
     """The cache that "auto" would take, and what the pipeline reaches with it; or none."""
     task, dataset = measurement.task, measurement.dataset
-    images = any_images([dataset.features[each.name] for each in task.inputs.values()])
+    images = parsing.images_of([dataset.features[each.name] for each in task.inputs.values()])
     asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
     views, size = task.augmentation.views, task.decoding.image_size
     cache = dataset.image_cache(measurement.split, asked, images, views, size)

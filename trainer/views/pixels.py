@@ -9,6 +9,8 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.tensors import Tensor
 from trainer.views import View
 
+# What is seen beyond an image.
+GREY = 114
 # The JPEG decoder scales by these while it decodes, which is cheaper than to decode and resize.
 _RATIOS = (1, 2, 4, 8)
 
@@ -18,7 +20,7 @@ def see_image(
     image: Tensor,
     size: ImageSize,
     *,
-    fill: int = 114,
+    fill: int = GREY,
     nearest: bool = False,
     reaches_beyond: bool = True,
 ) -> Tensor:
@@ -43,7 +45,7 @@ def decode_jpeg(
     size: ImageSize,
     channels: int,
     *,
-    fill: int = 114,
+    fill: int = GREY,
     reaches_beyond: bool = True,
 ) -> Tensor:
     """The view of a JPEG, as `see_image` of the decoded one, but only its window is decoded.

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.declaration import features_from_json
 from trainer import parsing
-from trainer.views import Views
+from trainer.parsing.images import Image
+from trainer.views import Views, draw
 
 FEATURES = [
     *features_from_json(
@@ -120,3 +121,24 @@ def test_augmentation_gets_the_viewed_image_and_a_seed_of_the_record(record):
     assert 0 <= images[0].min() < 0.05 < 0.95 < images[0].max() <= 1
     assert (images[0] == images[1]).all()
     assert (images[0] != images[2]).any()
+
+
+class Map(Image):
+    """How a map of classes is to be read: its values are no numbers to average."""
+
+    fill = 255
+    nearest = True
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_map_keeps_its_values(number):
+    classes = np.random.default_rng(number).choice([0, 100, 200], (48, 64, 1)).astype(np.uint8)
+    parsed = {"mask": tf.io.encode_png(classes)}
+    decoding = dataclasses.replace(DECODING, views=Views(area=(0.3, 1.5)))
+
+    def choose(image):
+        return draw(decoding.views, tf.constant([0, number], tf.int64), image)
+
+    seen, _ = Map().decode_view(FEATURES[2], parsed, decoding, choose)
+
+    assert set(np.unique(seen["mask"])) <= {0, 100, 200, 255}
