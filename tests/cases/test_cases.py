@@ -25,6 +25,7 @@ from eager_runner import yielded
 from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
+from beam_pipeline.sources import detection
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
 from beam_pipeline.sources.side_files import read as side_files
@@ -36,6 +37,9 @@ CASES = {
     for path in sorted(Path(__file__).parent.glob("*/*/input"))
 }
 OF_SIDE_FILES = [name for name in CASES if name.startswith(("kitti", "labelme", "voc", "yolo"))]
+DETECTED = [
+    name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
+]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # What Beam adds to the message of an error.
 _STEP = re.compile(r" \[while running '[^']*'\]$")
@@ -108,6 +112,14 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeyp
     monkeypatch.setattr(storage, "list_names", backwards)
     monkeypatch.setattr(side_files, "buckets_of_names", lambda files, _: buckets_of_names(files, 1))
     assert read(CASES[name]) == expected(CASES[name])
+
+
+@pytest.mark.parametrize("name", DETECTED)
+def test_a_layout_by_its_name_is_what_is_detected(tmp_path, name):
+    make(CASES[name] / "input", tmp_path)
+    found = detection.detect(str(tmp_path))
+    inside = found.path if Path(found.path).is_dir() else str(tmp_path)
+    assert detection.resolve(inside, found.layout.name) == detection.detect(inside)
 
 
 class ReadAll(beam.PTransform):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.frames import framed
@@ -34,6 +35,11 @@ def test_detect_a_file(make_tree, name, text, expected):
     found = detection.detect(path)
     assert found == detection.resolve(path, expected)
     assert (found.layout.name, found.path, found.summary) == (expected, path, f"{expected}: {name}")
+
+
+def test_a_layout_that_is_none(tmp_path):
+    with pytest.raises(ConfigError, match="'parquet' cannot be used: choose from auto, folders"):
+        detection.resolve(str(tmp_path), "parquet")
 
 
 def write_tfrecord(path, compress=bytes):
