@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.stored_lists import Expectation, ListSummary
+from tfrecord_dataset.image_size import ImageSize
 
 
 def composed(name: str) -> str:
@@ -150,7 +151,7 @@ class Objects:
             (ints), "area" (float, pixels²), ….
         keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
             the unit of `format`; empty when there are none.
-        image_size: (width, height) in pixels that the annotation states, if it does.
+        image_size: The size that the annotation states, if it does.
     """
 
     boxes: tuple[tuple[float, float, float, float], ...]
@@ -160,7 +161,7 @@ class Objects:
         default_factory=dict
     )
     keypoints: tuple[tuple[float, ...], ...] = ()
-    image_size: tuple[int, int] | None = None
+    image_size: ImageSize | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,10 @@ class ImageSize(NamedTuple):
     def __str__(self) -> str:
         return f"{self.width}x{self.height}"
 
+    def turned(self, orientation: int) -> "ImageSize":
+        """The size once an EXIF orientation is applied, or taken back."""
+        return self if orientation < 5 else ImageSize(self.width, self.height)
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """A size from `64`, a side, or from `640x480`, with the width first.

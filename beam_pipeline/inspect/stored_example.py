@@ -166,7 +166,7 @@ def _inspected(
     facts = inspect_image(data, ImageOptions(max_pixels=max_pixels))
     for reason in facts.conversions:
         notes[f"image kept: {reason}"] += 1
-    return dataclasses.replace(value, sha256=sha256, shape=facts.source_size[::-1])
+    return dataclasses.replace(value, sha256=sha256, shape=tuple(facts.source_size))
 
 
 def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]:

@@ -69,7 +69,7 @@ def place(
         return Objects(boxes=(), format="rel_xyxy", attributes=objects.attributes), counts
     _check_unit(objects, stated)
     if min(frame.size) < 1:
-        raise RecordError(MALFORMED, f"an image of {frame.size[0]}x{frame.size[1]} pixels")
+        raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
     spoken = frame.of_annotation(objects.image_size, relative=objects.format.startswith("rel_"))
     kept: list[int] = []
     boxes: list[Box] = []

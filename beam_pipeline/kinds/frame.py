@@ -17,6 +17,7 @@ import dataclasses
 import struct
 
 from beam_pipeline.errors import RecordError
+from tfrecord_dataset.image_size import ImageSize
 
 SIZE_MISMATCH = "size mismatch"
 
@@ -33,48 +34,47 @@ class Frame:
     """What turns, scales and clips geometry: into fractions of the upright image.
 
     Attributes:
-        size: (width, height) of what the stated numbers count in: of an image in its file, before
-            the orientation; (1, 1) of fractions.
+        size: Of what the stated numbers count in: of an image in its file, before the orientation;
+            1 by 1 of fractions.
         orientation: EXIF's, 1 to 8, by which the image or what is stated is turned.
         scale: Pixels as stored per pixel of the upright image, across and down.
     """
 
-    size: tuple[int, int]
+    size: ImageSize
     orientation: int = 1
     scale: tuple[float, float] = (1.0, 1.0)
 
     @property
-    def upright_size(self) -> tuple[int, int]:
-        """(width, height) once the orientation is applied."""
-        width, height = self.size
-        return (width, height) if self.orientation < 5 else (height, width)
+    def upright_size(self) -> ImageSize:
+        """Once the orientation is applied."""
+        return self.size.turned(self.orientation)
 
-    def of_annotation(self, stated_size: tuple[int, int] | None, *, relative: bool) -> "Frame":
+    def of_annotation(self, stated_size: ImageSize | None, *, relative: bool) -> "Frame":
         """The frame that an annotation of this image speaks of.
 
         Args:
-            stated_size: (width, height) of the image, as the annotation has it.
+            stated_size: Of the image, as the annotation has it.
             relative: Whether it is in fractions of the image.
 
         Raises:
             RecordError: "size mismatch".
         """
         if relative:
-            return Frame(size=(1, 1), scale=self.scale)
-        if stated_size is None or tuple(stated_size) == self.upright_size:
+            return Frame(size=ImageSize(1, 1), scale=self.scale)
+        if stated_size in (None, self.upright_size):
             return Frame(size=self.upright_size, scale=self.scale)
-        if tuple(stated_size) == self.size:
+        if stated_size == self.size:
             return self
         raise RecordError(
             SIZE_MISMATCH,
-            f"the annotation is for an image of {stated_size[0]}x{stated_size[1]} pixels, but the "
-            f"file has {self.size[0]}x{self.size[1]} (EXIF orientation {self.orientation}); "
+            f"the annotation is for an image of {stated_size} pixels, but the file has {self.size} "
+            f"(EXIF orientation {self.orientation}); "
             "correct the annotation's size, or restore the image that was annotated",
         )
 
     def point(self, x: float, y: float) -> tuple[float, float]:
         """A stated point, in fractions of the upright image."""
-        x, y = x / self.size[0], y / self.size[1]
+        x, y = x / self.size.width, y / self.size.height
         orientation = self.orientation
         if orientation >= 5:
             x, y = y, x
@@ -87,7 +87,7 @@ class Frame:
     def box(self, xmin: float, ymin: float, xmax: float, ymax: float) -> Box:
         """A stated box, in fractions of the upright image."""
         if self.orientation == 1:
-            width, height = self.size
+            height, width = self.size
             return xmin / width, ymin / height, xmax / width, ymax / height
         x1, y1 = self.point(xmin, ymin)
         x2, y2 = self.point(xmax, ymax)

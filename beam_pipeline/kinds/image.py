@@ -42,8 +42,8 @@ class ImageKind(MediaKind[Image]):
         data = inspection.read(value.file)
         facts = inspect_image(data, inspection.rules.image)
         frame = Frame(size=facts.source_size, orientation=facts.orientation)
-        width, height = frame.upright_size
-        if (facts.width, facts.height) != (width, height):
+        height, width = frame.upright_size
+        if (facts.height, facts.width) != (height, width):
             scale = (facts.width / width, facts.height / height)
             frame = dataclasses.replace(frame, scale=scale)
         inspection.frames[name] = frame
@@ -110,7 +110,7 @@ class ImageKind(MediaKind[Image]):
     def read_existing(self, feature: Feature, lists: Lists) -> Image:
         data = bytes(one(lists, feature.key))
         with of_key(feature.key):
-            width, height = size_in_file(data)
+            height, width = size_in_file(data)
         return Image(file=hashed(FileRef(path=""), data), width=width, height=height)
 
     def differences(self, feature: Feature, lists: Lists, value: Image) -> Iterator[str]:

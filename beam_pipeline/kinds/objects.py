@@ -18,6 +18,7 @@ from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_specs
+from tfrecord_dataset.image_size import ImageSize
 
 _BOX_BYTES = 40
 # The splits of records without files follow from this text of theirs, so it stays what it was.
@@ -37,9 +38,11 @@ class ObjectsKind(Kind[Objects]):
 
     def check(self, name: str, value: Objects, inspection: Inspection) -> Objects:
         inspection.num_bytes += 8
-        checked = {
+        checked: dict[str, Any] = {
             column.field: column.check(name, getattr(value, column.field)) for column in COLUMNS
         }
+        if value.image_size is not None:  # a source of the user's may state any pair
+            checked["image_size"] = ImageSize(*value.image_size)
         return dataclasses.replace(value, **checked)
 
     def turn(self, value: Objects, inspection: Inspection) -> Objects:

@@ -5,6 +5,7 @@ import math
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import tiff
+from tfrecord_dataset.image_size import ImageSize
 
 # Reasons of `Rejected`, counted in metadata.json.
 EMPTY = "empty file"
@@ -58,6 +59,11 @@ class Header:
     coefficient_bytes: float = 0
     adobe: bool = False
     icc_profile: bytes = b""
+
+    @property
+    def size(self) -> ImageSize:
+        """As in the file, likewise."""
+        return ImageSize(self.height, self.width)
 
 
 def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:

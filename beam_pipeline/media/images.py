@@ -25,6 +25,7 @@ something; when it is empty the file's own bytes are stored.
 """
 
 import dataclasses
+import math
 from typing import Annotated, Literal
 
 from PIL import Image
@@ -125,7 +126,7 @@ class ImageFacts:
         channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
         conversions: Why the image is encoded again: "orientation", "animated", "cmyk", "palette",
             "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
-        source_size: (width, height) as in the file, before the orientation.
+        source_size: As in the file, before the orientation.
         orientation: EXIF's 1..8.
         estimated_bytes: Of the stored image: exact if the file's own bytes are
             stored, else a rough guess.
@@ -136,7 +137,7 @@ class ImageFacts:
     height: int
     channels: int
     conversions: tuple[str, ...]
-    source_size: tuple[int, int]
+    source_size: ImageSize
     orientation: int
     estimated_bytes: int
 
@@ -153,29 +154,27 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     """
     header = _read(data, options.max_pixels)
     stored_format = _stored_format(header, options)
-    upright = (header.width, header.height)
-    if header.orientation >= 5:
-        upright = (header.height, header.width)
-    width, height = _stored_size(upright, options)
-    resized = (width, height) != upright
-    if max(width, height) > MAX_SIDE[stored_format] or width * height > DECODER_MAX_PIXELS:
+    upright = header.size.turned(header.orientation)
+    size = _stored_size(upright, options)
+    resized = size != upright
+    if max(size) > MAX_SIDE[stored_format] or math.prod(size) > DECODER_MAX_PIXELS:
         raise RecordError(
             TOO_LARGE,
-            f"{width}x{height} pixels are more than decoders accept in a {stored_format.upper()} "
+            f"{size} pixels are more than decoders accept in a {stored_format.upper()} "
             f"({MAX_SIDE[stored_format]:,} per side, {DECODER_MAX_PIXELS:,} in total); shrink it",
         )
     conversions = _conversions(header, stored_format, resized)
     channels = header.channels
     estimated_bytes = len(data)
     if conversions:
-        _check_memory(header, (width, height), options.max_pixels)
+        _check_memory(header, size, options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
             other_formats.decode(data, "png")
         mode = pixels.stored_mode(header, stored_format, resized)
         channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
-        area = width * height
+        area = math.prod(size)
         if header.format == stored_format:
-            estimated_bytes = len(data) * area // (upright[0] * upright[1])
+            estimated_bytes = len(data) * area // math.prod(upright)
         elif stored_format == "jpeg":
             estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
         else:
@@ -183,11 +182,11 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
             estimated_bytes = int(area * channels * sample_bytes * _PNG_COMPRESSION)
     return ImageFacts(
         format=stored_format,
-        width=width,
-        height=height,
+        width=size.width,
+        height=size.height,
         channels=channels,
         conversions=conversions,
-        source_size=(header.width, header.height),
+        source_size=header.size,
         orientation=header.orientation,
         estimated_bytes=max(1, estimated_bytes),
     )
@@ -207,14 +206,14 @@ def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageO
     if not image.conversions:
         return data
     header = _read_again(data, options.max_pixels)
-    size = (image.width, image.height)
-    decoded = _decode(data, header, at_least=_as_in_file(header, size))
+    size = ImageSize(image.height, image.width)
+    decoded = _decode(data, header, at_least=size.turned(header.orientation))
     resized = "resized" in image.conversions
     decoded = pixels.to_mode(decoded, pixels.stored_mode(header, image.format, resized))
     if header.format != "tiff":  # Pillow has turned a TIFF already
         decoded = pixels.upright(decoded, header.orientation)
-    if decoded.size != size:
-        decoded = decoded.resize(size, Image.Resampling.LANCZOS)
+    if (decoded.height, decoded.width) != size:
+        decoded = decoded.resize((size.width, size.height), Image.Resampling.LANCZOS)
     return pixels.encode(decoded, image.format, options.jpeg_quality)
 
 
@@ -225,32 +224,27 @@ def decode_rgb(data: bytes) -> Image.Image:
         RecordError: `data` is not an image, or is damaged.
     """
     header = _read_again(data, DECODER_MAX_PIXELS)
-    image = _decode(data, header, at_least=(header.width, header.height))
+    image = _decode(data, header, at_least=header.size)
     grey_or_rgb = pixels.stored_mode(header, "jpeg", resized=False)
     return pixels.to_mode(image, grey_or_rgb).convert("RGB")
 
 
-def _as_in_file(header: Header, size: tuple[int, int]) -> tuple[int, int]:
-    """The (width, height) of an upright image before its orientation is applied."""
-    return size if header.orientation < 5 else size[::-1]
-
-
-def _check_memory(header: Header, size: tuple[int, int], max_pixels: int) -> None:
+def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
     """Raises RecordError where decoding an image, to encode it in `size`, takes too much memory."""
     if header.format == "jpeg":
-        jpeg.check_memory(header, _as_in_file(header, size), max_pixels)
+        jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
     elif header.format == "png":  # others are decoded by now
         check_decoding("PNG", header.width * header.height * PIXEL_BYTES, max_pixels)
 
 
-def _decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
+def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
     if header.format == "jpeg":
         return jpeg.decode(data, header, at_least)
     return other_formats.decode(data, header.format)
 
 
-def size_in_file(data: bytes) -> tuple[int, int]:
-    """(width, height) of an image before its orientation; of JPEG and PNG no pixel is decoded.
+def size_in_file(data: bytes) -> ImageSize:
+    """The size of an image before its orientation; of JPEG and PNG no pixel is decoded.
 
     Raises:
         RecordError: As `inspect_image`, as far as that much is read.
@@ -258,9 +252,8 @@ def size_in_file(data: bytes) -> tuple[int, int]:
     image_format = other_formats.sniff(data)
     if image_format == "png" and len(data) >= _PNG_SIZE.stop:
         sides = data[_PNG_SIZE]
-        return int.from_bytes(sides[:4], "big"), int.from_bytes(sides[4:], "big")
-    header = _read_again(data, DECODER_MAX_PIXELS)
-    return header.width, header.height
+        return ImageSize(int.from_bytes(sides[4:], "big"), int.from_bytes(sides[:4], "big"))
+    return _read_again(data, DECODER_MAX_PIXELS).size
 
 
 def _read(data: bytes, max_pixels: int) -> Header:
@@ -287,13 +280,13 @@ def _stored_format(header: Header, options: ImageOptions) -> str:
     return "jpeg" if header.format == "jpeg" else "png"
 
 
-def _stored_size(size: tuple[int, int], options: ImageOptions) -> tuple[int, int]:
+def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
     if options.size is not None:
-        return options.size.width, options.size.height
+        return options.size
     if options.max_side is None or max(size) <= options.max_side:
         return size
     scale = options.max_side / max(size)
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+    return ImageSize(*(max(1, round(side * scale)) for side in size))
 
 
 def _conversions(header: Header, stored_format: str, resized: bool) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from beam_pipeline.media.header import (
     check_size,
     exif_orientation,
 )
+from tfrecord_dataset.image_size import ImageSize
 
 # A marker other than a restart; 0xFF00 is the byte 0xFF in entropy data, 0xFFFF is padding.
 _FIND_MARKER: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(
@@ -62,11 +63,10 @@ def inspect(data: bytes, max_pixels: int) -> Header:
     return header
 
 
-def decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Image:
+def decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
     """The pixels of an inspected JPEG, as stored in the file, in mode L, RGB or CMYK.
 
-    Decodes at 1/2, 1/4 or 1/8 of the size if the result still has the (width, height) of
-    `at_least`.
+    Decodes at 1/2, 1/4 or 1/8 of the size if the result still is `at_least` so large.
     """
     raw_mode = "CMYK;I" if header.mode == "CMYK" and header.adobe else header.mode
     image = _decode(data, header.mode, raw_mode, header, _scale(header, at_least))
@@ -75,7 +75,7 @@ def decode(data: bytes, header: Header, at_least: tuple[int, int]) -> Image.Imag
     return image
 
 
-def check_memory(header: Header, at_least: tuple[int, int], max_pixels: int) -> None:
+def check_memory(header: Header, at_least: ImageSize, max_pixels: int) -> None:
     """Checks what `decode` and what is made of its pixels take of memory.
 
     Raises:
@@ -87,8 +87,8 @@ def check_memory(header: Header, at_least: tuple[int, int], max_pixels: int) -> 
     check_decoding("JPEG", max(decoding, pixel_bytes), max_pixels)
 
 
-def _scale(header: Header, at_least: tuple[int, int]) -> int:
-    shrinkage = min(header.width // at_least[0], header.height // at_least[1])
+def _scale(header: Header, at_least: ImageSize) -> int:
+    shrinkage = min(header.width // at_least.width, header.height // at_least.height)
     return next((scale for scale in (8, 4, 2) if scale <= shrinkage), 1)
 
 

@@ -19,6 +19,7 @@ from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles, place_o
 from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tree import joined
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
@@ -73,8 +74,9 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
         labels.append(label.strip())
         left += [kind] * (kind != "rectangle")
         left += (name for name, said in shape.items() if name not in _KEPT and _says(said))
-    size: Any = value.get("imageWidth"), value.get("imageHeight")
-    size = size if all(type(side) is int and side > 0 for side in size) else None
+    sides: list[Any] = [value.get("imageHeight"), value.get("imageWidth")]
+    is_stated = all(type(side) is int and side > 0 for side in sides)
+    size = ImageSize(*sides) if is_stated else None
     return Objects(boxes=tuple(boxes), labels=tuple(labels), image_size=size), not_kept(left)
 
 

@@ -26,6 +26,7 @@ from beam_pipeline.sources.coco.stream import (
 from beam_pipeline.sources.gather import ReadAndGather
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
+from tfrecord_dataset.image_size import ImageSize
 
 # What is counted.
 BOX_OF_POLYGON = "box made from its polygon"
@@ -127,7 +128,7 @@ def record_of(
     if labels and len(labels) < len(stated):
         raise malformed(f"{image.key}: some of its annotations have no category_id")
     coordinates = tuple(_box(a.bbox) for a in stated)
-    unit = image.size if box_format.startswith("rel_") else (1, 1)
+    unit = image.size if box_format.startswith("rel_") else ImageSize(1, 1)
     boxes = Objects(
         boxes=coordinates,
         format=box_format,
@@ -179,9 +180,7 @@ def _in_format(box: list[float], box_format: str) -> list[float]:
     return box
 
 
-def _area(
-    box: tuple[float, float, float, float], box_format: str, unit: tuple[int, int] | None
-) -> float:
+def _area(box: tuple[float, float, float, float], box_format: str, unit: ImageSize | None) -> float:
     """In pixels².
 
     Raises:
@@ -192,7 +191,7 @@ def _area(
     width, height = box[2:]
     if box_format.endswith("xyxy"):
         width, height = width - box[0], height - box[1]
-    return width * height * unit[0] * unit[1]
+    return width * height * unit.width * unit.height
 
 
 def _source_id(image_id: Any) -> str:

@@ -15,6 +15,7 @@ from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import CheckedJson
+from tfrecord_dataset.image_size import ImageSize
 
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
@@ -38,7 +39,7 @@ class CocoImage(NamedTuple):
 
     key: str
     path: str
-    size: tuple[int, int] | None
+    size: ImageSize | None
     image_id: Any
     source: str
     split: str | None
@@ -189,11 +190,11 @@ def _is_image(image: Any) -> bool:
     )
 
 
-def _size(image: dict[str, Any]) -> tuple[int, int] | None:
+def _size(image: dict[str, Any]) -> ImageSize | None:
     width, height = image.get("width"), image.get("height")
     if not is_number(width) or not is_number(height):
         return None
-    return (int(width), int(height)) if width > 0 and height > 0 else None
+    return ImageSize(int(height), int(width)) if width > 0 and height > 0 else None
 
 
 def is_number(value: Any) -> TypeGuard[float]:

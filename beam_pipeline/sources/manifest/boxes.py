@@ -11,6 +11,7 @@ from beam_pipeline.sources.columns.class_values import is_stated, label_name
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert, list_of_text
 from beam_pipeline.sources.malformed import malformed
+from tfrecord_dataset.image_size import ImageSize
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
@@ -208,7 +209,7 @@ def _four(box: Any) -> tuple[float, float, float, float]:
     return a, b, c, d
 
 
-def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[int, int] | None:
+def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> ImageSize | None:
     """What the rows state of the image's size, if they do.
 
     Raises:
@@ -220,11 +221,11 @@ def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> tuple[in
     stated = {(row.get(width), row.get(height)) for row in rows}
     if len(stated) > 1:
         raise malformed(f"rows of one image state the sizes {sorted(map(str, stated))}")
-    size: tuple[Any, Any] = stated.pop()
-    if not all(map(is_stated, size)):
+    sides: tuple[Any, Any] = stated.pop()
+    if not all(map(is_stated, sides)):
         return None
     try:
-        pixels = int(float(size[0])), int(float(size[1]))
+        pixels = ImageSize(width=int(float(sides[0])), height=int(float(sides[1])))
     except (TypeError, ValueError, OverflowError) as error:
-        raise malformed(f"width and height are {size!r}") from error
+        raise malformed(f"width and height are {sides!r}") from error
     return pixels if min(pixels) > 0 else None

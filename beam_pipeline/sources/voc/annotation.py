@@ -15,6 +15,7 @@ from defusedxml.ElementTree import fromstring
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
+from tfrecord_dataset.image_size import ImageSize
 
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", *_ATTRIBUTES})
@@ -107,15 +108,15 @@ def _whole_number(text: str | None, attribute: str, where: str) -> int:
         raise malformed(f"{where}: <{attribute}> is {text!r}, not a whole number") from None
 
 
-def _stated_size(size: Element | None) -> tuple[int, int] | None:
-    """(width, height) where both are stated and positive; many tools write 0, or nothing."""
+def _stated_size(size: Element | None) -> ImageSize | None:
+    """The size where both sides are stated and positive; many tools write 0, or nothing."""
     if size is None:
         return None
     try:
         width, height = int(size.findtext("width") or 0), int(size.findtext("height") or 0)
     except ValueError:
         return None
-    return (width, height) if width > 0 and height > 0 else None
+    return ImageSize(height, width) if width > 0 and height > 0 else None
 
 
 def named_image(data: bytes) -> str:

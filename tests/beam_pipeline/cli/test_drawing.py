@@ -11,6 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.records import Objects
+from tfrecord_dataset.image_size import ImageSize
 
 GREY = 128
 
@@ -113,5 +114,5 @@ def test_what_cannot_be_drawn():
 
 
 def test_normalised_boxes_fit():
-    boxes, _ = place(Objects(boxes=((-5, 0, 700, 480),)), Frame(size=(640, 480)))
+    boxes, _ = place(Objects(boxes=((-5, 0, 700, 480),)), Frame(size=ImageSize(480, 640)))
     assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)

@@ -331,7 +331,7 @@ def test_images_and_boxes_stay_as_they_were(write_image, tmp_path):
 
 
 def test_one_pixel_is_what_a_user_says():
-    pixel = Objects(boxes=((0, 0, 1, 1),), image_size=(10, 5))
+    pixel = Objects(boxes=((0, 0, 1, 1),), image_size=(5, 10))
 
     assert refusal(boxes=pixel).reason == "boxes in fractions"
     boxes = feature(Rules(box_format="xyxy"), boxes=pixel)

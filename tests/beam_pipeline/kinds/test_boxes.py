@@ -21,8 +21,9 @@ from beam_pipeline.kinds.boxes import (
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
 from beam_pipeline.records import Objects
+from tfrecord_dataset.image_size import ImageSize
 
-SIZE = (200, 100)
+SIZE = ImageSize(height=100, width=200)
 FRAME = Frame(size=SIZE)
 TURNED = Frame(size=SIZE, orientation=6)
 
@@ -161,14 +162,15 @@ def test_without_boxes():
     ("image_size", "box_format", "box", "expected"),
     [
         pytest.param(None, "xyxy", (10, 20, 30, 60), (0.1, 0.1, 0.3, 0.3), id="unstated: upright"),
-        pytest.param((100, 200), "xyxy", (10, 20, 30, 60), (0.1, 0.1, 0.3, 0.3), id="upright"),
-        pytest.param((200, 100), "xyxy", (20, 70, 60, 90), (0.1, 0.1, 0.3, 0.3), id="raw: turned"),
-        pytest.param((200, 100), "rel_xyxy", (0.1, 0.1, 0.3, 0.3), (0.1, 0.1, 0.3, 0.3), id="rel"),
+        pytest.param((200, 100), "xyxy", (10, 20, 30, 60), (0.1, 0.1, 0.3, 0.3), id="upright"),
+        pytest.param((100, 200), "xyxy", (20, 70, 60, 90), (0.1, 0.1, 0.3, 0.3), id="raw: turned"),
+        pytest.param((100, 200), "rel_xyxy", (0.1, 0.1, 0.3, 0.3), (0.1, 0.1, 0.3, 0.3), id="rel"),
         pytest.param((7, 7), "rel_xyxy", (0.1, 0.1, 0.3, 0.3), (0.1, 0.1, 0.3, 0.3), id="any, rel"),
     ],
 )
 def test_the_frame_that_an_annotation_speaks_of(image_size, box_format, box, expected):
     """A file of 200x100 that is shown as 100x200."""
+    image_size = image_size and ImageSize(*image_size)
     boxes = Objects(boxes=(box,), format=box_format, image_size=image_size)
     placed, _ = place(boxes, TURNED)
     assert placed.boxes[0] == pytest.approx(expected, rel=1e-6)
@@ -176,7 +178,7 @@ def test_the_frame_that_an_annotation_speaks_of(image_size, box_format, box, exp
 
 @pytest.mark.parametrize("orientation", [1, 3, 8])
 def test_a_size_that_is_neither_is_a_mismatch(orientation):
-    boxes = Objects(boxes=((1, 1, 2, 2),), image_size=(100, 100))
+    boxes = Objects(boxes=((1, 1, 2, 2),), image_size=ImageSize(100, 100))
     with pytest.raises(RecordError, match="100x100 pixels, but the file has 200x100") as error:
         place(boxes, Frame(size=SIZE, orientation=orientation))
     assert error.value.reason == "size mismatch"
@@ -184,7 +186,7 @@ def test_a_size_that_is_neither_is_a_mismatch(orientation):
 
 def test_an_image_without_pixels_holds_no_boxes():
     with pytest.raises(RecordError, match="malformed annotation: an image of 0x0"):
-        place(Objects(boxes=((1, 1, 2, 2),)), Frame(size=(0, 0)))
+        place(Objects(boxes=((1, 1, 2, 2),)), Frame(size=ImageSize(0, 0)))
 
 
 numbers = st.floats(-400, 400, allow_subnormal=False)
@@ -192,7 +194,7 @@ numbers = st.floats(-400, 400, allow_subnormal=False)
 
 @hypothesis.given(
     box=st.tuples(numbers, numbers, numbers, numbers),
-    size=st.tuples(st.integers(1, 300), st.integers(1, 300)),
+    size=st.builds(ImageSize, st.integers(1, 300), st.integers(1, 300)),
     orientation=st.integers(1, 8),
     raw=st.booleans(),
 )
@@ -216,13 +218,13 @@ def test_what_is_kept_has_area_and_loses_nothing_in_float32(box, size, orientati
 
 
 @st.composite
-def images_with_a_box(draw: st.DrawFn) -> tuple[tuple[int, int], tuple[int, int, int, int]]:
+def images_with_a_box(draw: st.DrawFn) -> tuple[ImageSize, tuple[int, int, int, int]]:
     width, height = draw(st.integers(2, 40)), draw(st.integers(2, 40))
     left = draw(st.integers(0, width - 1))
     top = draw(st.integers(0, height - 1))
     right = draw(st.integers(left + 1, width))
     bottom = draw(st.integers(top + 1, height))
-    return (width, height), (left, top, right, bottom)
+    return ImageSize(height, width), (left, top, right, bottom)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def images_with_a_box(draw: st.DrawFn) -> tuple[tuple[int, int], tuple[int, int,
 def test_boxes_turn_with_the_image(image, orientation, annotated):
     """A white rectangle in a black file must be where its box is in the stored image."""
     size, box = image
-    image = Image.new("L", size)
+    image = Image.new("L", (size.width, size.height))
     image.paste(255, box)
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -249,7 +251,7 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     shown = np.asarray(Image.open(io.BytesIO(stored)))
     rows, columns = np.nonzero(shown)
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-    upright_size = (facts.width, facts.height)
+    upright_size = ImageSize(facts.height, facts.width)
     if annotated == "upright":
         boxes = Objects(boxes=(tuple(map(float, seen)),), image_size=upright_size)
     else:
@@ -263,9 +265,8 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
         stated=True,
     )
 
-    in_pixels = [
-        side * fraction for side, fraction in zip(upright_size * 2, placed.boxes[0], strict=True)
-    ]
+    sides = (facts.width, facts.height) * 2
+    in_pixels = [side * fraction for side, fraction in zip(sides, placed.boxes[0], strict=True)]
     assert in_pixels == pytest.approx(seen, abs=1e-4)
     assert not counts
 

@@ -45,7 +45,7 @@ def test_jpeg_and_png_are_stored_as_they_are(
         height=16,
         channels=channels,
         conversions=(),
-        source_size=(24, 16),
+        source_size=(16, 24),
         orientation=1,
         estimated_bytes=len(data),
     )
@@ -166,7 +166,7 @@ def test_a_turned_image_is_stored_upright(
     upright = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}[orientation]
     meant = make_image(mode).transpose(Image.Transpose(upright))
     assert facts.conversions[0] == "orientation"
-    assert (facts.source_size, facts.orientation) == ((24, 16), orientation)
+    assert (facts.source_size, facts.orientation) == ((16, 24), orientation)
     assert (facts.format, seen.format) == (stored_format, stored_format.upper())
     assert seen.size == (facts.width, facts.height) == meant.size
     assert 0x0112 not in seen.getexif()

@@ -4,6 +4,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import jpeg
+from tfrecord_dataset.image_size import ImageSize
 
 Encode = Callable[..., bytes]
 ANY_SIZE = 2**31
@@ -53,11 +54,11 @@ def test_an_end_marker_too_early_passes_since_libjpeg_only_warns(encode: Encode)
 
 @pytest.mark.parametrize(
     ("at_least", "expected"),
-    [((96, 64), (96, 64)), ((49, 20), (96, 64)), ((48, 32), (48, 32)), ((1, 1), (12, 8))],
+    [((64, 96), (96, 64)), ((20, 49), (96, 64)), ((32, 48), (48, 32)), ((1, 1), (12, 8))],
 )
 def test_decodes_no_more_than_is_needed(encode: Encode, at_least, expected):
     data = encode("JPEG", size=(96, 64))
-    assert jpeg.decode(data, jpeg.inspect(data, ANY_SIZE), at_least).size == expected
+    assert jpeg.decode(data, jpeg.inspect(data, ANY_SIZE), ImageSize(*at_least)).size == expected
 
 
 @pytest.mark.parametrize("length", [1, 65_000, 200_000])
