@@ -11,6 +11,7 @@ import ijson
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
+from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.coco.files import CocoFile, image_folder
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.malformed import malformed
@@ -30,6 +31,7 @@ _OF_IMAGE = frozenset(
 )
 
 
+@crosses
 class CocoImage(NamedTuple):
     """What is kept of an item of "images".
 
@@ -46,6 +48,7 @@ class CocoImage(NamedTuple):
     others: tuple[str, ...] = ()
 
 
+@crosses
 class CocoAnnotation(NamedTuple):
     """What is kept of an item of "annotations", as it is stated.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Deferred, FileRef, Objects, Record, Rejected, Value
+from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
@@ -143,6 +144,7 @@ class RecordMaker:
         ]
 
 
+@crosses
 class BoxRow(NamedTuple):
     """A row of an image that is one of its boxes.
 

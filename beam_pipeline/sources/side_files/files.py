@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
+from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import (
     below,
@@ -25,6 +26,7 @@ from tfrecord_dataset.split_names import split_of_folders
 MAX_BYTES = 16 << 20
 
 
+@crosses
 class Line(NamedTuple):
     """A line of a list of images.
 
@@ -48,6 +50,7 @@ class Line(NamedTuple):
         return f"{self.path}:{self.number}"
 
 
+@crosses
 class Match(NamedTuple):
     """An image and the file that belongs to it; one of them may be "", as there is none.
 
@@ -64,6 +67,7 @@ class Match(NamedTuple):
     problem: Rejected | None = None
 
 
+@crosses
 class Pair(NamedTuple):
     """An image that is a record: its annotation ("" where it has none), and their split."""
 

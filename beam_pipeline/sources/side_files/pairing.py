@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, FileRef, Rejected
-from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.pickling import crosses, pack
 from beam_pipeline.sources.listing import Names, name_of
 from beam_pipeline.sources.paths import below, folder, split_at, suffix, unused
 from beam_pipeline.sources.side_files.files import (
@@ -31,6 +31,7 @@ _NONE = frozenset[str]()
 _NUM_FIRST = 50
 
 
+@crosses
 class Annotated(NamedTuple):
     """An annotation, and what tells its images.
 
@@ -47,6 +48,7 @@ class Annotated(NamedTuple):
     splits: frozenset[str]
 
 
+@crosses
 class Pictured(NamedTuple):
     """An image.
 
@@ -226,7 +228,8 @@ def pair(known: Iterable[Known], files: SideFiles) -> Paired:
         by_type[type(each)].append(each)
     annotations: list[Annotated] = sorted(by_type[Annotated])
     images: list[Pictured] = sorted(by_type[Pictured])
-    by_key = _by_key((image.path for image in images), files) if files.naming else {}
+    named_others = any(each.named for each in annotations)
+    by_key = _by_key((image.path for image in images), files) if named_others else {}
     own: dict[str, list[str]] = defaultdict(list)
     named: dict[str, list[str]] = defaultdict(list)
     wanted: dict[str, Sequence[str]] = {}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.container import Member
@@ -41,6 +42,7 @@ _DECLARED_FORMS = {
 }
 
 
+@crosses
 class LongValue(NamedTuple):
     """A text, or a value of a JSON object, that is left in the tar.
 
@@ -53,6 +55,7 @@ class LongValue(NamedTuple):
     name: str | None = None
 
 
+@crosses
 class Part(NamedTuple):
     """One member of a record.
 
