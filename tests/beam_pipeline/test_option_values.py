@@ -20,25 +20,6 @@ def test_parse(parse, text, expected):
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("parse", "text", "message"),
-    [
-        (option_values.parse_fractions, "train", "write it as train=0.8"),
-        (option_values.parse_classes, "nosuch/names", "is no file"),
-        (option_values.parse_classes, "names.txt", "is no file"),
-        (option_values.parse_fractions, "train=most", "write it as"),
-        (option_values.parse_fractions, "train=0.8.1", "write it as"),
-        (option_values.parse_fractions, "train=0.8,", "write it as"),
-        (option_values.parse_fractions, "a=0.5,a=0.5", "names a split twice"),
-        (option_values.parse_shards, "train=1.5", "write it as 8 or train=8,test=1"),
-        (option_values.parse_shards, "few", "write it as 8 or train=8,test=1"),
-    ],
-)
-def test_unreadable_values(parse, text, message):
-    with pytest.raises(ValueError, match=message):
-        parse(text)
-
-
 def test_classes_from_a_file(tmp_path):
     path = tmp_path / "classes.txt"
     path.write_text("red cell\n\nweiße Zelle\n", encoding="utf-8")

@@ -140,29 +140,6 @@ def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
     assert not [path for path in seen if path.exists()]
 
 
-@pytest.mark.parametrize(
-    ("files", "arguments", "code", "told"),
-    [
-        pytest.param(
-            {"a.tar.gz": b"\x1f\x8b"}, ["a.tar.gz"], 2, "decompress it (gunzip", id="tar.gz"
-        ),
-        pytest.param({"a.tar": b"\x1f\x8b" * 600}, ["a.tar"], 3, "1 of 1", id="a tar that is gzip"),
-        pytest.param({"a.npz": {"x": np.array([{}])}}, ["a.npz"], 3, "1 of 1", id="pickled array"),
-        pytest.param({"a.npz": {"x": X, "y": Y[:9]}}, ["a.npz"], 2, "(x 70, y 9)", id="first axes"),
-        pytest.param({}, ["*.tar"], 2, "does not exist", id="a pattern of nothing"),
-    ],
-)
-def test_what_the_commands_say(tmp_path, capsys, files, arguments, code, told):
-    for name, content in files.items():
-        if isinstance(content, bytes):
-            (tmp_path / name).write_bytes(content)
-        else:
-            np.savez(tmp_path / name, **content)
-    paths = [str(tmp_path / each) for each in arguments]
-    assert commands.main(["plan", *paths]) == code
-    assert told in capsys.readouterr().err
-
-
 def test_plan_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))

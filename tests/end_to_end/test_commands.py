@@ -72,22 +72,3 @@ def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
     assert done.returncode == 0, done.stderr
     evaluated = json.loads(done.stdout.splitlines()[-1])
     assert 0 <= evaluated["accuracy"] <= 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["build", "nowhere", "--output", "out"], "nowhere"),
-        (["build", ".", "--output", "out", "--num-shrads", "2"], "did you mean --num-shards?"),
-        (["fly"], "invalid choice: 'fly'"),
-    ],
-)
-def test_wrong_usage_is_said_in_a_line(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert commands.main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("error: ")
-    assert message in shown.err
-    assert "Traceback" not in shown.err
-    assert not list(tmp_path.iterdir())

@@ -95,16 +95,3 @@ def test_which_records_are_shown(directory, capsys, options, shown):
     assert commands.main(["show", directory, *options]) == 0
     heads = [line[4:] for line in capsys.readouterr().out.splitlines() if line.startswith("--- ")]
     assert {split: heads.count(split) for split in dict.fromkeys(heads)} == shown
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--split", "val"], "there is no split 'val'; the splits are test, train"),
-        (["--limit", "-1"], "--limit -1"),
-        (["--limits", "1"], "did you mean --limit?"),
-    ],
-)
-def test_wrong_options(directory, capsys, options, message):
-    assert commands.main(["show", directory, *options]) == 2
-    assert message in capsys.readouterr().err

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from beam_pipeline.cli import commands
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.declaration import parse_schema
 
@@ -137,14 +136,6 @@ def test_images_that_others_would_convert_are_kept(
 
     assert Counter(stored(info)) == Counter(payloads)
     assert info.metadata["changes"] == {"image kept: orientation": 1}
-
-
-def test_conversions_are_refused(tmp_path, capsys, examples, write):
-    folder = write(tmp_path / "in", examples("image"))
-    code = commands.main(["plan", str(folder), "--image-size", "8"])
-
-    assert code == 2
-    assert "build from the raw files" in capsys.readouterr().err
 
 
 def test_raw_values_are_declared(tmp_path, examples, write, build_verified):
