@@ -18,6 +18,7 @@ from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.options import Option, fields_of
+from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -48,7 +49,7 @@ class BuildConfig(BuildOptions):
         )
         for option, path in (("the input", self.input), ("--output", self.output)):
             _check(
-                _is_unicode(path),
+                is_unicode(path),
                 f"{option} {path!r}",
                 "its name is not UTF-8, in which the description of a dataset is written; rename "
                 "the folder",
@@ -164,15 +165,6 @@ def default_name(path: str) -> str:
     )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether it can be written as UTF-8, unlike names of files in other encodings."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _check(fine: bool, value: str, remedy: str) -> None:

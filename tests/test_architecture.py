@@ -52,7 +52,7 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths malformed
-        splits classes references gather unpacking nesting container left_behind
+        splits references gather unpacking nesting container left_behind
         tree input_files columns
         listing
         layout

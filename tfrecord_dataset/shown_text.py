@@ -88,3 +88,12 @@ def size_text(num_bytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8: it holds no bytes of others, nor half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

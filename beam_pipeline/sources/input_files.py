@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.references import locate, name_of, parent
 from tfrecord_dataset.split_names import splits_of_files
 
 
@@ -23,6 +23,27 @@ class InputFile:
     path: str
     relative: str
     split: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NamingFile(InputFile):
+    """A file whose records name others.
+
+    Attributes:
+        root: Keys are paths below it.
+        allowed: Further folders whose files may be named.
+    """
+
+    root: str
+    allowed: tuple[str, ...] = ()
+
+    def locate(self, name: str, folder: str) -> tuple[str, str]:
+        """The key and the path of the file that this one calls `name`, seen from `folder`.
+
+        Raises:
+            RecordError: "file outside the input".
+        """
+        return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
 def find_files(path: str, is_meant: Callable[[str], bool]) -> tuple[list[InputFile], list[str]]:

@@ -7,8 +7,9 @@ import re
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import stem
-from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import Tree, joined
 from tfrecord_dataset.split_names import is_split, split_of_name
 from tfrecord_dataset.store.urls import unsigned
@@ -25,32 +26,14 @@ _START_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class CocoFile:
+class CocoFile(NamingFile):
     """One JSON file of annotations.
 
     Attributes:
-        path: Absolute path or URL.
-        relative: The path relative to the input, for messages.
-        split: The split that its name or its folder states.
-        root: Keys are paths below it.
         image_folders: Where its images may be, likeliest first.
-        allowed: Further folders whose files may be named.
     """
 
-    path: str
-    relative: str
-    split: str | None
-    root: str
     image_folders: tuple[str, ...]
-    allowed: tuple[str, ...] = ()
-
-    def locate(self, name: str, folder: str) -> tuple[str, str]:
-        """The key and the path of the image `name`, whose images start in `folder`.
-
-        Raises:
-            RecordError: "file outside the input".
-        """
-        return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
 def find_coco_files(

@@ -5,6 +5,7 @@ one has a fraction, or many are written as if they had; all rows, where they are
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,11 +14,9 @@ import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import ClassLabel, ClassLabels
-from beam_pipeline.sources.classes import named_class
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
-    class_name,
     kind_of_text,
     list_of_text,
     listed,
@@ -30,6 +29,28 @@ _MANY_WRITTEN_SO = 20
 _FEW = 1_000
 _MANY = 100_000
 _ROWS_OF_A_CLASS = 10
+# Python makes no number of thousands of digits.
+_DIGITS = 20
+
+
+def class_name(value: Any) -> str:
+    """The class that a value names: 3, 3.0 and "3" are all the class "3"; "" for none."""
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return "" if value is None else str(value).strip()
+
+
+def named_class(name: str, classes: Sequence[str]) -> str:
+    """The class of that name among `classes`; where there is none, of that number.
+
+    A name that is neither stays as it is: whether classes are missing is told of all at once.
+    """
+    is_number = name.isascii() and name.isdigit() and len(name) < _DIGITS
+    if name not in classes and is_number and int(name) < len(classes):
+        return classes[int(name)]
+    return name
 
 
 def is_stated(value: Any) -> bool:

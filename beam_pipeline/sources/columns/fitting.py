@@ -17,8 +17,8 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.sources.classes import named_class
-from beam_pipeline.sources.columns.kinds import class_name, parse_list, truth_as_number
+from beam_pipeline.sources.columns.class_values import class_name, named_class
+from beam_pipeline.sources.columns.kinds import parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from tfrecord_dataset.feature import Feature

@@ -308,12 +308,3 @@ def naming(column: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(error.reason, f"column {column!r}: {error.detail}") from error
-
-
-def class_name(value: Any) -> str:
-    """The class that a value names: 3, 3.0 and "3" are all the class "3"; "" for none."""
-    if isinstance(value, float) and math.isnan(value):
-        return ""
-    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
-        value = int(value)
-    return "" if value is None else str(value).strip()

@@ -15,8 +15,9 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.fitting import OF_FILE
-from beam_pipeline.sources.columns.kinds import class_name, convert
+from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.folders.doubt import doubt
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.profile import (

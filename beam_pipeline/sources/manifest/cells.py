@@ -7,7 +7,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import there_are
-from beam_pipeline.sources.columns.kinds import class_name
+from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.options import TableOptions
 
 

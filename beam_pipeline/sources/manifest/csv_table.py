@@ -24,7 +24,8 @@ from beam_pipeline.sources.manifest.table import (
     Batch,
     Table,
 )
-from beam_pipeline.sources.manifest.text_table import TextTable, is_unicode
+from beam_pipeline.sources.manifest.text_table import TextTable
+from tfrecord_dataset.shown_text import is_unicode
 
 # So many rows within quotes are no text, even where the quotes pair.
 _MANY_LINES = 10

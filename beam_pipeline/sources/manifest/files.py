@@ -5,44 +5,31 @@ from collections.abc import Collection
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import folder, media_kind, suffix, uncompressed
-from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree, joined
 from tfrecord_dataset.split_names import is_split, split_of_folders
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(NamingFile):
     """One file of rows.
 
     Attributes:
-        path: Absolute path or URL.
-        relative: The path relative to the input, for messages.
-        split: The split that its folder or name states.
         folder: What the files' paths are relative to.
-        root: Keys are paths below it.
-        allowed: Further folders whose files may be named.
     """
 
-    path: str
-    relative: str
-    split: str | None
     folder: str
-    root: str
-    allowed: tuple[str, ...] = ()
 
-    def locate(self, name: str) -> tuple[str, str]:
-        """The key and the path of the file that the manifest calls `name`.
-
-        Raises:
-            RecordError: "file outside the input".
-        """
-        return locate(name, folder=self.folder, root=self.root, allowed=self.allowed)
+    def key_of(self, name: str) -> str:
+        """The key of the file that the manifest calls `name`; raises what `locate` does."""
+        return self.locate(name, self.folder)[0]
 
     def path_of(self, name: str) -> str:
         """The path of the file that the manifest calls `name`; raises what `locate` does."""
-        return self.locate(name)[1]
+        return self.locate(name, self.folder)[1]
 
 
 def find_manifests(

@@ -133,7 +133,7 @@ def split_folders_of(names: Iterable[tuple[Manifest, Any]]) -> Iterator[str | No
     for manifest, name in names:
         if isinstance(name, str) and name.strip():
             with contextlib.suppress(RecordError):  # is rejected when the row is read
-                yield split_folder(manifest.locate(name)[0])
+                yield split_folder(manifest.key_of(name))
 
 
 def check_files(rows: FirstRows, columns: Iterable[str]) -> None:
@@ -144,7 +144,7 @@ def check_files(rows: FirstRows, columns: Iterable[str]) -> None:
             name = values.get(column)
             if isinstance(name, str) and name.strip():
                 try:
-                    manifest.locate(name)
+                    manifest.key_of(name)
                     break
                 except RecordError as error:
                     errors.append(f"{manifest.relative}: column {column!r}: {error}")

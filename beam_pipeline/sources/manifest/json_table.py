@@ -13,8 +13,9 @@ from beam_pipeline.sources.manifest.table import (
     BadRow,
     Batch,
 )
-from beam_pipeline.sources.manifest.text_table import TextTable, is_unicode
+from beam_pipeline.sources.manifest.text_table import TextTable
 from beam_pipeline.sources.nesting import MAX_DEPTH, is_deep
+from tfrecord_dataset.shown_text import is_unicode
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

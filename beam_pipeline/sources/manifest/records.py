@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Deferred, FileRef, Objects, Record, Rejected, Value
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.classes import named_class
+from beam_pipeline.sources.columns.class_values import named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
@@ -74,7 +74,7 @@ class RecordMaker:
         if self.columns.key and not self.columns.declared:  # else the schema refuses it
             path_text(name, self.columns.key)
         if isinstance(name, str) and name.strip():
-            return self.manifest.locate(name)[0]
+            return self.manifest.key_of(name)
         return self.source(line)
 
     def boxes(self, batch: Batch) -> Iterator["BoxRow"]:

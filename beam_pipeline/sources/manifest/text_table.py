@@ -47,12 +47,3 @@ def _unpacked(path: str, scratch: str) -> str:
         return unpack_gzip(path, scratch)
     except RecordError as error:
         raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text came from UTF-8 and holds no half of a character's escape."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

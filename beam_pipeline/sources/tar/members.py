@@ -7,6 +7,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.container import Member
+from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"
 DAMAGED = "damaged archive"
@@ -139,14 +140,6 @@ def _member(info: tarfile.TarInfo) -> Member:
     elif not info.isreg():
         kind = _KINDS.get(info.type, f"of type {info.type!r}")
         problem = ("unsupported member", f"{info.name!r} is {kind}, not a file")
-    elif not _is_unicode(info.name):
+    elif not is_unicode(info.name):
         problem = ("not UTF-8", f"the name {info.name!a}")
     return Member(info.name.removeprefix("./"), info.offset_data, info.size, problem)
-
-
-def _is_unicode(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

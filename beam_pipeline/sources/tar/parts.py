@@ -4,7 +4,7 @@ Extensions as WebDataset has them: https://github.com/webdataset/webdataset (aut
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -77,12 +77,17 @@ class Part(NamedTuple):
     problem: tuple[str, str] | None = None
 
 
-def members_of(part: Part) -> dict[str, Any]:
-    """The members of a JSON object; any other value is one, without a name."""
-    return _members(part.value)
+def values_of(part: Part) -> Iterator[tuple[str, Any]]:
+    """What a part holds by its extension, or by "<extension>/<name>" of each value of its JSON."""
+    if part.form != "json":
+        yield part.extension, part.value
+        return
+    for name, value in _members(part.value).items():
+        yield f"{part.extension}/{name}", value
 
 
 def _members(value: Any) -> dict[str, Any]:
+    """The members of a JSON object; any other value is one, without a name."""
     return value if isinstance(value, dict) else {"": value}
 
 

@@ -21,7 +21,7 @@ from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, members_of, stem_of, text_of
+from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, stem_of, text_of, values_of
 from beam_pipeline.sources.tar.roles import Role
 from tfrecord_dataset.feature import Feature
 
@@ -46,45 +46,32 @@ def record_of_parts(
     if not parts:
         return
     try:
-        values = _by_name(parts)
         make = declared_features if options.schema else found_features
-        features = make(values, archive.path, roles, options)
+        features = make(_by_name(parts), archive.path, roles, options)
     except RecordError as error:
         yield Rejected.of(key, error)
     else:
         yield Record(key=key, features=features, split=archive.split)
 
 
-def _by_name(parts: Sequence[Part]) -> dict[str, Any]:
-    """The parts by extension, and the values in JSON by "<extension>/<name>"."""
+def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
+    """The parts by extension, those with a value of JSON by "<extension>/<name>"."""
     for part in parts:
         if part.problem:
             raise RecordError(*part.problem)
     counts = Counter(part.extension for part in parts)
     if twice := [extension for extension, count in counts.items() if count > 1]:
         raise RecordError("two members of one name", f".{twice[0]} occurs {counts[twice[0]]} times")
-    values: dict[str, Any] = {}
-    for part in parts:
-        if part.form == "json":
-            for name, each in members_of(part).items():
-                value = part._replace(value=each) if isinstance(each, LongValue) else each
-                values[f"{part.extension}/{name}"] = value
-        else:
-            values[part.extension] = part
-    return values
+    return {name: part._replace(value=value) for part in parts for name, value in values_of(part)}
 
 
 def found_features(
-    values: Mapping[str, Any],
-    path: str,
-    roles: Mapping[str, Role],
-    options: ValueOptions,
+    parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
     """The features of a record whose kinds were found by looking.
 
     Args:
-        values: Parts by extension, and values in JSON by "<extension>/<name>", or the parts that
-            hold them where they are long.
+        parts: By name.
         path: Of the tar.
         roles: What every extension and JSON name becomes, over all records.
         options: What a user says.
@@ -94,20 +81,14 @@ def found_features(
     """
     features: dict[str, Value] = {}
     for name, role in roles.items():
-        value = values.get(name)
-        if role.form in OF_FILE:
-            if isinstance(value, Part):
-                # A second image of the record goes by its extension.
-                feature = name if role.feature in features else role.feature
-                features[feature] = value_of_file(role.form, _range(value, path))
-            continue
-        make = functools.partial(
-            _value_of_role,
-            role=role,
-            classes=options.classes,
-            missing_number=options.missing_number,
-        )
-        features[role.feature] = _made(value, path, make)
+        part = parts.get(name)
+        if role.form not in OF_FILE:
+            make = functools.partial(_value_of_role, role=role, options=options)
+            features[role.feature] = _made(part, path, make)
+        elif part:
+            # A second image of the record goes by its extension.
+            feature = name if role.feature in features else role.feature
+            features[feature] = value_of_file(role.form, _range(part, path))
     for name, role in roles.items():
         if role.feature not in features:
             raise RecordError(
@@ -118,25 +99,22 @@ def found_features(
     return features
 
 
-def _value_of_role(
-    value: Any, role: Role, classes: Sequence[str], missing_number: float | None
-) -> Value:
+def _value_of_role(value: Any, role: Role, options: ValueOptions) -> Value:
     if role.form == "label":
-        return class_label(value, role.feature, None, classes)
+        return class_label(value, role.feature, None, options.classes)
     if role.form == "text":
         return value or ""
     if role.kind is str and isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
-    return convert(role.feature, value, role.kind, missing_number=missing_number)
+    return convert(role.feature, value, role.kind, missing_number=options.missing_number)
 
 
-def _made(value: Any, path: str, make: Callable[[Any], Value]) -> Value:
-    """What `make` makes of a value, or a reference to it where that is left in the tar."""
-    held = value.value if isinstance(value, Part) else value
-    if not isinstance(held, LongValue):
-        return make(held)
-    read = functools.partial(_read_long_value, name=held.name, make=make)
-    return Deferred(file=_range(value, path), read=read)
+def _made(part: Part | None, path: str, make: Callable[[Any], Value]) -> Value:
+    """What `make` makes of a part's value, or a reference to that where it is left in the tar."""
+    if part is None or not isinstance(part.value, LongValue):
+        return make(part and part.value)
+    read = functools.partial(_read_long_value, name=part.value.name, make=make)
+    return Deferred(file=_range(part, path), read=read)
 
 
 def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]) -> Value:
@@ -155,10 +133,7 @@ def _range(part: Part, path: str) -> FileRef:
 
 
 def declared_features(
-    values: Mapping[str, Any],
-    path: str,
-    roles: Mapping[str, Role],
-    options: ValueOptions,
+    parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
     """The features of a record as a user's schema declares them.
 
@@ -166,12 +141,24 @@ def declared_features(
         RecordError: "does not fit the schema".
         ConfigError: A feature that no member of any tar is.
     """
-    return {
-        feature.name: _declared(
-            feature, sources_of(feature, roles), values, path, options.missing_number
-        )
-        for feature in options.schema
-    }
+    features = {}
+    for feature in options.schema:
+        names = sources_of(feature, roles)
+        name = next((each for each in names if each in parts), "")
+        if not name:
+            raise RecordError(
+                "does not fit the schema", f"there is no .{names[0]} ({feature.name})"
+            )
+        part = parts[name]
+        form = part.form if part.form in ("array", "json") else feature.kind
+        if form in OF_FILE:
+            features[feature.name] = value_of_file(form, _range(part, path))
+        else:
+            make = functools.partial(
+                fit, feature, name, path_of=no_path, missing_number=options.missing_number
+            )
+            features[feature.name] = _made(part, path, make)
+    return features
 
 
 def sources_of(feature: Feature, roles: Mapping[str, Role]) -> list[str]:
@@ -189,22 +176,3 @@ def sources_of(feature: Feature, roles: Mapping[str, Role]) -> list[str]:
             f"{there_are(feature.name, features)}"
         )
     return names
-
-
-def _declared(
-    feature: Feature,
-    names: Sequence[str],
-    values: Mapping[str, Any],
-    path: str,
-    missing_number: float | None,
-) -> Value:
-    name = next((each for each in names if each in values), "")
-    if not name:
-        raise RecordError("does not fit the schema", f"there is no .{names[0]} ({feature.name})")
-    value = values[name]
-    if isinstance(value, Part) and value.form != "json":
-        form = "array" if value.form == "array" else feature.kind
-        if form in OF_FILE:
-            return value_of_file(form, _range(value, path))
-    make = functools.partial(fit, feature, name, path_of=no_path, missing_number=missing_number)
-    return _made(value, path, make)

@@ -1,8 +1,8 @@
 """What the extensions of a tar's members, and the names in its JSON, become."""
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
@@ -21,8 +21,8 @@ from beam_pipeline.sources.tar.parts import (
     Part,
     form_of,
     kind_in_json,
-    members_of,
     stem_of,
+    values_of,
 )
 
 MemberKinds = dict[str, Kind | None]
@@ -54,16 +54,11 @@ def kinds_of_members(parts: Iterable[Part]) -> MemberKinds:
 def _kinds_of_part(part: Part) -> MemberKinds:
     if part.problem:
         return {}
-    if part.form != "json":
-        return {part.extension: _kind(part.value, kind_of_text) if part.form in READ else None}
     kinds: MemberKinds = {part.extension: None}
-    for name, value in members_of(part).items():
-        kinds[f"{part.extension}/{name}"] = _kind(value, kind_in_json)
+    kind_of = kind_in_json if part.form == "json" else kind_of_text
+    for name, value in values_of(part) if part.form in READ else ():
+        kinds[name] = value.kind if isinstance(value, LongValue) else kind_of(value)
     return kinds
-
-
-def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
-    return value.kind if isinstance(value, LongValue) else kind_of(value)
 
 
 def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:

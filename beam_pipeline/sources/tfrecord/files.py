@@ -31,19 +31,13 @@ _REMOTE_FILES_AT_ONCE = 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RecordFile:
+class RecordFile(InputFile):
     """A TFRecord file.
 
     Attributes:
-        path: Absolute path or URL.
-        relative: The path below the input.
-        split: The split that its folder or name states.
         compressed: Whether it is a gzip file.
     """
 
-    path: str
-    relative: str
-    split: str | None
     compressed: bool
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
+from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.kinds import (
     ListOf,
-    class_name,
     convert,
     kind_of_json,
     kind_of_text,
