@@ -194,8 +194,8 @@ def file_of(value: Value) -> FileRef | None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Record:
-    """One example as a source gives it.
+class Entry:
+    """One example, before it is checked and afterwards.
 
     Attributes:
         key: Unique in the dataset and stable from run to run: the path relative to the
@@ -208,7 +208,10 @@ class Record:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`. Unless every record has one of its own, each one's is its
             number in the dataset.
-        notes: What its source has beside and how often ("not kept: pose": 1).
+        notes: What its source has beside and how often ("not kept: pose": 1); once checked, also
+            what was changed ("box clipped": 2).
+        example: Of a record that is an Example already, and is written as it is, byte for byte:
+            its whole frame in a TFRecord file that is not compressed. None for others.
     """
 
     key: str
@@ -218,63 +221,44 @@ class Record:
     source: str = ""
     source_id: str = ""
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    example: FileRef | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExampleRecord(Record):
-    """A record that is an Example already, and is written as it is, byte for byte.
+class Record(Entry):
+    """One example as a source gives it; of an Example without features, which follow from it.
 
     Attributes:
-        features: None: they follow from the Example.
-        file: The record's whole frame in a TFRecord file that is not compressed.
-        expected: What the first records of the dataset have, by key; every record is held
-            against it, unless the user declares a schema.
+        expected: Of an Example, what the first records of the dataset have, by key; every record
+            is held against it, unless the user declares a schema.
     """
 
-    features: Mapping[str, Value] = dataclasses.field(default_factory=dict)
-    file: FileRef
     expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Inspected:
+class Inspected(Entry):
     """One example once it is checked: what is written, but for the bytes of its files.
 
+    Its features have all that their files tell. Of an Example they are `ListSummary` and other
+    values by key, or by the name that a schema gives the key.
+
     Attributes:
-        key, split, group, source, source_id: As the `Record` has them.
-        features: Values by feature name, with all that their files tell. Of an Example,
-            `ListSummary` and other values by key, or by the name that a schema gives the key.
-        notes: The record's, and what was changed and how often ("box clipped": 2).
         content_digest: In hex, equal for records of equal images, audio and other files, or,
             without those, for equal records.
         num_bytes: About how many bytes the record takes in a shard.
         deferred: By feature, where the values lie that are not to be kept.
-        example: The whole frame of a record that is an Example already; None for others.
     """
 
-    key: str
-    features: Mapping[str, Value]
-    split: str | None = None
-    group: str | None = None
-    source: str = ""
-    source_id: str = ""
-    notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     content_digest: str = ""
     num_bytes: int = 0
     deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
-    example: FileRef | None = None
 
     @classmethod
     def of(cls, record: Record, **found: Any) -> Self:
-        """A record with what was found in it: all fields but those that the `Record` has."""
-        return cls(
-            key=record.key,
-            split=record.split,
-            group=record.group,
-            source=record.source,
-            source_id=record.source_id,
-            **found,
-        )
+        """A record with what was found in it."""
+        names = ("key", "split", "group", "source", "source_id")
+        return cls(**{name: getattr(record, name) for name in names}, **found)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import deferred_values
 from beam_pipeline.records import (
     Element,
-    ExampleRecord,
     FileRef,
     Inspected,
     InspectedElement,
@@ -198,7 +197,7 @@ def _restored(element: Element, found: Any, tokenizer: str) -> InspectedElement:
     ranges = found["deferred"]
     deferred = deferred_values(element.features, ranges, tokenizer)
     inspected = Inspected.of(element, **found | {"deferred": deferred})
-    if isinstance(element, ExampleRecord) != isinstance(inspected.example, FileRef):
+    if isinstance(inspected.example, FileRef) != (element.example is not None):
         raise ValueError("it is of another kind of record")
     named = {file.path for file in files_of(element)}
     files = [*files_of(inspected), *ranges.values()]

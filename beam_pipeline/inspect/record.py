@@ -18,7 +18,6 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Deferred,
     Element,
-    ExampleRecord,
     Inspected,
     InspectedElement,
     Record,
@@ -47,7 +46,7 @@ def inspect_record(
         ConfigError: The tokenizer cannot be used.
     """
     check_text("key", record.key)
-    if isinstance(record, ExampleRecord):
+    if record.example:
         return inspect_existing(record, rules, read)
     given, deferred = read_deferred(record.features, read)
     inspection = Inspection(

@@ -14,7 +14,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import ExampleRecord, Inspected, Value
+from beam_pipeline.records import Inspected, Record, Value
 from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
 from beam_pipeline.stored_lists import Expectation, ListSummary
 from tfrecord_dataset.example import lists
@@ -27,18 +27,19 @@ _MISFIT = "does not fit the schema"
 
 
 def inspect_existing(
-    record: ExampleRecord, rules: Rules, read: storage.ReadFile = storage.read_bytes
+    record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
 ) -> Inspected:
     """`record` with what its Example holds, key by key.
 
     Raises:
         RecordError: The frame is damaged, or as `inspect_example`.
     """
-    length = record.file.length
-    assert length is not None
-    if length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
-        raise RecordError("record too large", f"{length:,} bytes")
-    frame = read(record.file)
+    file = record.example
+    assert file is not None
+    assert file.length is not None
+    if file.length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
+        raise RecordError("record too large", f"{file.length:,} bytes")
+    frame = read(file)
     features, notes = inspect_example(payload_of(frame), rules, record.expected)
     sha256 = hashlib.sha256(frame).hexdigest()
     return Inspected.of(
@@ -47,7 +48,7 @@ def inspect_existing(
         notes=notes,
         content_digest=_content(features) or sha256,
         num_bytes=len(frame),
-        example=dataclasses.replace(record.file, sha256=sha256),
+        example=dataclasses.replace(file, sha256=sha256),
     )
 
 

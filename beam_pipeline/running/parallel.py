@@ -19,11 +19,10 @@ import loky
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
     Element,
-    ExampleRecord,
+    Entry,
     FileRef,
     Inspected,
     InspectedElement,
-    Record,
     file_of,
 )
 from beam_pipeline.running.memory import collection_paused
@@ -77,7 +76,7 @@ def choose_parallelism(
     """
     if threads:
         return Parallelism(threads=threads)
-    records = (element for element in elements if isinstance(element, Record | Inspected))
+    records = (element for element in elements if isinstance(element, Entry))
     files = itertools.chain.from_iterable(
         map(files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
     )
@@ -87,11 +86,9 @@ def choose_parallelism(
 
 def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
     """The files that an element is read from, or their ranges."""
-    if isinstance(element, ExampleRecord):
-        yield element.file
-    if isinstance(element, Inspected) and element.example:
-        yield element.example
-    if isinstance(element, Record | Inspected):
+    if isinstance(element, Entry):
+        if element.example:
+            yield element.example
         for value in element.features.values():
             if isinstance(file := file_of(value), FileRef):
                 yield file

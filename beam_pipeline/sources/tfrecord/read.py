@@ -11,7 +11,7 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, ExampleRecord, FileRef, Rejected
+from beam_pipeline.records import Element, FileRef, Record, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.stored_lists import Expectation
@@ -31,7 +31,7 @@ _GZIP = 31  # zlib's wbits
 class ReadTFRecords(beam.PTransform):
     """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
 
-    Yields an ExampleRecord for every frame, of which only the length was read; the split is what
+    Yields a Record for every frame, of which only the length was read; the split is what
     the files' names state. A file that ends too early gives its whole records and one Rejected;
     files of another kind are Rejected.
 
@@ -57,7 +57,7 @@ class ReadTFRecords(beam.PTransform):
 def list_records(
     file: RecordFile | Rejected, scratch: str, expected: Mapping[str, Expectation]
 ) -> Iterator[Element]:
-    """An ExampleRecord for every whole frame of `file`, and a Rejected where they end too early."""
+    """A Record for every whole frame of `file`, and a Rejected where they end too early."""
     if isinstance(file, Rejected):
         yield file
         return
@@ -68,10 +68,11 @@ def list_records(
             path, problem = _unpacked(file.path, scratch)
         with storage.opened(path) as handle:
             for number, (offset, length) in enumerate(frames.spans(handle)):
-                yield ExampleRecord(
+                yield Record(
                     key=f"{file.relative}:{number}",
+                    features={},
                     split=file.split,
-                    file=FileRef(path=path, offset=offset, length=length),
+                    example=FileRef(path=path, offset=offset, length=length),
                     expected=expected,
                 )
     except RecordError as error:

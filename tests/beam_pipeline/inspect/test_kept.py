@@ -23,7 +23,6 @@ from beam_pipeline.records import (
     ClassLabel,
     DeclaredClasses,
     Deferred,
-    ExampleRecord,
     FileRef,
     Image,
     Objects,
@@ -149,7 +148,7 @@ def of_examples(folder, write_image):
     files = [
         FileRef(path=f"{folder}/a.tfrecord", offset=start * size, length=size) for start in range(3)
     ]
-    return [ExampleRecord(key=f"{number}", file=file) for number, file in enumerate(files)]
+    return [Record(key=f"{n}", features={}, example=file) for n, file in enumerate(files)]
 
 
 def of_long_texts(folder, write_image):

@@ -11,7 +11,7 @@ from PIL import ExifTags, Image
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import ExampleRecord, FileRef
+from beam_pipeline.records import FileRef, Record
 from beam_pipeline.stored_lists import Expectation, ListSummary
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.example import encode
@@ -41,7 +41,9 @@ def record(tmp_path):
         path = tmp_path / "a.tfrecord"
         path.write_bytes(before + frame + framed(b"after"))
         file = FileRef(path=str(path), offset=len(before), length=len(frame))
-        return ExampleRecord(key="a.tfrecord:1", split="train", file=file, expected=expected)
+        return Record(
+            key="a.tfrecord:1", features={}, split="train", example=file, expected=expected
+        )
 
     return write
 
@@ -98,7 +100,7 @@ def test_a_changed_file_is_found_at_the_write(record):
 def test_too_large_a_record_is_not_read():
     file = FileRef(path="/nowhere", length=(1 << 30) + 17)
     with pytest.raises(RecordError, match="record too large"):
-        inspect_existing(ExampleRecord(key="a", file=file), Rules())
+        inspect_existing(Record(key="a", features={}, example=file), Rules())
 
 
 SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"

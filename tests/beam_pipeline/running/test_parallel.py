@@ -8,7 +8,6 @@ import pytest
 from beam_pipeline.records import (
     Array,
     Audio,
-    ExampleRecord,
     FileRef,
     Image,
     RawFile,
@@ -30,7 +29,7 @@ def test_remote_files_go_to_many_threads(value):
 
 
 def test_remote_examples_go_to_many_threads():
-    example = ExampleRecord(key="a", file=FileRef(path="s3://bucket/a.tfrecord", length=9))
+    example = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
     assert parallel.choose_parallelism([example], threads=0, processes=0).threads == 16
 
 

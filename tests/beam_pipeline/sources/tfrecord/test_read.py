@@ -29,7 +29,7 @@ def listed(tmp_path):
         found = list(list_records(file, str(tmp_path / "scratch"), {}))
         records = [each for each in found if isinstance(each, Record)]
         assert [each.key for each in records] == [f"in/a.tfrecord:{n}" for n in range(len(records))]
-        read = [payload_of(storage.read_bytes(each.file)) for each in records]
+        read = [payload_of(storage.read_bytes(each.example)) for each in records]
         return read, [each for each in found if isinstance(each, Rejected)]
 
     return listing
