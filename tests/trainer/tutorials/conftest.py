@@ -5,7 +5,7 @@ Each kind of file comes with a declaration in the form of metadata.json, and wit
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,19 @@ NUM_CLASSES = 3
 LABELS = [number % NUM_CLASSES for number in range(NUM_RECORDS)]
 
 
-def _bytes_feature(*values: bytes) -> tf.train.Feature:
-    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-
-
-def _int64_feature(*values: int) -> tf.train.Feature:
+def _feature(value: Any) -> tf.train.Feature:
+    """A value, or all values of an array, as an Example has them."""
+    if isinstance(value, bytes):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+    values = np.ravel(value).tolist()
+    if np.asarray(value).dtype.kind == "f":
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
     return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-
-def _float_feature(*values: float) -> tf.train.Feature:
-    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
 
 
 FIXED_STRING = tf.io.FixedLenFeature([], tf.string)
 FIXED_INT64 = tf.io.FixedLenFeature([], tf.int64)
 FIXED_FLOAT = tf.io.FixedLenFeature([], tf.float32)
-CLASS_LABEL = {"kind": "class_label"}
 
 JPEGS = [
     tf.io.encode_jpeg(RANDOM.integers(0, 255, (20 + number, 30, 3), np.uint8)).numpy()
@@ -51,195 +48,146 @@ CAPTIONS = [f"Bild {number}: häßlich".encode() for number in range(NUM_RECORDS
 
 
 @dataclasses.dataclass(frozen=True)
+class Column:
+    """One feature of a kind of file.
+
+    Attributes:
+        stored: What is written, record by record.
+        expected: What `numpy` must yield.
+        declared: The feature as metadata.json has it.
+        spec: As `tf.io.parse_example` takes it.
+    """
+
+    stored: Sequence[Any]
+    expected: Sequence[Any]
+    declared: Mapping[str, Any]
+    spec: Any
+
+
+@dataclasses.dataclass(frozen=True)
 class Tutorial:
     """One kind of file that tutorials write.
 
     Attributes:
-        records: Features by key, record by record.
-        expected: What `numpy` must yield, record by record, by name.
-        declared: The features as metadata.json has them.
-        specs: As `tf.io.parse_example` takes them.
+        columns: Its features by key.
         batching: Arguments of `batches` for training.
         target: What is learned.
         files: Names of the files that the records are dealt out to.
     """
 
-    records: list[dict[str, tf.train.Feature]]
-    expected: list[dict[str, Any]]
-    declared: Mapping[str, Mapping[str, Any]]
-    specs: Mapping[str, Any]
+    columns: Mapping[str, Column]
     batching: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     target: str = "label"
     files: tuple[str, ...] = ("records.tfrecord",)
 
+    @property
+    def records(self) -> list[dict[str, tf.train.Feature]]:
+        """Features by key, record by record."""
+        return [
+            {name: _feature(each.stored[number]) for name, each in self.columns.items()}
+            for number in range(NUM_RECORDS)
+        ]
 
-LABEL_RECORDS = [{"label": _int64_feature(label)} for label in LABELS]
-LABEL_EXPECTED = [{"label": np.int64(label)} for label in LABELS]
+    @property
+    def expected(self) -> list[dict[str, Any]]:
+        """What `numpy` must yield, record by record, by name."""
+        return [
+            {name: each.expected[number] for name, each in self.columns.items()}
+            for number in range(NUM_RECORDS)
+        ]
+
+    @property
+    def declared(self) -> dict[str, Mapping[str, Any]]:
+        """The features as metadata.json has them."""
+        return {name: each.declared for name, each in self.columns.items()}
+
+    @property
+    def specs(self) -> dict[str, Any]:
+        """As `tf.io.parse_example` takes them."""
+        return {name: each.spec for name, each in self.columns.items()}
 
 
-def _with_labels(
-    records: list[dict[str, Any]], expected: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The same with a label in each record."""
-    return (
-        [one | other for one, other in zip(records, LABEL_RECORDS, strict=True)],
-        [one | other for one, other in zip(expected, LABEL_EXPECTED, strict=True)],
-    )
+def _numbers(values: Sequence[Any], dtype: type, spec: Any) -> Column:
+    """A number a record."""
+    name = np.dtype(dtype).name
+    return Column(values, [*map(dtype, values)], {"kind": "scalar", "dtype": name}, spec)
 
+
+IMAGE = Column(JPEGS, PIXELS, {"kind": "image"}, FIXED_STRING)
+LABEL = Column(LABELS, [*map(np.int64, LABELS)], {"kind": "class_label"}, FIXED_INT64)
+SEQUENCE = Column(
+    SEQUENCES, SEQUENCES, {"kind": "sequence", "dtype": "int64"}, tf.io.VarLenFeature(tf.int64)
+)
+FIVE = {"kind": "tensor", "dtype": "float32", "shape": [5]}
+SQUARE = {"kind": "tensor", "dtype": "float32", "shape": [64, 64], "encoding": "bytes"}
+CLASSES = [np.arange(len(boxes)) for boxes in BOXES]
+SIDES = [pixels.shape for pixels in PIXELS]
 
 TUTORIALS = {
-    "1 image": Tutorial(
-        *_with_labels(
-            [{"image": _bytes_feature(jpeg)} for jpeg in JPEGS],
-            [{"image": pixels} for pixels in PIXELS],
-        ),
-        declared={"image": {"kind": "image"}, "label": CLASS_LABEL},
-        specs={"image": FIXED_STRING, "label": FIXED_INT64},
-        batching={"image_size": 224},
-    ),
+    "1 image": Tutorial({"image": IMAGE, "label": LABEL}, {"image_size": 224}),
     "2 image and metadata": Tutorial(
-        *_with_labels(
-            [
-                {"image": _bytes_feature(jpeg), "metadata": _float_feature(*metadata)}
-                for jpeg, metadata in zip(JPEGS, METADATA, strict=True)
-            ],
-            [
-                {"image": pixels, "metadata": metadata}
-                for pixels, metadata in zip(PIXELS, METADATA, strict=True)
-            ],
-        ),
-        declared={
-            "image": {"kind": "image"},
-            "metadata": {"kind": "tensor", "dtype": "float32", "shape": [5]},
-            "label": CLASS_LABEL,
+        {
+            "image": IMAGE,
+            "metadata": Column(METADATA, METADATA, FIVE, tf.io.FixedLenFeature([5], tf.float32)),
+            "label": LABEL,
         },
-        specs={
-            "image": FIXED_STRING,
-            "metadata": tf.io.FixedLenFeature([5], tf.float32),
-            "label": FIXED_INT64,
-        },
-        batching={"image_size": (16, 24)},
+        {"image_size": (16, 24)},
     ),
-    "3 sequence": Tutorial(
-        *_with_labels(
-            [{"sequence": _int64_feature(*sequence)} for sequence in SEQUENCES],
-            [{"sequence": sequence} for sequence in SEQUENCES],
-        ),
-        declared={"sequence": {"kind": "sequence", "dtype": "int64"}, "label": CLASS_LABEL},
-        specs={"sequence": tf.io.VarLenFeature(tf.int64), "label": FIXED_INT64},
-    ),
+    "3 sequence": Tutorial({"sequence": SEQUENCE, "label": LABEL}),
     "4 sequence of a given length": Tutorial(
-        *_with_labels(
-            [{"sequence": _int64_feature(*sequence)} for sequence in SEQUENCES],
-            [{"sequence": sequence} for sequence in SEQUENCES],
-        ),
-        declared={"sequence": {"kind": "sequence", "dtype": "int64"}, "label": CLASS_LABEL},
-        specs={"sequence": tf.io.RaggedFeature(tf.int64), "label": FIXED_INT64},
-        batching={"pad": {"sequence": 4}, "padding_value": {"sequence": 9}, "truncate": True},
+        {
+            "sequence": dataclasses.replace(SEQUENCE, spec=tf.io.RaggedFeature(tf.int64)),
+            "label": LABEL,
+        },
+        {"pad": {"sequence": 4}, "padding_value": {"sequence": 9}, "truncate": True},
     ),
     "5 audio": Tutorial(
-        [
-            {
-                "audio": _bytes_feature(wav),
-                "speaker_id": _int64_feature(label),
-                "timestamp": _float_feature(label / 2),
-            }
-            for wav, label in zip(WAVS, LABELS, strict=True)
-        ],
-        [
-            {
-                "audio": clip / np.float32(32768),
-                "speaker_id": np.int64(label),
-                "timestamp": np.float32(label / 2),
-            }
-            for clip, label in zip(CLIPS, LABELS, strict=True)
-        ],
-        declared={
-            "audio": {"kind": "audio", "shape": [None, 1]},
-            "speaker_id": {"kind": "scalar", "dtype": "int64"},
-            "timestamp": {"kind": "scalar", "dtype": "float32"},
+        {
+            "audio": Column(
+                WAVS,
+                [clip / np.float32(32768) for clip in CLIPS],
+                {"kind": "audio", "shape": [None, 1]},
+                FIXED_STRING,
+            ),
+            "speaker_id": _numbers(LABELS, np.int64, FIXED_INT64),
+            "timestamp": _numbers([label / 2 for label in LABELS], np.float32, FIXED_FLOAT),
         },
-        specs={"audio": FIXED_STRING, "speaker_id": FIXED_INT64, "timestamp": FIXED_FLOAT},
         target="speaker_id",
     ),
     "6 boxes": Tutorial(
-        [
-            {
-                "image_raw": _bytes_feature(jpeg),
-                "labels": _int64_feature(*range(len(boxes))),
-                "bounding_boxes": _float_feature(*boxes.flatten()),
-            }
-            for jpeg, boxes in zip(JPEGS, BOXES, strict=True)
-        ],
-        [
-            {"image_raw": pixels, "labels": np.arange(len(boxes)), "bounding_boxes": boxes}
-            for pixels, boxes in zip(PIXELS, BOXES, strict=True)
-        ],
-        declared={
-            "image_raw": {"kind": "image"},
-            "labels": {"kind": "class_label", "shape": [None]},
-            "bounding_boxes": {"kind": "boxes"},
+        {
+            "image_raw": IMAGE,
+            "labels": Column(
+                CLASSES,
+                CLASSES,
+                {"kind": "class_label", "shape": [None]},
+                tf.io.VarLenFeature(tf.int64),
+            ),
+            "bounding_boxes": Column(
+                BOXES,
+                BOXES,
+                {"kind": "boxes"},
+                tf.io.FixedLenSequenceFeature([4], tf.float32, allow_missing=True),
+            ),
         },
-        specs={
-            "image_raw": FIXED_STRING,
-            "labels": tf.io.VarLenFeature(tf.int64),
-            "bounding_boxes": tf.io.FixedLenSequenceFeature([4], tf.float32, allow_missing=True),
-        },
-        batching={"image_size": 16, "pad": {"bounding_boxes": 3, "labels": 3}},
+        {"image_size": 16, "pad": {"bounding_boxes": 3, "labels": 3}},
         target="bounding_boxes",
     ),
     "7 raw array": Tutorial(
-        *_with_labels(
-            [{"image": _bytes_feature(array.tobytes())} for array in ARRAYS],
-            [{"image": array} for array in ARRAYS],
-        ),
-        declared={
-            "image": {
-                "kind": "tensor",
-                "dtype": "float32",
-                "shape": [64, 64],
-                "encoding": "bytes",
-            },
-            "label": CLASS_LABEL,
+        {
+            "image": Column([each.tobytes() for each in ARRAYS], ARRAYS, SQUARE, FIXED_STRING),
+            "label": LABEL,
         },
-        specs={"image": FIXED_STRING, "label": FIXED_INT64},
     ),
     "8 several files": Tutorial(
-        *_with_labels(
-            [
-                {
-                    "image_raw": _bytes_feature(jpeg),
-                    "height": _int64_feature(pixels.shape[0]),
-                    "width": _int64_feature(pixels.shape[1]),
-                    "caption": _bytes_feature(caption),
-                }
-                for jpeg, pixels, caption in zip(JPEGS, PIXELS, CAPTIONS, strict=True)
-            ],
-            [
-                {
-                    "image_raw": pixels,
-                    "height": np.int64(pixels.shape[0]),
-                    "width": np.int64(pixels.shape[1]),
-                    "caption": caption,
-                }
-                for pixels, caption in zip(PIXELS, CAPTIONS, strict=True)
-            ],
-        ),
-        declared={
-            "image_raw": {"kind": "image"},
-            "height": {"kind": "scalar", "dtype": "int64"},
-            "width": {"kind": "scalar", "dtype": "int64"},
-            "caption": {"kind": "text"},
-            "label": CLASS_LABEL,
+        {
+            "image_raw": IMAGE,
+            "height": _numbers([side[0] for side in SIDES], np.int64, FIXED_INT64),
+            "width": _numbers([side[1] for side in SIDES], np.int64, FIXED_INT64),
+            "caption": Column(CAPTIONS, CAPTIONS, {"kind": "text"}, FIXED_STRING),
+            "label": LABEL,
         },
-        specs={
-            "image_raw": FIXED_STRING,
-            "height": FIXED_INT64,
-            "width": FIXED_INT64,
-            "caption": FIXED_STRING,
-            "label": FIXED_INT64,
-        },
-        batching={"image_size": 16},
+        {"image_size": 16},
         files=("data_0.tfrecord", "data_1.tfrecord", "data_2.tfrecord"),
     ),
 }
