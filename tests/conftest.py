@@ -55,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 gc.disable()  # until all tests are collected, and all modules imported
 
 # Their files take seconds each, all others far less.
-_LONG = ("tests/end_to_end", "tests/trainer")
+_LONG = ("tests/end_to_end", "tests/trainer", "tests/cases")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 import beam_pipeline
 import trainer
@@ -24,14 +25,12 @@ def flower(split, number):
     pixels = np.full((16, 16, 3), 30 + 10 * [*COUNTS].index(split), np.uint8)
     pixels[..., kind] = 200 + number
     features = {
-        "id": tf.train.Feature(bytes_list=tf.train.BytesList(value=[f"{split}{number}".encode()])),
-        "image": tf.train.Feature(
-            bytes_list=tf.train.BytesList(value=[tf.io.encode_jpeg(pixels).numpy()])
-        ),
+        "id": f"{split}{number}".encode(),
+        "image": tf.io.encode_jpeg(pixels).numpy(),
     }
     if split != "test":
-        features["class"] = tf.train.Feature(int64_list=tf.train.Int64List(value=[kind]))
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+        features["class"] = kind
+    return example(features)
 
 
 @pytest.fixture(scope="module")

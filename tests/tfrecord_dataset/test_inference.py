@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from inference_cases import CASES, MISSING, in_words
+from tensorflow_examples import example
 
 import trainer
 from tfrecord_dataset.inference import guesses, infer
@@ -13,28 +14,10 @@ from trainer.errors import ConfigError
 FLOATS = np.linspace(0, 1, 16, dtype="<f4").tobytes()
 
 
-def _feature(values):
-    match values:
-        case [int(), *_]:
-            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-        case [float(), *_]:
-            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-        case [bytes(), *_]:
-            return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-    return tf.train.Feature()
-
-
 def sample_of(key, *records):
     """What records hold whose `key` has these values; beside it each has a key `other`."""
-    examples = []
-    for values in records:
-        features = {"other": _feature([1])}
-        if values is not MISSING:
-            features[key] = _feature(values)
-        examples.append(tf.train.Example(features=tf.train.Features(feature=features)))
-    return observe(
-        (f"record {number}", example.SerializeToString()) for number, example in enumerate(examples)
-    )
+    examples = [{"other": 1} | ({} if each is MISSING else {key: each}) for each in records]
+    return observe((f"record {number}", example(each)) for number, each in enumerate(examples))
 
 
 def inferred(key, *records):

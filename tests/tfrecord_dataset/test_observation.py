@@ -5,27 +5,11 @@ import struct
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from PIL import Image
+from tensorflow_examples import NO_BYTES, example
 
 from tfrecord_dataset.observation import KeyStatistics, is_plausible, observe
 from tfrecord_dataset.value_forms import form_of
-
-
-def example(**features):
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
-
-
-def int64s(*values):
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-
-def floats(*values):
-    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-
-
-def strings(*values):
-    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
 
 
 def saved(form):
@@ -38,9 +22,9 @@ def saved(form):
 def test_lists_are_summed_up_by_key():
     sample = observe(
         [
-            ("first", example(n=int64s(3), x=floats(*[0.5] * 4))),
-            ("second", example(n=int64s(-1), x=floats(*[0.5] * 8), s=strings(b"abc"))),
-            ("third", example(n=floats(1.5), x=tf.train.Feature(), s=strings())),
+            ("first", example({"n": 3, "x": [0.5] * 4})),
+            ("second", example({"n": -1, "x": [0.5] * 8, "s": b"abc"})),
+            ("third", example({"n": 1.5, "x": [], "s": NO_BYTES})),
         ]
     )
 

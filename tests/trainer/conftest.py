@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.framework import config as tensorflow_config
+from tensorflow_examples import Values, write_examples
 
 # Only possible before TensorFlow looks at its devices; tests with one replica use the first.
 tf.config.set_logical_device_configuration(
@@ -49,31 +50,6 @@ BOXES = {
     "attributes": {"difficult": "int64", "area": "float32"},
 }
 
-Values = Mapping[str, Any]
-
-
-def _example(values: Values) -> bytes:
-    """A serialized tf.train.Example; the type of each list is that of its values."""
-    features = {}
-    for key, value in values.items():
-        items = value if isinstance(value, list) else [value]
-        if all(isinstance(item, bytes) for item in items) and items:
-            features[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=items))
-        elif all(isinstance(item, int | np.integer) for item in items) and items:
-            features[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=items))
-        elif items:
-            features[key] = tf.train.Feature(float_list=tf.train.FloatList(value=items))
-        else:
-            features[key] = tf.train.Feature()
-    return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
-
-
-def _write_records(file: Path, records: Iterable[Values], compression: str = "") -> None:
-    """Writes a TFRecord file."""
-    with tf.io.TFRecordWriter(str(file), options=compression) as writer:
-        for record in records:
-            writer.write(_example(record))
-
 
 def _write_dataset(
     directory: Path,
@@ -90,7 +66,7 @@ def _write_dataset(
         shards = []
         for shard in range(num_shards):
             name = f"tiny-{split}.tfrecord-{shard:05d}-of-{num_shards:05d}"
-            _write_records(directory / name, records[shard::num_shards], compression)
+            write_examples(directory / name, records[shard::num_shards], compression)
             content = (directory / name).read_bytes()
             shards.append(
                 {
@@ -137,8 +113,8 @@ def _colored_records(count: int, first: int = 0) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def write_records() -> Callable[..., None]:
-    """`_write_records`."""
-    return _write_records
+    """`write_examples`."""
+    return write_examples
 
 
 @pytest.fixture(scope="session")

@@ -7,27 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 import beam_pipeline
 
 NUM_RECORDS, NUM_FILES = 21, 3
-
-
-def _feature(values: Any) -> tf.train.Feature:
-    """A tf.train.Feature of a value, or of a list of them."""
-    listed = np.ravel(values).tolist() if isinstance(values, np.ndarray) else values
-    listed = listed if isinstance(listed, list) else [listed]
-    if listed and isinstance(listed[0], bytes):
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=listed))
-    if isinstance(values, np.ndarray) or (listed and isinstance(listed[0], float)):
-        return tf.train.Feature(float_list=tf.train.FloatList(value=listed))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=listed))
-
-
-def _example(**values: Any) -> bytes:
-    features = {key: _feature(value) for key, value in values.items()}
-    message = tf.train.Example(features=tf.train.Features(feature=features))
-    return bytes(message.SerializeToString())
 
 
 def _random(number: int) -> np.random.Generator:
@@ -143,15 +127,9 @@ def examples() -> Callable[[str], list[bytes]]:
 
     def of(name: str) -> list[bytes]:
         record, _ = SCHEMAS[name]
-        return [_example(**record(number)) for number in range(NUM_RECORDS)]
+        return [example(record(number)) for number in range(NUM_RECORDS)]
 
     return of
-
-
-@pytest.fixture(scope="session")
-def example() -> Callable[..., bytes]:
-    """example(key=value or values, …) -> the bytes of an Example, as TensorFlow makes it."""
-    return _example
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 import beam_pipeline
 import trainer
@@ -35,7 +36,7 @@ def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write)
             np.testing.assert_array_equal(one[name], other[name])
 
 
-def test_show_draws_what_others_stored(tmp_path, capsys, example, jpeg, write):
+def test_show_draws_what_others_stored(tmp_path, capsys, jpeg, write):
     box = [0.1, 0.2, 0.8, 0.9]
     payloads = [example(image=jpeg(0), label=1, boxes=np.array(box * count)) for count in (0, 1)]
     folder = write(tmp_path / "in", payloads, files=1)
@@ -92,7 +93,7 @@ def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
         ["trainer.tfrecord", "contest.tfrecord"],
     ],
 )
-def test_builder_and_trainer_agree_on_the_splits_of_names(tmp_path, example, names):
+def test_builder_and_trainer_agree_on_the_splits_of_names(tmp_path, names):
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 import trainer
 from beam_pipeline.errors import DataError
@@ -63,7 +64,7 @@ def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_ver
     assert not speakers["a"] & speakers["b"]
 
 
-def test_equal_images_are_duplicates(tmp_path, example, jpeg, write, build_verified, stored):
+def test_equal_images_are_duplicates(tmp_path, jpeg, write, build_verified, stored):
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
 
@@ -92,9 +93,7 @@ def test_a_declared_schema(tmp_path, examples, write, build_verified):
     assert record["boxes"].shape[1] == 4
 
 
-def test_what_does_not_fit_a_declared_schema_is_rejected(
-    tmp_path, example, write, build_verified, stored
-):
+def test_what_does_not_fit_a_declared_schema_is_rejected(tmp_path, write, build_verified, stored):
     payloads = [example(age=number) for number in (17, 200, 40)] + [example(age=0.5), example(x=1)]
     folder = write(tmp_path / "in", payloads, files=1)
     schema = parse_schema(
@@ -124,9 +123,7 @@ def test_class_names(tmp_path, examples, write, build_verified):
 
 
 @pytest.mark.slow
-def test_images_that_others_would_convert_are_kept(
-    tmp_path, example, jpeg, write, build_verified, stored
-):
+def test_images_that_others_would_convert_are_kept(tmp_path, jpeg, write, build_verified, stored):
     tall = tf.io.encode_jpeg(np.zeros((8, 4, 3), np.uint8)).numpy()
     exif = (
         b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 import beam_pipeline
 from beam_pipeline.errors import DataError
@@ -30,7 +31,7 @@ SEQUENCE_EXAMPLE = tf.train.SequenceExample(
 
 
 @pytest.fixture
-def damages(example, jpeg) -> dict[str, tuple[Any, str, str, int]]:
+def damages(jpeg) -> dict[str, tuple[Any, str, str, int]]:
     """The damage, the record and reason of its reject, and how many of 7 records are left."""
     return {
         "payload": (lambda data: flipped(data, 100), ":0", "damaged record", 6),
@@ -68,7 +69,7 @@ def damages(example, jpeg) -> dict[str, tuple[Any, str, str, int]]:
 
 
 def test_damage_is_rejected_by_file_and_record(
-    tmp_path, expected_kinds, example, jpeg, write, build_verified, stored, taken_for, damages
+    tmp_path, expected_kinds, jpeg, write, build_verified, stored, taken_for, damages
 ):
     payloads = [example(image=jpeg(number), label=number % 3) for number in range(7)]
     for name, (damage, *_) in damages.items():

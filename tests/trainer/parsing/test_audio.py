@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 import soundfile
-import tensorflow as tf
+from tensorflow_examples import write_examples
 
 import trainer
 from trainer.parsing.audio import is_plain_wav
@@ -65,11 +65,7 @@ ODD = {
 
 
 def _opened(path, encoded, key="audio", **declared):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for each in encoded:
-            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[each]))
-            features = tf.train.Features(feature={key: value})
-            writer.write(tf.train.Example(features=features).SerializeToString())
+    write_examples(path, ({key: each} for each in encoded))
     return trainer.open(path, features={"audio": {"kind": "audio", **declared}})
 
 

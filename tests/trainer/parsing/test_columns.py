@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tensorflow_examples import NO_BYTES, write_examples
 
 import trainer
 
@@ -14,22 +15,6 @@ RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64"),
 )
-
-
-def _feature(dtype, values):
-    match dtype:
-        case "int64":
-            return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-        case "float32":
-            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-    return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
-
-
-def _write(path, records):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for record in records:
-            features = tf.train.Features(feature=record)
-            writer.write(tf.train.Example(features=features).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -47,12 +32,12 @@ def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
         dtype: [random.integers(0, 200, shape).astype(dtype) for _ in range(3)]
         for dtype in RAW_DTYPES
     }
-    image = {"image": _feature("bytes", [png(np.zeros((2, 2, 3)))])} if beside_an_image else {}
-    _write(
+    image = {"image": png(np.zeros((2, 2, 3)))} if beside_an_image else {}
+    write_examples(
         tmp_path / "a",
         [
             {
-                **{dtype: _feature("bytes", [arrays[dtype][n].tobytes()]) for dtype in RAW_DTYPES},
+                **{dtype: arrays[dtype][n].tobytes() for dtype in RAW_DTYPES},
                 **image,
             }
             for n in range(3)
@@ -73,7 +58,7 @@ def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
 
 
 def test_raw_tensors_are_little_endian(tmp_path):
-    _write(tmp_path / "a", [{"x": _feature("bytes", [struct.pack("<HH", 1, 258)])}])
+    write_examples(tmp_path / "a", [{"x": struct.pack("<HH", 1, 258)}])
     declared = {"kind": "tensor", "dtype": "uint16", "shape": [2], "encoding": "bytes"}
 
     (record,) = trainer.open(tmp_path / "a", features={"x": declared}).numpy()
@@ -84,7 +69,7 @@ def test_raw_tensors_are_little_endian(tmp_path):
 @pytest.mark.parametrize("read", ["batches", "numpy"])
 def test_a_raw_tensor_of_another_length_is_an_error(tmp_path, read):
     sizes = [16] * 300 + [12]
-    _write(tmp_path / "a", [{"x": _feature("bytes", [bytes(size)])} for size in sizes])
+    write_examples(tmp_path / "a", [{"x": bytes(size)} for size in sizes])
     dataset = trainer.open(
         tmp_path / "a", features={"x": {"kind": "tensor", "dtype": "float32", "shape": [4]}}
     )
@@ -98,7 +83,7 @@ def test_a_raw_tensor_of_another_length_is_an_error(tmp_path, read):
 
 @pytest.mark.parametrize("read", ["batches", "numpy"])
 def test_rows_that_are_not_whole_are_an_error(tmp_path, read):
-    _write(tmp_path / "a", [{"x": _feature("float32", [0.5] * size)} for size in (4, 8, 6)])
+    write_examples(tmp_path / "a", [{"x": [0.5] * size} for size in (4, 8, 6)])
     dataset = trainer.open(
         tmp_path / "a",
         features={"x": {"kind": "sequence", "dtype": "float32", "shape": [None, 4]}},
@@ -119,7 +104,7 @@ def test_rows_that_are_not_whole_are_an_error(tmp_path, read):
     ],
 )
 def test_class_labels(tmp_path, declared, expected):
-    _write(tmp_path / "a", [{"y": _feature("int64", [label])} for label in (2, -1)])
+    write_examples(tmp_path / "a", [{"y": label} for label in (2, -1)])
     dataset = trainer.open(tmp_path / "a", features={"y": {"kind": "class_label", **declared}})
 
     (batch,) = dataset.batches()
@@ -133,7 +118,7 @@ def test_class_labels(tmp_path, declared, expected):
     [(0, [[2, 1, 3], [-1, -1, -1], [1, -1, -1]]), (1, [[1, 0, 2], [-1, -1, -1], [0, -1, -1]])],
 )
 def test_several_labels_a_record(tmp_path, offset, expected):
-    _write(tmp_path / "a", [{"y": _feature("int64", labels)} for labels in ([2, 1, 3], [], [1])])
+    write_examples(tmp_path / "a", [{"y": np.int64(labels)} for labels in ([2, 1, 3], [], [1])])
     declared = {"kind": "class_label", "shape": [None], "label_offset": offset}
     dataset = trainer.open(tmp_path / "a", features={"y": declared})
 
@@ -193,21 +178,21 @@ def files(draw):
 
 
 def _drawn(draw, declared):
-    """One record's `tf.train.Feature` of a declared column."""
+    """One record's value of a declared column."""
     shape = declared.get("shape", [])
     if declared.get("encoding"):
         num_bytes = int(np.prod(shape, dtype=int)) * np.dtype(declared["dtype"]).itemsize
         values = draw(st.binary(min_size=num_bytes, max_size=num_bytes))
         if declared["dtype"] == "bool":
             values = bytes(value % 2 for value in values)
-        return _feature("bytes", [values])
+        return values
     if declared["kind"] == "class_label":
-        return _feature("int64", draw(st.lists(st.integers(1, 9), max_size=4)))
+        return np.int64(draw(st.lists(st.integers(1, 9), max_size=4)))
     dtype = "string" if declared["kind"] == "text" else declared["dtype"]
     size = int(np.prod([each or 1 for each in shape], dtype=int))
     rows = draw(st.integers(0, 3)) if None in shape else 1
     values = draw(st.lists(NUMBERS[dtype], min_size=rows * size, max_size=rows * size))
-    return _feature(dtype, values)
+    return (values or NO_BYTES) if dtype == "string" else np.array(values, dtype)
 
 
 @settings(
@@ -217,7 +202,7 @@ def _drawn(draw, declared):
 @given(file=files())
 def test_batches_are_the_records_one_by_one(tmp_path, file):
     declared, records = file
-    _write(tmp_path / "a", records)
+    write_examples(tmp_path / "a", records)
     dataset = trainer.open(tmp_path / "a", features=declared)
 
     (batch,) = dataset.batches(batch_size=9)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import example
 
 from tfrecord_dataset.declaration import features_from_json
 from trainer import parsing
@@ -32,29 +33,19 @@ def record():
     image = np.full((96, 128, 3), 90, np.uint8)
     image[10:48, 13:51] = 250
 
-    def floats(values):
-        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-
-    def ints(values):
-        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-    def encoded(value):
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.numpy()]))
-
     sides = dict(zip(("xmin", "ymin", "xmax", "ymax"), BOXES.T, strict=True))
     features = {
-        "image": encoded(tf.io.encode_jpeg(image, quality=95)),
-        "mask": encoded(tf.io.encode_png(mask)),
-        "age": ints([7]),
-        "b/class/label": ints([1, 2]),
-        "b/keypoint/x": floats([0.25]),
-        "b/keypoint/y": floats([0.3]),
-        "b/keypoint/visibility": ints([2]),
-        "b/keypoint/num": ints([1, 0]),
-        **{f"b/bbox/{side}": floats(values) for side, values in sides.items()},
+        "image": tf.io.encode_jpeg(image, quality=95).numpy(),
+        "mask": tf.io.encode_png(mask).numpy(),
+        "age": 7,
+        "b/class/label": [1, 2],
+        "b/keypoint/x": 0.25,
+        "b/keypoint/y": 0.3,
+        "b/keypoint/visibility": 2,
+        "b/keypoint/num": [1, 0],
+        **{f"b/bbox/{side}": values for side, values in sides.items()},
     }
-    example = tf.train.Example(features=tf.train.Features(feature=features))
-    return tf.constant(example.SerializeToString())
+    return tf.constant(example(features))
 
 
 DECODING = parsing.Decoding(

@@ -177,8 +177,9 @@ def test_an_index_that_is_not_true(tmp_path, write_dataset, schema, is_stated, r
     index.write_text("".join(f"{offset} {size}\n" for offset, size in rows))
     if is_stated:
         metadata = json.loads((dataset / "metadata.json").read_text())
-        digest = hashlib.sha256(index.read_bytes()).hexdigest()
-        metadata["files"] = {f"idx/{index.name}": {"sha256": digest}}
+        data = index.read_bytes()
+        stated = {"num_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        metadata["files"] = {f"idx/{index.name}": stated}
         (dataset / "metadata.json").write_text(json.dumps(metadata))
 
     for options in ({}, {"shuffle": True, "seed": 1}):

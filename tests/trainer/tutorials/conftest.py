@@ -12,21 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow_examples import write_examples
 
 RANDOM = np.random.default_rng(0)
 NUM_RECORDS = 5
 NUM_CLASSES = 3
 LABELS = [number % NUM_CLASSES for number in range(NUM_RECORDS)]
-
-
-def _feature(value: Any) -> tf.train.Feature:
-    """A value, or all values of an array, as an Example has them."""
-    if isinstance(value, bytes):
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
-    values = np.ravel(value).tolist()
-    if np.asarray(value).dtype.kind == "f":
-        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
 
 FIXED_STRING = tf.io.FixedLenFeature([], tf.string)
@@ -81,10 +72,10 @@ class Tutorial:
     files: tuple[str, ...] = ("records.tfrecord",)
 
     @property
-    def records(self) -> list[dict[str, tf.train.Feature]]:
-        """Features by key, record by record."""
+    def records(self) -> list[dict[str, Any]]:
+        """What is written by key, record by record."""
         return [
-            {name: _feature(each.stored[number]) for name, each in self.columns.items()}
+            {name: each.stored[number] for name, each in self.columns.items()}
             for number in range(NUM_RECORDS)
         ]
 
@@ -195,14 +186,10 @@ TUTORIALS = {
 
 def _write(folder: Path, tutorial: Tutorial, compression: str = "") -> str:
     """Writes files with the records dealt out to them; returns the glob that names the files."""
-    examples = [
-        tf.train.Example(features=tf.train.Features(feature=record)) for record in tutorial.records
-    ]
-    share = -(-len(examples) // len(tutorial.files))
+    share = -(-NUM_RECORDS // len(tutorial.files))
     for number, file in enumerate(tutorial.files):
-        with tf.io.TFRecordWriter(str(folder / file), options=compression) as writer:
-            for example in examples[number * share : (number + 1) * share]:
-                writer.write(example.SerializeToString())
+        records = tutorial.records[number * share : (number + 1) * share]
+        write_examples(folder / file, records, compression)
     return str(folder / "*.tfrecord")
 
 
