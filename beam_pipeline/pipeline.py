@@ -161,7 +161,7 @@ def stage(
 
 
 def _with_source(
-    config: BuildConfig, source: beam.PTransform | None
+    config: BuildConfig, source: beam.PTransform | None, scratch: str = ""
 ) -> tuple[BuildConfig, beam.PTransform]:
     """What yields the records, by default the layout that is found, and `config` completed."""
     check_apart(config)
@@ -169,7 +169,7 @@ def _with_source(
         return config, source
     detected = find_input(config)
     config = complete(config, detected)
-    return config, source_of(config, detected, scratch_dir(config))
+    return config, source_of(config, detected, scratch or scratch_dir(config))
 
 
 def _build_elsewhere(
@@ -222,11 +222,7 @@ def plan(
         watched(options) as job,
     ):
         result = Path(folder, "plan")
-        check_apart(config)
-        if source is None:
-            detected = find_input(config)
-            config = complete(config, detected)
-            source = source_of(config, detected, f"{folder}/unpacked")
+        config, source = _with_source(config, source, f"{folder}/unpacked")
         with explained(), job_pipeline(choose_runner(options), options, job) as pipeline:
             assigned, _ = pipeline | "Read" >> source | "Plan" >> PlanDataset(config, job)
             assigned.plan | "Save" >> beam.Map(

@@ -15,7 +15,6 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
 from beam_pipeline.dataset.shard_inspection import (
-    ShardFile,
     ShardInspection,
     inspect_shard,
     write_index,
@@ -99,23 +98,26 @@ def adopt(
         watched(PipelineOptions([])) as job,
         temporary_folder() as folder,
     ):
-        shards = _shard_files(files, folder)
-        paths = [shard.path for shard in shards]
+        paths = [file.path for file in files]
         inspect = functools.partial(
-            inspect_shard, rules=config.rules, expected=expected, progress_dir=job.progress_dir
+            inspect_shard,
+            rules=config.rules,
+            expected=expected,
+            progress_dir=job.progress_dir,
+            scratch=folder,
         )
-        inspections = map_shards(inspect, shards, paths, job)
+        inspections = map_shards(inspect, files, paths, job)
         _check(directory, inspections)
         features = _schema(directory, config, inspections, classes)
-        splits = _splits(shards, inspections)
+        splits = _splits(files, inspections)
         if tfds_info:
             tfds_info.check(splits)
-        compressed = shards[0].compressed
+        compressed = files[0].compressed
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
         _delete_description(directory)
-        _delete_unfinished(directory, shards, texts)
-        write = functools.partial(write_index, schema=features, directory=directory)
-        indices = map_shards(write, shards, paths, job)
+        _delete_unfinished(directory, files, texts)
+        write = functools.partial(write_index, schema=features, directory=directory, scratch=folder)
+        indices = map_shards(write, files, paths, job)
         notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
         entries = {file: FileEntry.of(text.encode()) for file, text in texts.items()}
         for index_entries in indices:
@@ -139,20 +141,6 @@ def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
     if tfds_info and tfds_info.version:
         return tfds_info.version
     return name_of(directory) if _VERSION.fullmatch(name_of(directory)) else "1.0.0"
-
-
-def _shard_files(files: Sequence[RecordFile], folder: str) -> list[ShardFile]:
-    """The files as shards, whose rows go into the local `folder`."""
-    return [
-        ShardFile(
-            path=file.path,
-            file=file.relative,
-            split=file.split or "train",
-            compressed=file.compressed,
-            rows=f"{folder}/{number}",
-        )
-        for number, file in enumerate(files)
-    ]
 
 
 def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
@@ -194,20 +182,20 @@ def _schema(
 
 
 def _splits(
-    shards: Sequence[ShardFile], inspections: Sequence[ShardInspection]
+    shards: Sequence[RecordFile], inspections: Sequence[ShardInspection]
 ) -> dict[str, list[ShardEntry]]:
     """The shards of every split, splits in the order of their names."""
-    splits: dict[str, list[ShardEntry]] = {split: [] for split in sorted({s.split for s in shards})}
+    splits: dict[str, list[ShardEntry]] = {}
     for shard, inspection in zip(shards, inspections, strict=True):
-        splits[shard.split].append(
+        splits.setdefault(shard.split or "train", []).append(
             ShardEntry(
-                file=shard.file,
+                file=shard.relative,
                 num_records=inspection.num_records,
                 num_bytes=inspection.num_bytes,
                 sha256=inspection.sha256,
             )
         )
-    return splits
+    return dict(sorted(splits.items()))
 
 
 def _texts(
@@ -229,13 +217,13 @@ def _texts(
     return texts
 
 
-def _delete_unfinished(directory: str, shards: Sequence[ShardFile], texts: Iterable[str]) -> None:
+def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iterable[str]) -> None:
     """Deletes what adoptions that were killed left of the files that are written now."""
     if not storage.is_remote(directory):
         files = [
             *texts,
             metadata.FILE,
-            *(file for each in shards for file in index.files(each.file)),
+            *(file for each in shards for file in index.files(each.relative)),
         ]
         LOCAL.delete_unfinished({storage.join(directory, file) for file in files})
 

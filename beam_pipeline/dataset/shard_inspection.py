@@ -4,7 +4,9 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import hashlib
 import itertools
+import os
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +24,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.tfrecord.files import RecordFile
 from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
@@ -31,25 +34,6 @@ from tfrecord_dataset.metadata import FileEntry
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10
 _RECORDS_A_CHUNK = 256
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShardFile:
-    """A TFRecord file of a dataset.
-
-    Attributes:
-        path: Absolute path or URL.
-        file: The path below the dataset's directory.
-        split: The split that it belongs to.
-        compressed: Whether it is a gzip file.
-        rows: A local path: what its index needs lies there meanwhile.
-    """
-
-    path: str
-    file: str
-    split: str
-    compressed: bool
-    rows: str
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -82,7 +66,11 @@ class ShardInspection:
 
 
 def inspect_shard(
-    shard: ShardFile, rules: Rules, expected: Mapping[str, Expectation], progress_dir: str
+    shard: RecordFile,
+    rules: Rules,
+    expected: Mapping[str, Expectation],
+    progress_dir: str,
+    scratch: str,
 ) -> ShardInspection:
     """Reads and checks the whole of a file, as Inspect does with every record.
 
@@ -91,11 +79,12 @@ def inspect_shard(
         rules: How records are checked.
         expected: What the first records of the dataset have, by key.
         progress_dir: Where the progress is counted.
+        scratch: A local folder: what the file's index needs lies there meanwhile.
     """
     inspection = ShardInspection()
     meter = Meter(progress_dir, "inspect")
     records = _records(shard, rules, expected, inspection)
-    with open(shard.rows, "wb") as handle:
+    with open(_rows_path(shard, scratch), "wb") as handle:
         while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
             for record in chunk:
                 kinds.observe(record, inspection.features)
@@ -107,17 +96,20 @@ def inspect_shard(
     try:
         inspection.sha256 = storage.sha256_of(shard.path)
     except RecordError as error:
-        inspection.add_problem(shard.file, error)
+        inspection.add_problem(shard.relative, error)
     return inspection
 
 
 def _records(
-    shard: ShardFile, rules: Rules, expected: Mapping[str, Expectation], inspection: ShardInspection
+    shard: RecordFile,
+    rules: Rules,
+    expected: Mapping[str, Expectation],
+    inspection: ShardInspection,
 ) -> Iterator[Inspected]:
     """The good records of a file; `inspection` counts all, and names the others."""
     try:
         for offset, frame in frames.read_file(shard.path, shard.compressed):
-            key = f"{shard.file}:{inspection.num_records}"
+            key = f"{shard.relative}:{inspection.num_records}"
             inspection.num_records += 1
             inspection.num_bytes += len(frame)
             try:
@@ -128,22 +120,22 @@ def _records(
             span = FileRef(path=shard.path, offset=offset, length=len(frame))
             yield Inspected(key=key, features=features, notes=notes, example=span)
     except RecordError as error:
-        inspection.add_problem(shard.file, error)
+        inspection.add_problem(shard.relative, error)
 
 
 def write_index(
-    shard: ShardFile, schema: tuple[Feature, ...], directory: str
+    shard: RecordFile, schema: tuple[Feature, ...], directory: str, scratch: str
 ) -> dict[str, FileEntry]:
     """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left.
 
     Returns:
         The entries of what it wrote, by path in the directory.
     """
-    rows_file, spans_file = index.rows_file(shard.file), index.spans_file(shard.file)
+    rows_file, spans_file = index.rows_file(shard.relative), index.spans_file(shard.relative)
     with storage.writing(storage.join(directory, rows_file), durable=True) as handle:
         parquet = HashedFile(handle)
         with index.IndexWriter(parquet, schema) as writer:
-            for records in _chunks(shard.rows):
+            for records in _chunks(_rows_path(shard, scratch)):
                 rows = index.Rows(schema)
                 for record in records:
                     rows.add(record)
@@ -155,6 +147,10 @@ def write_index(
         storage.write_bytes(storage.join(directory, spans_file), spans, durable=True)
         entries[spans_file] = FileEntry.of(spans)
     return entries
+
+
+def _rows_path(shard: RecordFile, scratch: str) -> str:
+    return os.path.join(scratch, hashlib.sha256(shard.path.encode()).hexdigest())
 
 
 def _chunks(path: str) -> Iterator[list[Inspected]]:
