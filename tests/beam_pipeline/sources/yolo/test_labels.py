@@ -1,11 +1,23 @@
-"""Bounds of a YOLO label file, and lines that may have keypoints."""
+"""Bounds of what YOLO's files say, and lines that may have keypoints."""
 
 import pytest
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.sources.yolo.config import class_names
 from beam_pipeline.sources.yolo.labels import parse_labels, possible_keypoints
+from beam_pipeline.sources.yolo.layout import read_config
 
 BOX = "0 0.5 0.5 0.2 0.4\n"
+
+
+def test_a_description_has_a_bound(make_tree):
+    with pytest.raises(ConfigError, match="file too large"):
+        read_config(make_tree({"data.yaml": "names: [" + "a, " * 400_000}))
+
+
+def test_classes_of_which_nothing_is_said():
+    assert class_names(None, "", "data.yaml") is None
+    assert class_names({"0": "a", "7": "b"}, "", "data.yaml") == {0: "a", 7: "b"}
 
 
 @pytest.mark.parametrize(
