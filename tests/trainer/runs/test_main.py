@@ -149,50 +149,6 @@ def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsy
     assert "raise --epochs" in captured.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        pytest.param(["--batch-size", "7"], 2, "such as 6 or 8", id="batch and replicas"),
-        pytest.param(["--as", "clas"], 2, "did you mean 'class'", id="as"),
-        pytest.param(["--train-split", "trian"], 2, "did you mean 'train'", id="split"),
-        pytest.param(["--model", "smal"], 2, "keras.applications", id="model"),
-        pytest.param(["--image-size", "big"], 2, "WIDTHxHEIGHT", id="image size"),
-        pytest.param(["--devices", "gpus"], 2, "gpu:0,1", id="devices"),
-        pytest.param(["--data", "nowhere"], 2, "no file or directory nowhere", id="data"),
-    ],
-)
-def test_wrong_usage_is_exit_2_and_writes_nothing(
-    colors, tmp_path, capsys, arguments, code, message
-):
-    assert main(options(colors, tmp_path / "run", *arguments)) == code
-
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.out == ""
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        pytest.param(["train", "--data", "d", "--output", "o", "--epoch", "3"], "'--epochs'"),
-        pytest.param(["evaluate", "--data", "d", "--run", "r", "--spilt=x"], "'--split'"),
-        pytest.param(
-            ["train", "--dta", "d", "--output", "o"], "no option --dta (did you mean '--data'"
-        ),
-        pytest.param(["trian"], "choose from"),
-        pytest.param(["train", "--output", "o"], "--data"),
-        pytest.param(["train", "--output", "o", "extra"], "unrecognized arguments: extra"),
-        pytest.param([], "COMMAND"),
-    ],
-)
-def test_wrong_options_are_one_line_that_suggests_the_near_one(capsys, arguments, message):
-    assert main(arguments) == 2
-
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
-
-
 @pytest.mark.slow
 def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     data = shutil.copytree(colors, tmp_path / "data")
@@ -276,14 +232,6 @@ def test_a_disk_that_is_full_is_exit_1(colors, tmp_path, capsys):
     assert main(options(colors, run, "--epochs", "1")) == 1
 
     assert "error: No space left on device" in capsys.readouterr().err
-
-
-def test_an_output_that_cannot_be_written_is_told_before_the_data_is_read(tmp_path, capsys):
-    (tmp_path / "file").touch()
-
-    assert main(options("nowhere", tmp_path / "file" / "run")) == 2
-
-    assert "/file/run cannot be written: Not a directory" in capsys.readouterr().err
 
 
 def test_metrics_that_are_no_numbers_are_still_json():

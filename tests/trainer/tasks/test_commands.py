@@ -261,28 +261,3 @@ def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypat
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["options"]["model_fn"] == "own_models:model_fn"
     assert evaluate(directory_of("sequence"))["num_records"] == 13
-
-
-@pytest.mark.parametrize(
-    ("kind", "more", "message"),
-    [
-        pytest.param("text", ["--image-size", "8"], "--image-size needs an image", id="size"),
-        pytest.param("text", ["--model", "MobileNetV2"], "needs an image", id="model"),
-        pytest.param("text", ["--pad", "caption"], "cannot be read", id="length"),
-        pytest.param("text", ["--pad", "caption=0"], "a number from 1", id="no length"),
-        pytest.param("text", ["--pad", "captoin=3"], "did you mean 'caption'", id="pad what"),
-        pytest.param("text", ["--inputs", "caption,"], "empty name", id="names"),
-        pytest.param("text", ["--target", "caption", "--as", "number"], "no number", id="goal"),
-        pytest.param("text", ["--sample-weight", "weigth"], "did you mean 'weight'", id="weight"),
-        pytest.param("text", ["--model-fn", "m:f", "--model", "x"], "choose one", id="two models"),
-        pytest.param("text", ["--model-fn", "no_such:f"], "No module named", id="no module"),
-        pytest.param("table", ["--target", "code"], "must be less than", id="not classes"),
-    ],
-)
-def test_wrong_usage_writes_nothing(kind, more, message, directory_of, tmp_path, capsys):
-    arguments = ["train", "--data", str(directory_of(kind)), "--output", str(tmp_path / "run")]
-
-    assert main([*arguments, *more]) == 2
-
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()

@@ -201,54 +201,6 @@ def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_re
     assert command("evaluate", "test.tfrecord", "--schema", str(tmp_path / "schema.json"))[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param(None, "cannot be read as JSON", id="no file"),
-        pytest.param("label: class_label", "cannot be read as JSON: Expecting", id="YAML"),
-        pytest.param("[" * 100_000, "cannot be read as JSON: maximum recursion", id="deep"),
-        pytest.param("[]", "declares no features", id="nothing"),
-        pytest.param("5", "declares no features", id="a number"),
-        pytest.param('{"label": 5}', "5 is not a declaration", id="no declaration"),
-        pytest.param('{"label": {"kind": "clas_label"}}', "did you mean 'class_label'", id="kind"),
-        pytest.param('{"lable": {"kind": "class_label"}}', "did you mean 'label'", id="no key"),
-        pytest.param(
-            '{"sequence": {"kind": "sequence", "dtype": "float32"}}', "holds int64", id="type"
-        ),
-    ],
-)
-def test_a_schema_that_cannot_be_used(text, message, command, tmp_path, write_records):
-    write_records(tmp_path / "a.tfrecord", sequences([5] * 4))
-    if text is not None:
-        (tmp_path / "schema.json").write_text(text)
-
-    code, _, err = command("train", "a.tfrecord", "--schema", str(tmp_path / "schema.json"))
-
-    assert code == 2
-    assert message in err
-
-
-def test_a_directory_has_a_schema_of_its_own(command, directory_of):
-    data = directory_of("sequence")
-
-    code, _, err = command("train", data, "--schema", "schema.json")
-
-    assert code == 2
-    assert f"--schema is for bare TFRecord files, but {data} is a directory; leave it out" in err
-
-
-def test_a_weight_that_some_records_lack(command, tmp_path, write_records):
-    records = sequences([1, 8, 2, 5] * 4)
-    del records[3]["weight"]
-    write_records(tmp_path / "a.tfrecord", records)
-
-    code, _, err = command("train", "a.tfrecord", "--sample-weight", "weight")
-
-    assert code == 2
-    assert "weight (sequence of float32) is not one number per record" in err
-    assert json.dumps({"weight": WEIGHT}) in err
-
-
 @pytest.mark.slow
 def test_a_weight_with_a_default(command, tmp_path, write_records):
     records = sequences([1, 8, 2, 5] * 4)
@@ -272,20 +224,3 @@ def test_what_was_guessed_is_declared_by_a_schema(command, tmp_path, write_recor
     assert code == 0, err
     (note,) = caplog.messages
     assert '(of a command: --schema FILE) {"image": {"kind": "tensor"' in note
-
-
-@pytest.mark.parametrize(
-    ("records", "code"),
-    [
-        pytest.param([{"x": 1, "label": 0}, {"x": 0.5, "label": 0}], 2, id="lists of two kinds"),
-        pytest.param([{}], 2, id="no values"),
-        pytest.param([{"x": [1], "label": 0}] * 300 + [{"x": [1, 2], "label": 0}], 3, id="later"),
-    ],
-)
-def test_remedies_are_those_of_a_command(records, code, command, tmp_path, write_records):
-    write_records(tmp_path / "a.tfrecord", records)
-
-    found, _, err = command("train", "a.tfrecord", "--steps-per-epoch", "40")
-
-    assert found == code
-    assert "--schema" in err

@@ -1,0 +1,135 @@
+"""What a wrong command says, in one line, before it writes anything."""
+
+import re
+import shlex
+
+import pytest
+from cases.inputs import make
+
+from trainer.__main__ import main
+
+SEQUENCES = [{"sequence": [1] * size, "label": size % 2} for size in (5, 5, 5, 5)]
+LACKING = [{"sequence": [1], "label": 1, "weight": 0.5}, {"sequence": [1], "label": 0}]
+# Bare files by name, and schemas of them.
+RECORDS = {
+    "a": SEQUENCES,
+    "lacking": LACKING * 8,
+    "two-kinds": [{"x": 1, "label": 0}, {"x": 0.5, "label": 0}],
+    "empty": [{}],
+    "late": [{"x": [1], "label": 0}] * 300 + [{"x": [1, 2], "label": 0}],
+}
+SCHEMAS = """
+== yaml.json
+label: class_label
+== nothing.json
+[]
+== number.json
+5
+== undeclared.json
+{"label": 5}
+== kind.json
+{"label": {"kind": "clas_label"}}
+== key.json
+{"lable": {"kind": "class_label"}}
+== type.json
+{"sequence": {"kind": "sequence", "dtype": "float32"}}
+== file
+"""
+
+TRAIN = "train --output run --data"
+# (command, exit code, what its message says: a regular expression). COLORS, TEXT, … are datasets;
+# FILES is the folder of bare files and of schemas.
+TABLE = [
+    # No such command, option or value
+    ("", 2, "COMMAND"),
+    ("trian", 2, "choose from"),
+    ("train --output o", 2, "--data"),
+    ("train --output o extra", 2, "unrecognized arguments: extra"),
+    ("train --data d --output o --epoch 3", 2, "'--epochs'"),
+    ("train --dta d --output o", 2, r"no option --dta \(did you mean '--data'"),
+    ("evaluate --data d --run r --spilt=x", 2, "'--split'"),
+    (f"{TRAIN} COLORS --as clas", 2, "did you mean 'class'"),
+    (f"{TRAIN} COLORS --image-size big", 2, "WIDTHxHEIGHT"),
+    (f"{TRAIN} COLORS --devices gpus", 2, "gpu:0,1"),
+    (f"{TRAIN} TEXT --pad caption", 2, "cannot be read"),
+    (f"{TRAIN} TEXT --pad caption=0", 2, "a number from 1"),
+    (f"{TRAIN} TEXT --inputs caption,", 2, "empty name"),
+    (f"{TRAIN} TEXT --model-fn m:f --model x", 2, "choose one"),
+    # No such place
+    (f"{TRAIN} nowhere", 2, "no file or directory nowhere"),
+    ("train --data nowhere --output FILES/file/run", 2, "cannot be written: Not a directory"),
+    ("evaluate --data d --run nowhere", 2, "nowhere does not hold a run"),
+    # Options that do not suit the data
+    (f"{TRAIN} COLORS --devices cpu:2 --batch-size 7", 2, "such as 6 or 8"),
+    (f"{TRAIN} COLORS --train-split trian", 2, "did you mean 'train'"),
+    (f"{TRAIN} COLORS --model smal", 2, r"keras\.applications"),
+    (f"{TRAIN} TEXT --image-size 8", 2, "--image-size needs an image"),
+    (f"{TRAIN} TEXT --model MobileNetV2", 2, "needs an image"),
+    (f"{TRAIN} TEXT --pad captoin=3", 2, "did you mean 'caption'"),
+    (f"{TRAIN} TEXT --target caption --as number", 2, "no number"),
+    (f"{TRAIN} TEXT --sample-weight weigth", 2, "did you mean 'weight'"),
+    (f"{TRAIN} TEXT --model-fn no_such:f", 2, "No module named"),
+    (f"{TRAIN} TABLE --target code", 2, "must be less than"),
+    # Schemas of bare files
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/no.json", 2, "cannot be read as JSON"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/yaml.json", 2, "read as JSON: Expecting"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/deep.json", 2, "as JSON: maximum recursion"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/nothing.json", 2, "declares no features"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/number.json", 2, "declares no features"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/undeclared.json", 2, "5 is not a declaration"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/kind.json", 2, "did you mean 'class_label'"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/key.json", 2, "did you mean 'label'"),
+    (f"{TRAIN} FILES/a.tfrecord --schema FILES/type.json", 2, "holds int64"),
+    (f"{TRAIN} SEQUENCE --schema schema.json", 2, "--schema is for bare .* a directory; leave it"),
+    (
+        f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight",
+        2,
+        r"weight \(sequence of float32\) is not one number per record.*"
+        r'{"weight": {"kind": "scalar", "dtype": "float32", "default": 1}}',
+    ),
+    (f"{TRAIN} FILES/two-kinds.tfrecord", 2, "--schema"),
+    (f"{TRAIN} FILES/empty.tfrecord", 2, "--schema"),
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, write_records):
+    folder = tmp_path_factory.mktemp("messages")
+    for name, records in RECORDS.items():
+        write_records(folder / f"{name}.tfrecord", records)
+    (folder / "described").write_text(SCHEMAS)
+    make(folder / "described", folder)
+    (folder / "deep.json").write_text("[" * 100_000)
+    return folder
+
+
+@pytest.fixture
+def run(files, colors, directory_of, tmp_path, monkeypatch, capsys):
+    """(exit code, stdout, the line of stderr that is the error) of a command."""
+
+    def run_command(command):
+        monkeypatch.chdir(tmp_path)
+        for name in ("TEXT", "TABLE", "SEQUENCE"):
+            if name in command:
+                command = command.replace(name, str(directory_of(name.lower())))
+        command = command.replace("COLORS", str(colors)).replace("FILES", str(files))
+        code = main(shlex.split(command))
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err.splitlines()[-1]
+
+    return run_command
+
+
+@pytest.mark.parametrize(("command", "code", "message"), TABLE)
+def test_a_message(run, tmp_path, command, code, message):
+    found, out, line = run(command)
+    assert (found, out) == (code, "")
+    assert re.match(f"error: .*(?:{message})", line)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_found_in_the_midst_of_training_says_the_remedy_of_a_command(run):
+    more = "--epochs 1 --steps-per-epoch 40 --batch-size 8 --devices cpu"
+    code, _, line = run(f"{TRAIN} FILES/late.tfrecord {more}")
+    assert code == 3
+    assert "--schema" in line
