@@ -52,9 +52,9 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths malformed
-        splits references gather unpacking nesting container left_behind
+        splits references unpacking nesting container left_behind
         tree input_files columns
-        listing
+        listing gather
         layout
         side_files
         folders

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from beam_pipeline.records import Element
+from beam_pipeline.files import storage
+from beam_pipeline.records import Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.input_files import InputFile
 
 # A bucket is what one worker holds at once, some times as large in memory as in its file.
 _BUCKET_BYTES = 8 << 20
@@ -78,37 +80,37 @@ def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tupl
 
 
 @dataclasses.dataclass
-class ReadAndGather(beam.PTransform):
-    """Reads sources, brings the entries of one key together, and makes elements of them.
-
-    One straight chain without side outputs: where collections of records are flattened,
-    Beam's local runner encodes them one by one.
+class ReadFiles(beam.PTransform):
+    """Reads files to entries in packed batches, by bucket, for `Gather`.
 
     Attributes:
-        sources: What `read` takes, one a file.
-        num_bytes: The size of what is gathered, or more.
+        files: What `read` takes, one after the other.
+        others: What is not read, and told.
         read: Yields entries, and elements that are finished already, such as Rejected.
-        join: Makes elements of a key and its values in order.
+        file_bytes: Bytes of files of which one byte is gathered.
     """
 
-    sources: Sequence[Any]
-    num_bytes: int
+    files: Sequence[InputFile]
+    others: Sequence[Rejected]
     read: Callable[[Any], Iterable[Entry | Element]]
-    join: Callable[..., Iterable[Element]]
+    file_bytes: int = 1
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
         return (
             pipeline
-            | "Sources" >> beam.Create(self.sources)
-            | "BalanceSources" >> beam.Reshuffle()
-            | ReadInBatches(self.num_bytes, self.read)  # (bucket, batch)
-            | Gather(self.join)  # Element
+            | "Sources" >> beam.Create([*self.files, *self.others])
+            | "BalanceSources" >> beam.Reshuffle()  # InputFile | Rejected
+            | ReadInBatches(num_bytes // self.file_bytes, self.read)  # (bucket, batch)
         )
 
 
 @dataclasses.dataclass
 class ReadInBatches(beam.PTransform):
-    """The first half of `ReadAndGather`: sources to entries in packed batches, by bucket.
+    """Sources to entries in packed batches, by bucket; a Rejected passes.
+
+    One straight chain without side outputs: where collections of records are flattened,
+    Beam's local runner encodes them one by one.
 
     Attributes:
         arguments: More arguments of `read`; may be side inputs.
@@ -126,7 +128,7 @@ class ReadInBatches(beam.PTransform):
 
 @dataclasses.dataclass
 class Gather(beam.PTransform):
-    """The second half of `ReadAndGather`: batches to elements.
+    """Batches to elements.
 
     Attributes:
         join: Makes elements of a key and its values in order, and of `arguments`.
@@ -150,11 +152,12 @@ class Gather(beam.PTransform):
 def _read_in_batches(
     source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: Buckets, *arguments: Any
 ) -> Iterator[tuple[int, bytes]]:
+    found = [source] if isinstance(source, Rejected) else read(source, *arguments)
     entries = (
         item
         if isinstance(item, Entry)
         else Entry(f"{_FINISHED}{number % buckets.number}", (), item)
-        for number, item in enumerate(read(source, *arguments))
+        for number, item in enumerate(found)
     )
     return in_batches(entries, buckets)
 

@@ -13,7 +13,6 @@ from typing import Any
 import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
@@ -23,7 +22,7 @@ from beam_pipeline.sources.coco.stream import (
     is_number,
     read_coco,
 )
-from beam_pipeline.sources.gather import ReadAndGather
+from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from tfrecord_dataset.image_size import ImageSize
@@ -66,13 +65,12 @@ class ReadCoco(beam.PTransform):
             dataclasses.replace(file, allowed=(*file.allowed, *self.allow_outside))
             for file in found
         ]
-        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
         join = functools.partial(
             joined,
             box_format=self.box_format or "xywh",
             keeps_ids=len({file.split for file in files}) == len(files),
         )
-        return pipeline | ReadAndGather([*files, *left_aside], num_bytes, read_coco, join)
+        return pipeline | ReadFiles(files, left_aside, read_coco) | Gather(join)
 
 
 def joined(

@@ -80,16 +80,12 @@ class Categories(NamedTuple):
     with_points: frozenset[int]
 
 
-def read_coco(file: CocoFile | Rejected) -> Iterator[Entry | Element]:
+def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
     """The images and annotations of one file, keyed for their join; its classes; rejects.
 
     Goes through the file three times: the categories may come last, and the first pass
-    finds whether the file is JSON to its end before anything of it is used. A file that
-    was left aside passes through.
+    finds whether the file is JSON to its end before anything of it is used.
     """
-    if isinstance(file, Rejected):
-        yield file
-        return
     try:
         categories = _categories(file)
     except RecordError as error:

@@ -14,7 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.options import ValueOptions, value_options
-from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
+from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
@@ -58,13 +58,8 @@ class ReadTar(ValueOptions, beam.PTransform):
         refuse_compressed([file.relative for file in files])
         options = value_options(self)
         read = functools.partial(read_tar, options=options)
-        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in files))
-        batches = (
-            pipeline
-            | "Sources" >> beam.Create([*files, *map(_unused, others)])
-            | "BalanceSources" >> beam.Reshuffle()
-            | ReadInBatches(num_bytes // _BYTES_AN_ENTRY_BYTE, read)
-        )
+        unused = list(map(_unused, others))
+        batches = pipeline | ReadFiles(files, unused, read, _BYTES_AN_ENTRY_BYTE)
         roles = (
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
@@ -101,11 +96,8 @@ def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
     return kinds_of_members(part for _, _, (_, part) in entries_of(batch[1]))
 
 
-def read_tar(file: InputFile | Rejected, options: ValueOptions) -> Iterator[Entry | Rejected]:
+def read_tar(file: InputFile, options: ValueOptions) -> Iterator[Entry | Rejected]:
     """The members of one tar, keyed by their record; rejects."""
-    if isinstance(file, Rejected):
-        yield file
-        return
     try:
         with storage.opened(file.path) as handle:
 

@@ -5,12 +5,20 @@ import random
 from beam_pipeline.records import Rejected
 from beam_pipeline.running import buckets
 from beam_pipeline.running.buckets import Buckets
-from beam_pipeline.sources.gather import Entry, ReadAndGather, entries_of, gathered, in_batches
+from beam_pipeline.sources.gather import (
+    Entry,
+    Gather,
+    ReadFiles,
+    entries_of,
+    gathered,
+    in_batches,
+)
+from beam_pipeline.sources.input_files import InputFile
 
 
 def numbers_by_key(file):
-    name, count = file
-    for number in range(count):
+    name = file.relative
+    for number in range(int(file.split)):
         yield Entry(key=f"k{number % 7}", order=(name, number), value=(name, number))
     yield Rejected(source=name, reason="end", detail="")
 
@@ -20,12 +28,13 @@ def joined(key, values):
 
 
 def test_read_and_gather(run_transform):
-    files = [("b", 20), ("a", 10), ("c", 0)]
+    files = [InputFile(path=f"/{n}", relative=n[0], split=n[1:]) for n in ("b20", "a10", "c0")]
+    other = Rejected(source="d", reason="end", detail="")
 
-    elements = run_transform(ReadAndGather(files, 100 << 20, numbers_by_key, joined))
+    elements = run_transform(ReadFiles(files, [other], numbers_by_key) | Gather(joined))
 
     rejected = [element for element in elements if isinstance(element, Rejected)]
-    assert sorted(reject.source for reject in rejected) == ["a", "b", "c"]
+    assert sorted(reject.source for reject in rejected) == ["a", "b", "c", "d"]
     by_key = dict(element for element in elements if not isinstance(element, Rejected))
     assert by_key.keys() == {f"k{number}!" for number in range(7)}
     assert by_key["k3!"] == [("a", 3), ("b", 3), ("b", 10), ("b", 17)]
