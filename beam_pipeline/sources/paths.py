@@ -87,13 +87,16 @@ def below(root: str, relative: str) -> str:
     return f"{root.rstrip('/')}/{relative}"
 
 
+def left_out(source: str, reason: str, detail: str) -> Rejected:
+    """What was never meant as data, or not in this place: nothing is wrong with it."""
+    return Rejected(source=source, reason=reason, detail=detail, bad=False)
+
+
 def unused(relative: str) -> Rejected:
     """A file for which its layout has no use."""
     if has_image_suffix(relative):
-        reason, detail = "unused image", "it is outside the folders of images"
-    else:
-        reason, detail = "not an image file", "its suffix is not an image's"
-    return Rejected(source=relative, reason=reason, detail=detail, bad=False)
+        return left_out(relative, "unused image", "it is outside the folders of images")
+    return left_out(relative, "not an image file", "its suffix is not an image's")
 
 
 def input_folder(root: str) -> str:

@@ -14,7 +14,7 @@ from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.container import Member, npz_members
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix
 from beam_pipeline.sources.splits import without_split
 from beam_pipeline.sources.unpacking import opened_array
 
@@ -42,12 +42,7 @@ def find_tables(
             the tables in their columns; or `ignored` names no column.
     """
     files, others = find_files(path, is_array)
-    rejected = [
-        Rejected(
-            source=name, reason="not an array", detail="its suffix is not .npy or .npz", bad=False
-        )
-        for name in others
-    ]
+    rejected = [left_out(name, "not an array", "its suffix is not .npy or .npz") for name in others]
     tables: list[ArrayTable] = []
     groups = _groups(files)
     for group in groups:

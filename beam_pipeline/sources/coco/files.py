@@ -8,7 +8,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.input_files import NamingFile
-from beam_pipeline.sources.paths import stem
+from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import Tree, joined
 from tfrecord_dataset.split_names import is_split, split_of_name
@@ -72,11 +72,10 @@ def find_coco_files(
             "give the JSON file itself"
         )
     left_aside = [
-        Rejected(
-            source=relative,
-            reason="not an instances file",
-            detail=f"not read with {', '.join(chosen[:3])}; give the file itself to read it",
-            bad=False,
+        left_out(
+            relative,
+            "not an instances file",
+            f"not read with {', '.join(chosen[:3])}; give the file itself to read it",
         )
         for relative in candidates
         if relative not in chosen

@@ -28,7 +28,7 @@ from beam_pipeline.sources.folders.profile import (
     profile_of,
 )
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, media_kind
+from beam_pipeline.sources.paths import below, input_folder, left_out, media_kind
 
 
 @dataclasses.dataclass
@@ -172,9 +172,4 @@ def matched_record(
 
 def other_file(relative: str, kind: str) -> Rejected:
     """A file that is no image, audio or array where the others are."""
-    return Rejected(
-        source=relative,
-        reason=f"not an {kind} file",
-        detail=f"its suffix is not an {kind}'s",
-        bad=False,
-    )
+    return left_out(relative, f"not an {kind} file", f"its suffix is not an {kind}'s")

@@ -14,6 +14,7 @@ from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
+    left_out,
     split_at,
     suffix,
     unused,
@@ -245,12 +246,7 @@ class SideFiles(abc.ABC):
                 detail=f"listed in {', '.join(sorted(names))}; take it out of all but one",
             )
         if survey.sets.home(path) is not None:
-            return Rejected(
-                source=path,
-                reason="in no image set",
-                detail="no list of ImageSets/ names it",
-                bad=False,
-            )
+            return left_out(path, "in no image set", "no list of ImageSets/ names it")
         by_folder = survey.in_splits and not survey.sets.homes
         return split_of_folders(path) if by_folder else None
 

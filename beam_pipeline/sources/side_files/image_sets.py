@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected, composed
-from beam_pipeline.sources.paths import below, has_image_suffix, parents, split_at, stem
+from beam_pipeline.sources.paths import below, has_image_suffix, left_out, parents, split_at, stem
 from beam_pipeline.sources.splits import lists_of_splits
 from tfrecord_dataset.split_names import is_split
 
@@ -70,7 +70,7 @@ def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
 
 def unused_list(path: str, why: str) -> Rejected:
     """A list that makes no split."""
-    return Rejected(source=path, reason="unused list", detail=why, bad=False)
+    return left_out(path, "unused list", why)
 
 
 def choose_lists(paths: Iterable[str]) -> tuple[dict[str, tuple[str, str]], list[str]]:

@@ -16,7 +16,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -58,7 +58,7 @@ class ReadTar(ValueOptions, beam.PTransform):
         refuse_compressed([file.relative for file in files])
         options = value_options(self)
         read = functools.partial(read_tar, options=options)
-        unused = list(map(_unused, others))
+        unused = [left_out(each, "not a tar file", "its suffix is not .tar") for each in others]
         batches = pipeline | ReadFiles(files, unused, read, _BYTES_AN_ENTRY_BYTE)
         roles = (
             batches  # (bucket, packed batch of Part)
@@ -86,12 +86,6 @@ def refuse_compressed(paths: Sequence[str]) -> None:
         raise ConfigError(f"{', '.join(tars[:3])}: {compressed('gunzip, unxz, unzstd, …')}")
 
 
-def _unused(relative: str) -> Rejected:
-    return Rejected(
-        source=relative, reason="not a tar file", detail="its suffix is not .tar", bad=False
-    )
-
-
 def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
     return kinds_of_members(part for _, _, (_, part) in entries_of(batch[1]))
 
@@ -105,28 +99,21 @@ def read_tar(file: InputFile, options: ValueOptions) -> Iterator[Entry | Rejecte
                 handle.seek(offset)
                 return bytes(handle.read(length))
 
-            left_out: set[str] = set()
+            told: set[str] = set()
             for member in read_members(handle):
                 source = f"{file.relative}/{member.name}"
                 if member.problem and member.problem[0] in ("unsafe path", "not UTF-8"):
                     source = source.encode(errors="backslashreplace").decode()
-                    yield Rejected(
-                        source=source, reason=member.problem[0], detail=member.problem[1]
-                    )
+                    yield Rejected.of(source, RecordError(*member.problem))
                     continue
                 if (named := name_parts(member.name)) is None:
                     continue
                 name, extension = named
                 if not extension:
-                    yield Rejected(
-                        source=source,
-                        reason="no extension",
-                        detail="the extension says what a member is",
-                        bad=False,
-                    )
+                    yield left_out(source, "no extension", "the extension says what a member is")
                 elif extension in options.ignore_columns:
-                    if extension not in left_out:  # told once, for `find_roles` to know of it
-                        left_out.add(extension)
+                    if extension not in told:  # told once, for `find_roles` to know of it
+                        told.add(extension)
                         part = Part(extension, LEFT_OUT, member.offset, 0)
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:

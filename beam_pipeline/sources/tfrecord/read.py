@@ -12,6 +12,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, FileRef, Record, Rejected
+from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
 from beam_pipeline.stored_lists import Expectation
@@ -80,9 +81,7 @@ def list_records(
     if problem:
         yield Rejected(source=file.relative, reason=problem.reason, detail=problem.detail)
     elif number < 0:
-        yield Rejected(
-            source=file.relative, reason="no records", detail="the file is empty", bad=False
-        )
+        yield left_out(file.relative, "no records", "the file is empty")
 
 
 def _unpacked(path: str, scratch: str) -> tuple[str, RecordError | None]:

@@ -16,6 +16,7 @@ from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
+    left_out,
     split_at,
     stem,
     suffix,
@@ -163,9 +164,7 @@ class YoloFiles(SideFiles):
         elif splits is None:
             yield Pair(image, label, split_of_folders(image) if settled.in_splits else None)
         elif not splits:
-            yield Rejected(
-                source=image, reason="in no split", detail="no split names it", bad=False
-            )
+            yield left_out(image, "in no split", "no split names it")
         elif len(splits) > 1:
             yield Rejected(
                 source=image,
