@@ -10,7 +10,7 @@ import numpy as np
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
-from beam_pipeline.sources.columns.choice import lowered, there_are
+from beam_pipeline.sources.columns.choice import checked, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS, Columns
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.manifest.read import ReadTables
@@ -71,24 +71,19 @@ def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict
     """
     columns = tables[0].columns if tables else {}
     named = named if tables else ()
+    possible = [
+        name for name in columns if all(_may_be_class(table.columns[name]) for table in tables)
+    ]
     for name in named:
-        if name not in columns:
-            raise ConfigError(
-                f"--label-column {name!r} is not a column; {there_are(name, columns)}"
-            )
-        if not all(_may_be_class(table.columns[name]) for table in tables):
+        if checked("label", name, columns) not in possible:
             raise ConfigError(
                 f"--label-column {name!r} has {columns[name].dtype} values of shape "
                 f"{list(columns[name].shape)}; a class is one whole number or text per row"
             )
     if named[1:]:
         return {name: name for name in named}
-    possible = {
-        lowered(name): name
-        for name in columns
-        if all(_may_be_class(table.columns[name]) for table in tables)
-    }
-    usual = [possible[name] for name in LABELS.of_rows if name in possible]
+    by_name = {lowered(name): name for name in possible}
+    usual = [by_name[name] for name in LABELS.of_rows if name in by_name]
     # What is called so already keeps the name.
     return {name: name if "label" in columns else "label" for name in (named or usual)[:1]}
 

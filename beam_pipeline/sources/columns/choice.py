@@ -88,10 +88,11 @@ def told(part: str, options: TableOptions, usable: Collection[str]) -> str:
     Raises:
         ConfigError: There is no such column.
     """
-    return _checked(part, getattr(options, f"{part}_column", ""), usable)
+    return checked(part, getattr(options, f"{part}_column", ""), usable)
 
 
-def _checked(part: str, name: str, usable: Collection[str]) -> str:
+def checked(part: str, name: str, usable: Collection[str]) -> str:
+    """The column that a user names for a part; raises ConfigError where it is not there."""
     if name and name not in usable:
         raise ConfigError(f"--{part}-column {name!r} is not a column; {there_are(name, usable)}")
     return name
@@ -214,7 +215,7 @@ def _labels(
     if options.label_column:
         if options.label_column in usable:
             return [options.label_column]
-        return [_checked("label", name, usable) for name in options.labels]
+        return [checked("label", name, usable) for name in options.labels]
     possible = {key: name for key, name in free.items() if name not in facts.no_classes}
     lists = set() if with_boxes else set(facts.lists).difference(facts.no_classes)
     name = first(LABELS.of_record, possible) or first(
