@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,52 +86,48 @@ class RecordReader:
         begins_part = (shards[1:] != shards[:-1]) | (part[1:] != part[:-1])
         if self._files.is_remote:  # a part is a request
             begins_part |= is_far
-        begins_range = begins_part | is_far
-        first = np.concatenate([[0], np.flatnonzero(begins_range) + 1])
-        last = np.concatenate([first[1:], [len(ordered)]]) - 1
-        offsets = starts[first]
-        lengths = ends[last] - offsets
-        chunks = self._read_ranges(
-            shards[first],
-            offsets,
-            lengths,
-            np.flatnonzero(np.concatenate([[True], begins_part[first[1:] - 1]])),
-            np.bincount(shards, ends - starts),
-        )
-
-        range_of = np.concatenate([[0], np.cumsum(begins_range)])
-        moved = (np.cumsum(lengths) - lengths - offsets)[range_of]
-        payloads, is_whole = unframed(b"".join(chunks), starts + moved, ends + moved)
-        records[order] = _objects(payloads)
-        is_whole[order] = is_whole.copy()
-        return records, is_whole
-
-    def _read_ranges(
-        self, shards: Any, offsets: Any, lengths: Any, parts: Any, wanted: Any
-    ) -> list[bytes]:
-        """The bytes of ranges; what a file lacks is zeros.
-
-        Args:
-            shards, offsets, lengths: Of each range.
-            parts: The first range of each part.
-            wanted: The bytes that are read of each shard.
-        """
-        chunks = [b""] * len(offsets)
+        parts = np.concatenate([[0], np.flatnonzero(begins_part) + 1, [len(ordered)]]).tolist()
+        wanted = np.bincount(shards, ends - starts)
+        is_whole = np.empty(len(numbers), bool)
 
         def read_part(begin: int, end: int) -> None:
-            shard = int(shards[begin])
+            """Each record is copied once more: out of the bytes of its part, while they are new."""
+            shard, places = int(shards[begin]), order[begin:end]
             with self._files.open(shard, int(wanted[shard])) as read:
-                for place in range(begin, end):
-                    length = int(lengths[place])
-                    chunks[place] = read(length, int(offsets[place])).ljust(length, b"\0")
+                payloads, is_whole[places] = _read_part(
+                    read, starts[begin:end], ends[begin:end], is_far[begin : end - 1]
+                )
+            records[places] = _objects(payloads)
 
-        ends = [*parts[1:].tolist(), len(offsets)]
-        if len(ends) == 1:
-            read_part(0, len(offsets))
+        if len(parts) == 2:
+            read_part(*parts)
         else:
-            for _ in self._threads.map(read_part, parts.tolist(), ends):
+            for _ in self._threads.map(read_part, parts[:-1], parts[1:]):
                 pass  # raises what a part raised
-        return chunks
+        return records, is_whole
+
+
+def _read_part(
+    read: Callable[[int, int], bytes], starts: Any, ends: Any, is_far: Any
+) -> tuple[list[bytes], Any]:
+    """The payloads of records of one shard, and whether each is whole: bool [n].
+
+    Args:
+        read: Returns so many bytes from an offset, or fewer where the file ends.
+        starts, ends: Of each record's frame in the shard, int64 [n].
+        is_far: Whether the gap behind a record is left out, bool [n - 1].
+    """
+    first = np.concatenate([[0], np.flatnonzero(is_far) + 1])
+    offsets = starts[first]
+    lengths = ends[np.concatenate([first[1:], [len(starts)]]) - 1] - offsets
+    chunks = [  # what a file lacks is zeros
+        read(length, offset).ljust(length, b"\0")
+        for length, offset in zip(lengths.tolist(), offsets.tolist(), strict=True)
+    ]
+    moved = np.cumsum(lengths) - lengths - offsets
+    moved = moved[np.concatenate([[0], np.cumsum(is_far)])]
+    content = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return unframed(content, starts + moved, ends + moved)
 
 
 def _objects(values: list[bytes]) -> Any:
