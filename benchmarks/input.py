@@ -7,6 +7,7 @@ same crops, sizes and batches; theirs with as many parallel calls as TensorFlow 
 each case the median records per second and per CPU second (of all threads), and the median of the
 ratios of pairs of readings, each of several passes, that followed one another. The cases:
 
+    mixed        photographs of many sizes to 224 as float32, shuffled; theirs is not antialiased
     crops        photographs of 500x375, random resized crops of 224, shuffled
     whole        the same photographs, seen whole at 224, shuffled
     halves       photographs of twice the size at which they are seen, 448 to 224
@@ -153,12 +154,16 @@ def example(**columns: Any) -> bytes:
     return bytes(made.SerializeToString())
 
 
-def photographs(width: int, height: int) -> Callable[[int], Iterator[bytes]]:
-    """JPEGs with structure at several scales, some 0.3 bytes a pixel as photographs have."""
+def photographs(*sizes: tuple[int, int]) -> Callable[[int], Iterator[bytes]]:
+    """JPEGs with structure at several scales, some 0.3 bytes a pixel as photographs have.
+
+    Args:
+        sizes: (width, height), which follow one another.
+    """
 
     def make(count: int) -> Iterator[bytes]:
         random = np.random.default_rng(SEED)
-        encoded = [photograph(random, width, height) for _ in range(min(count, 200))]
+        encoded = [photograph(random, *sizes[n % len(sizes)]) for n in range(min(count, 200))]
         for number in range(count):
             yield example(
                 image__encoded=encoded[number % len(encoded)],
@@ -265,6 +270,20 @@ def read_photograph(size: int, crop: bool) -> Callable[[Any], Any]:
     return read
 
 
+def read_plainly(record: Any) -> Any:
+    """What tutorials show: bilinear, which leaves out pixels where an image shrinks."""
+    parsed = tf.io.parse_single_example(
+        record,
+        {
+            "image/encoded": tf.io.FixedLenFeature([], tf.string),
+            "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+        },
+    )
+    image = tf.io.decode_jpeg(parsed["image/encoded"], channels=3)
+    image = tf.image.resize(image, [224, 224]) / 255.0
+    return {"image": image, "label": parsed["image/class/label"]}
+
+
 def parse_table(batch: Any) -> Any:
     spec = {
         **{f"count_{n:02}": tf.io.FixedLenFeature([], tf.int64) for n in range(25)},
@@ -291,12 +310,14 @@ def parse_small(batch: Any) -> Any:
     return tf.io.parse_example(batch, spec)
 
 
-def our_images(files: list[str], size: int, **options: Any) -> tf.data.Dataset:
+def our_images(
+    files: list[str], size: int, image_dtype: str = "uint8", **options: Any
+) -> tf.data.Dataset:
     dataset = trainer.open(files)
     return dataset.batches(
         batch_size=64,
         image_size=size,
-        image_dtype="uint8",
+        image_dtype=image_dtype,
         shuffle=True,
         seed=SEED,
         repeat=PASSES,
@@ -315,21 +336,42 @@ def our_rows(files: list[str], batch_size: int, *, shuffle: bool = True) -> tf.d
 
 
 CROPS = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
+# A quarter shrinks by 2 and more on both axes, 40 % by 1 to 2, the rest on one axis only.
+MIXED = (
+    *[(640, 480), (500, 460), (800, 533), (480, 640), (460, 500)],
+    *[
+        (400, 300),
+        (375, 281),
+        (300, 400),
+        (320, 320),
+        (260, 390),
+        (440, 330),
+        (256, 256),
+        (430, 240),
+    ],
+    *[(330, 200), (300, 180), (200, 330), (320, 213), (210, 280), (350, 190), (280, 157)],
+)
 CASES = {
+    "mixed": Case(
+        photographs(*MIXED),
+        1,
+        lambda files: our_images(files, 224, "float32"),
+        lambda files: by_hand(files, read_plainly, 64),
+    ),
     "crops": Case(
-        photographs(500, 375),
+        photographs((500, 375)),
         1,
         lambda files: our_images(files, 224, views=CROPS),
         lambda files: by_hand(files, read_photograph(224, crop=True), 64),
     ),
     "whole": Case(
-        photographs(500, 375),
+        photographs((500, 375)),
         1,
         lambda files: our_images(files, 224),
         lambda files: by_hand(files, read_photograph(224, crop=False), 64),
     ),
     "halves": Case(
-        photographs(448, 448),
+        photographs((448, 448)),
         1,
         lambda files: our_images(files, 224),
         lambda files: by_hand(files, read_photograph(224, crop=False), 64),
@@ -353,7 +395,7 @@ CASES = {
         lambda files: by_hand(files, parse_small, 256, shuffle=False, in_batches=True),
     ),
     "cache": Case(
-        photographs(500, 375),
+        photographs((500, 375)),
         1,
         lambda files: our_images(files, 128, cache="memory"),
         lambda files: our_images(files, 128),

@@ -10,7 +10,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, whole
-from trainer.views.pixels import GREY, decode_jpeg, see_image
+from trainer.views.pixels import GREY, as_dtype, decode_jpeg, see_image
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
@@ -59,13 +59,18 @@ class Image(Reader):
         assert decoding.image_size is not None
         size, channels = decoding.image_size, feature.shape[2] or 3
         encoded = parsed[feature.key]
-        reaches_beyond = decoding.views is not None and decoding.views.reach_beyond
 
         def from_jpeg() -> tuple[Tensor, View]:
             with tf.name_scope(_scope(feature)):
                 view = choose(tf.image.extract_jpeg_shape(encoded)[:2])
                 image = decode_jpeg(
-                    view, encoded, size, channels, fill=self.fill, reaches_beyond=reaches_beyond
+                    view,
+                    encoded,
+                    size,
+                    channels,
+                    decoding.views,
+                    dtype=decoding.image_dtype,
+                    fill=self.fill,
                 )
                 return image, view
 
@@ -79,20 +84,21 @@ class Image(Reader):
         else:
             image, view = from_other()
         image = tf.ensure_shape(image, (*size, channels))
-        return {feature.name: as_dtype(image, decoding.image_dtype)}, View(*view)
+        return {feature.name: image}, View(*view)
 
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
-        """A view of a decoded image, uint8 at `decoding.image_size`."""
+        """A view of a decoded image, at `decoding.image_size`."""
         assert decoding.image_size is not None
-        beyond = decoding.views is not None and decoding.views.reach_beyond
         return see_image(
             view,
             image,
             decoding.image_size,
+            decoding.views,
+            dtype=decoding.image_dtype,
             fill=self.fill,
             nearest=self.nearest,
-            reaches_beyond=beyond,
         )
+
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:
@@ -106,8 +112,3 @@ def _decode(feature: Feature, encoded: Tensor) -> Tensor:
 
 def _scope(feature: Feature) -> str:
     return f"{DECODING}/{_NOT_IN_NAMES.sub('_', feature.name)}"
-
-
-def as_dtype(image: Tensor, dtype: str) -> Tensor:
-    """A uint8 image as it is, or as float32 in 0..1."""
-    return image if dtype == "uint8" else tf.cast(image, tf.float32) / 255.0

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from trainer.parsing.images import Image, as_dtype
+from trainer.parsing.images import Image
 from trainer.parsing.reader import Decoding, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, draw, whole
-from trainer.views.pixels import mirror
+from trainer.views.pixels import as_dtype, mirror
 
 
 def record_seed(seed: int, key: Tensor) -> Tensor:
@@ -87,7 +87,8 @@ def _read_image(
             return whole(image)
         return draw(decoding.views, seed, image, boxes) if first is None else first.on(image)
 
-    pixels = dataclasses.replace(decoding, image_dtype="uint8")
+    augment = decoding.augment if is_first else None
+    pixels = dataclasses.replace(decoding, image_dtype="uint8") if augment else decoding
     view: View | None = None
     if decoding.image_size is None:
         image = reader.decode(feature, source, pixels)[feature.name]
@@ -96,16 +97,17 @@ def _read_image(
         image = outputs[feature.name]
     else:
         view = choose(tf.constant(decoding.stored_size))
-        image = _see_stored(reader, view, source[feature.name], decoding)
-    if decoding.augment is not None and is_first:
-        augmented = decoding.augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
-        image = tf.ensure_shape(augmented, image.shape)
-    return {feature.name: as_dtype(image, decoding.image_dtype)}, view
+        image = _see_stored(reader, view, source[feature.name], pixels)
+    if augment is not None:
+        augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
+        image = as_dtype(tf.ensure_shape(augmented, image.shape), decoding.image_dtype)
+    return {feature.name: image}, view
 
 
 def _see_stored(reader: Image, view: View, image: Tensor, decoding: Decoding) -> Tensor:
-    """The view of an image at `decoding.stored_size`, uint8 at `decoding.image_size`."""
+    """The view of an image at `decoding.stored_size`, uint8, at `decoding.image_size`."""
     views = decoding.views
     if decoding.stored_size == decoding.image_size and (views is None or views.are_whole):
-        return image if views is None else mirror(view, image)
+        seen = image if views is None else mirror(view, image)
+        return as_dtype(seen, decoding.image_dtype)
     return reader.see_pixels(view, image, decoding)

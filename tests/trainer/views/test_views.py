@@ -109,9 +109,9 @@ def test_a_box_is_where_its_pixels_are():
     for number in range(6):
         seen_by = draw(VIEWS, tf.constant([3, number], tf.int64), SIZE, tf.constant([box]))
         (expected,), _ = see_boxes(VIEWS, seen_by, tf.constant([box]))
-        decoded = see_image(seen_by, image, (40, 60)).numpy()
-        from_jpeg = decode_jpeg(seen_by, jpeg, (40, 60), 3).numpy()
-        mask = see_image(seen_by, image, (40, 60), fill=0, nearest=True).numpy()
+        decoded = see_image(seen_by, image, (40, 60), VIEWS).numpy()
+        from_jpeg = decode_jpeg(seen_by, jpeg, (40, 60), 3, VIEWS).numpy()
+        mask = see_image(seen_by, image, (40, 60), VIEWS, fill=0, nearest=True).numpy()
         places.add(tuple(np.round(expected, 2)))
 
         assert decoded.shape == from_jpeg.shape == (40, 60, 3)
@@ -154,12 +154,14 @@ def test_a_photograph_is_scaled_by_the_decoder_without_moving():
     smooth = tf.image.resize(rng.uniform(0, 255, (8, 10, 3)), (480, 640), method="bicubic")
     jpeg = tf.io.encode_jpeg(tf.cast(tf.clip_by_value(smooth, 0, 255), tf.uint8), quality=97)
     image = tf.io.decode_jpeg(jpeg)
-    seen_by = draw(Views(area=(0.5, 0.5)), tf.constant([1, 2]), tf.constant([480, 640]))
+    views = Views(area=(0.5, 0.5))
+    seen_by = draw(views, tf.constant([1, 2]), tf.constant([480, 640]))
 
-    fast = decode_jpeg(seen_by, jpeg, (60, 80), 3).numpy().astype(int)
+    fast = decode_jpeg(seen_by, jpeg, (60, 80), 3, views).numpy().astype(int)
 
-    assert np.abs(fast - see_image(seen_by, image, (60, 80)).numpy()).mean() < 1.5
-    everything = decode_jpeg(whole(tf.constant([480, 640])), jpeg, (60, 80), 3).numpy().astype(int)
+    assert np.abs(fast - see_image(seen_by, image, (60, 80), views).numpy()).mean() < 1.5
+    all_of_it = whole(tf.constant([480, 640]))
+    everything = decode_jpeg(all_of_it, jpeg, (60, 80), 3, None).numpy().astype(int)
     assert np.abs(fast - everything).mean() > 5
 
 
@@ -167,7 +169,7 @@ def test_a_fine_pattern_becomes_grey_instead_of_stripes():
     """Antialiasing: without it, each pixel of the result is one of the pattern's."""
     stripes = np.tile(np.array([0, 255], np.uint8), (96, 60))[..., None].repeat(3, axis=-1)
 
-    seen = see_image(whole(tf.constant([96, 120])), stripes, (24, 30)).numpy()
+    seen = see_image(whole(tf.constant([96, 120])), stripes, (24, 30), None).numpy()
 
     assert abs(seen[2:-2, 2:-2].astype(int) - 127).max() < 25
 
