@@ -23,6 +23,8 @@ import io
 import math
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -39,6 +41,7 @@ import trainer
 from trainer import Views
 
 NUM_FILES = 8
+ADOPT = [sys.executable, "-m", "beam_pipeline", "adopt"]
 WINDOW = 2048
 PASSES = 4
 SEED = 3
@@ -63,13 +66,13 @@ class Case(NamedTuple):
     Attributes:
         records: Its data: a function from a number of records to their Examples.
         scale: Its records, for one photograph of the others.
-        ours: From the files to batches.
-        theirs: The same, written by hand.
+        ours: From the folder to batches.
+        theirs: The same from its files, written by hand.
     """
 
     records: Callable[[int], Iterator[bytes]]
     scale: int
-    ours: Callable[[list[str]], tf.data.Dataset]
+    ours: Callable[[str], tf.data.Dataset]
     theirs: Callable[[list[str]], tf.data.Dataset]
 
 
@@ -87,7 +90,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             count = args.records * case.scale
             files = write(Path(folder), case.records(count))
-            pairs = compare(case.ours(files), case.theirs(files), args.runs)
+            subprocess.run([*ADOPT, folder], check=True, capture_output=True)
+            pairs = compare(case.ours(folder), case.theirs(files), args.runs)
         columns = [
             statistics.median(getattr(pair[side], field) for pair in pairs)
             for field in Figures._fields
@@ -130,7 +134,9 @@ def measure(batches: tf.data.Dataset) -> Figures:
 
 def write(folder: Path, records: Iterator[bytes]) -> list[str]:
     """The records in turn in several files."""
-    files = [str(folder / f"data-{number}.tfrecord") for number in range(NUM_FILES)]
+    files = [
+        str(folder / f"train-{number:05}-of-{NUM_FILES:05}.tfrecord") for number in range(NUM_FILES)
+    ]
     writers = [tf.io.TFRecordWriter(file) for file in files]
     for number, record in enumerate(records):
         writers[number % NUM_FILES].write(record)
@@ -311,9 +317,9 @@ def parse_small(batch: Any) -> Any:
 
 
 def our_images(
-    files: list[str], size: int, image_dtype: str = "uint8", **options: Any
+    folder: str, size: int, image_dtype: str = "uint8", **options: Any
 ) -> tf.data.Dataset:
-    dataset = trainer.open(files)
+    dataset = trainer.open(folder)
     return dataset.batches(
         batch_size=64,
         image_size=size,
@@ -325,8 +331,8 @@ def our_images(
     )
 
 
-def our_rows(files: list[str], batch_size: int, *, shuffle: bool = True) -> tf.data.Dataset:
-    return trainer.open(files).batches(
+def our_rows(folder: str, batch_size: int, *, shuffle: bool = True) -> tf.data.Dataset:
+    return trainer.open(folder).batches(
         batch_size=batch_size,
         shuffle=shuffle,
         seed=SEED,
@@ -355,50 +361,50 @@ CASES = {
     "mixed": Case(
         photographs(*MIXED),
         1,
-        lambda files: our_images(files, 224, "float32"),
+        lambda folder: our_images(folder, 224, "float32"),
         lambda files: by_hand(files, read_plainly, 64),
     ),
     "crops": Case(
         photographs((500, 375)),
         1,
-        lambda files: our_images(files, 224, views=CROPS),
+        lambda folder: our_images(folder, 224, views=CROPS),
         lambda files: by_hand(files, read_photograph(224, crop=True), 64),
     ),
     "whole": Case(
         photographs((500, 375)),
         1,
-        lambda files: our_images(files, 224),
+        lambda folder: our_images(folder, 224),
         lambda files: by_hand(files, read_photograph(224, crop=False), 64),
     ),
     "halves": Case(
         photographs((448, 448)),
         1,
-        lambda files: our_images(files, 224),
+        lambda folder: our_images(folder, 224),
         lambda files: by_hand(files, read_photograph(224, crop=False), 64),
     ),
     "table": Case(
         table,
         20,
-        lambda files: our_rows(files, 256),
+        lambda folder: our_rows(folder, 256),
         lambda files: by_hand(files, parse_table, 256, in_batches=True),
     ),
     "sequences": Case(
         sequences,
         50,
-        lambda files: our_rows(files, 256),
+        lambda folder: our_rows(folder, 256),
         lambda files: by_hand(files, parse_sequences, 256, in_batches=True),
     ),
     "small": Case(
         small,
         100,
-        lambda files: our_rows(files, 256, shuffle=False),
+        lambda folder: our_rows(folder, 256, shuffle=False),
         lambda files: by_hand(files, parse_small, 256, shuffle=False, in_batches=True),
     ),
     "cache": Case(
         photographs((500, 375)),
         1,
-        lambda files: our_images(files, 128, cache="memory"),
-        lambda files: our_images(files, 128),
+        lambda folder: our_images(folder, 128, cache="memory"),
+        lambda folder: our_images(folder, 128),
     ),
 }
 

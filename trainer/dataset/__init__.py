@@ -189,6 +189,7 @@ class Dataset(Contents):
             views=views,
             augment=augment,
             seed=seed,
+            formats_are_known=chosen.num_records is not None,
         )
         images = parsing.images_of(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)

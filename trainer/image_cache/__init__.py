@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -19,7 +20,9 @@ from tfrecord_dataset.store.user_cache import cache_folder
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache.store import FileStore, ImageStore, MemoryStore
 from trainer.options.train import CACHES
+from trainer.parsing import images as images_code
 from trainer.views import Views
+from trainer.views import pixels as pixels_code
 
 # Of the memory, or of the disk's space, that is free.
 _SHARE_OF_MEMORY = 0.5
@@ -202,6 +205,7 @@ def make_store(
         "images": [(each.key, each.shape[2] or 3) for each in images],
         "size": cache.size,
         "tensorflow": tf.__version__,  # whose decoder it is
+        "code": [inspect.getsource(module) for module in (images_code, pixels_code)],
     }
     name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
     return FileStore(cache.path, name, count, num_bytes, cache.max_bytes)

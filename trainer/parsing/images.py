@@ -79,10 +79,12 @@ class Image(Reader):
             view = choose(tf.shape(image)[:2])
             return self.see_pixels(view, image, decoding), view
 
-        if channels in (1, 3) and not self.nearest:
-            image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
-        else:
+        if channels not in (1, 3) or self.nearest:
             image, view = from_other()
+        elif decoding.formats_are_known and feature.format == "jpeg":
+            image, view = from_jpeg()
+        else:
+            image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
         image = tf.ensure_shape(image, (*size, channels))
         return {feature.name: image}, View(*view)
 
@@ -98,7 +100,6 @@ class Image(Reader):
             fill=self.fill,
             nearest=self.nearest,
         )
-
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:

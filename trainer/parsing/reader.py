@@ -41,6 +41,8 @@ class Decoding:
         augment: From (uint8 [height, width, channels], seed int64 [2]) to the same, after the
             view; None leaves images as they are.
         seed: Decides views and augmentation, with the record's number and the pass.
+        formats_are_known: Whether each image has the format that its feature states, as in a
+            dataset of which all records have been looked into; else each is asked for its own.
         stored_size: (height, width) to which whole images are decoded first; views are of these.
             None decodes each view from the encoded image.
 
@@ -55,6 +57,7 @@ class Decoding:
     views: Views | None = None
     augment: Augment | None = None
     seed: int = 0
+    formats_are_known: bool = False
     stored_size: ImageSize | None = None
 
     def __post_init__(self) -> None:

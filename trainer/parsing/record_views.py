@@ -63,7 +63,9 @@ def decode_stored(
     reader: Callable[[Feature], Reader],
 ) -> Tensors:
     """Whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
-    whole_image = Decoding(image_size=decoding.stored_size, image_dtype="uint8")
+    whole_image = dataclasses.replace(
+        decoding, image_size=decoding.stored_size, image_dtype="uint8", views=None, augment=None
+    )
     stored: Tensors = {}
     for feature in images:
         stored |= reader(feature).decode(feature, parsed, whole_image)
