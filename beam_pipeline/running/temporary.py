@@ -18,14 +18,14 @@ def temporary_folder() -> Iterator[str]:
     Whoever is killed cannot delete theirs: those are deleted here. A lock, which goes with its
     process, says which ones are in use.
     """
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        _delete_unused(left)
+    _delete_unused()
     folder, lock = _make()
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+        _delete_unused()  # of worker processes that were still dying when this began
 
 
 def _make() -> tuple[str, int]:
@@ -40,7 +40,12 @@ def _make() -> tuple[str, int]:
             os.close(lock)
 
 
-def _delete_unused(folder: Path) -> None:
+def _delete_unused() -> None:
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        _delete_if_unused(left)
+
+
+def _delete_if_unused(folder: Path) -> None:
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:  # another user's, or just deleted

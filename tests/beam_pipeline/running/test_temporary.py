@@ -1,5 +1,6 @@
 """Temporary folders go with their process, or with the next one."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -45,3 +46,16 @@ def test_those_of_the_killed_go_and_no_others(folder):
             pass
         left = {"mine", "beam-tfrecords-file", "beam-tfrecords-link", os.path.basename(used)}
         assert set(os.listdir(folder)) == left
+
+
+def test_what_was_still_in_use_at_the_beginning_goes_at_the_end(folder):
+    """A killed build's worker processes may hold the lock for a moment longer than it."""
+    left = folder / "beam-tfrecords-left"
+    left.mkdir()
+    lock = os.open(left, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+    with temporary_folder():
+        os.close(lock)
+        assert left.exists()
+    assert not left.exists()
