@@ -4,13 +4,27 @@ import json
 from pathlib import Path
 from typing import Any
 
+from trainer.runs.record import sealed
+
 # The commands that use a run.
 COMMANDS = ("resume", "evaluate", "predict", "export")
+# What config.json holds besides its options, of a run that nothing was trained in.
+UNTRAINED: dict[str, Any] = {
+    "data": {},
+    "order": {"window": 64},
+    "class_weights": [],
+    "weights": [],
+}
 
 
 def unsealed(file: Path) -> dict[str, Any]:
-    """config.json or task.json as older versions wrote it, which no checksum protects."""
+    """What config.json or task.json holds, without its checksum."""
     record: dict[str, Any] = json.loads(file.read_text())
     for name in ("format_version", "checksum"):
         del record[name]
     return record
+
+
+def seal(file: Path, record: dict[str, Any]) -> None:
+    """Writes config.json or task.json, which may be somebody else's, with its checksum."""
+    file.write_bytes(sealed(record))

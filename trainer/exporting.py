@@ -76,11 +76,6 @@ def export(
             trained = open_run(run, which, model_fn, trust_run=trust_run)
             names = [each.name for each in trained.task.inputs.values()]
             features = trained.features_of(names)
-            if len(features) < len(set(names)):
-                raise ConfigError(
-                    f"{run} has not recorded its features, as runs of older versions; continue it "
-                    "with `python -m trainer train --resume` first"
-                )
             _save(trained.task, features, trained.model, made)
     return output
 

@@ -74,7 +74,7 @@ def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str)
         old = before.get(name)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
             check_same_data(value, old, run)
-        elif old != value and not (name == "shards" and old is None):  # runs of older versions
+        elif old != value:
             raise RunExistsError(
                 f"the {name} of the data is {value}, but the run in {run} has {old}; continue with "
                 "the same data, or replace the run with --overwrite"

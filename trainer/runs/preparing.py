@@ -111,12 +111,12 @@ def prepare(
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
     steps_per_epoch = choices.steps_per_epoch(config, dataset.num_records(train_split), progress)
     data = describe_data(dataset, train_split)
-    order = order_of(dataset, train_split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
-        order, task = previous.order or order, recorded.task
+        order, task = previous.order, recorded.task
         check_same_records(task, dataset.features, choices.settings(config))
     else:
+        order = order_of(dataset, train_split)
         task, config = choices.choose(config, dataset, progress)
         task = with_statistics(task, dataset, train_split, progress.say)
         for remark in choices.remarks(task, own_model=own.model_fn is not None):

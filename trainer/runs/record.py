@@ -11,7 +11,6 @@ from tfrecord_dataset.json_file import parse_object, typed
 from trainer.errors import RunDamagedError
 from trainer.options.train import TrainConfig
 
-# From this version on, files end with a checksum of themselves.
 _FORMAT_VERSION = 2
 _MAX_BYTES = 1 << 28
 
@@ -37,16 +36,16 @@ class RunConfig:
     Attributes:
         options: Of the command that started or continued it.
         data: The identity of the training data, by name.
-        order: Of the records; None in runs of older versions.
+        order: Of the records.
         class_weights: In the training loss; none where all are 1.
-        weights: (path, shape) of each of the model's; None in runs of older versions.
+        weights: (path, shape) of each of the model's.
     """
 
     options: TrainConfig
     data: Mapping[str, Any]
-    order: Order | None = None
-    class_weights: tuple[float, ...] = ()
-    weights: tuple[tuple[str, tuple[int, ...]], ...] | None = None
+    order: Order
+    class_weights: tuple[float, ...]
+    weights: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}
@@ -70,8 +69,7 @@ def read_sealed(file: Path) -> dict[str, Any]:
     try:
         data = regular_files.read(file, _MAX_BYTES)
         record = parse_object(data)
-        if "format_version" in record or sealed_json.is_sealed(data):
-            sealed_json.check_seal(data)
+        sealed_json.check_seal(data)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:

@@ -80,7 +80,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     if config.loop == "fit":
         keras_fit.check(plan)
     validate = validator(prepared, plan)
-    if previous and previous.weights is not None:
+    if previous:
         check_same_weights(plan.model, previous.weights, config.output)
     if validate is not None:
         validate(num_batches=1)  # a fault there is found before training

@@ -25,7 +25,7 @@ class TrainedRun:
         model: From the file.
         options: Of the training.
         task: What the model was trained for.
-        features: Those of the task, by name; none in runs of older versions.
+        features: Those of the task, by name.
     """
 
     file: Path
@@ -35,7 +35,7 @@ class TrainedRun:
     features: Mapping[str, Feature]
 
     def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
-        """Those of these names that the run has recorded."""
+        """Those of these names."""
         return {name: each for name, each in self.features.items() if name in names}
 
 

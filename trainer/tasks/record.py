@@ -37,14 +37,14 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Stated:
-    """task.json, as far as JSON's own types go; older versions have fewer fields."""
+    """task.json, as far as JSON's own types go."""
 
     name: str
     inputs: Mapping[str, Mapping[str, Any]]
     target: Mapping[str, Any]
-    sample_weight: str | None = None
-    augment: str = "none"
-    features: Sequence[Any] | Mapping[str, Any] = ()
+    sample_weight: str | None
+    augment: str
+    features: Sequence[Any]
 
 
 class TaskRecord(NamedTuple):
@@ -52,7 +52,7 @@ class TaskRecord(NamedTuple):
 
     Attributes:
         task: The task, with its statistics.
-        features: Those that it uses, by name; none in runs of older versions.
+        features: Those that it uses, by name.
     """
 
     task: Task

@@ -9,7 +9,7 @@ import pytest
 from damages import DAMAGES, flip
 from hypothesis import given
 from hypothesis import strategies as st
-from run_files import COMMANDS, unsealed
+from run_files import COMMANDS, seal, unsealed
 
 from trainer.errors import RunDamagedError
 from trainer.runs.directory import RunDirectory
@@ -85,14 +85,6 @@ def test_what_is_left_of_a_run_is_not_begun_anew(run, command, capsys, lost, rea
     assert (run / HISTORY).read_bytes() == history
 
 
-def test_runs_of_older_versions_are_read(run, command):
-    for name in (CONFIG, TASK):
-        (run / name).write_text(json.dumps(unsealed(run / name)))
-
-    for each in COMMANDS:
-        assert command(each, run) == 0
-
-
 def places(value, before=()):
     """The place of every value in JSON."""
     yield before
@@ -130,10 +122,9 @@ def changes(draw, record):
 
 @given(st.data())
 def test_whatever_they_state_is_taken_or_named(finished, tmp_path_factory, data):
-    """Files without a seal, so that their content is what is read."""
     run = RunDirectory(str(tmp_path_factory.mktemp("changed")))
     for name, read in ((CONFIG, run.read_config), (TASK, run.read_task)):
         record = data.draw(changes(unsealed(finished / name)))
-        (run.path / name).write_text(json.dumps(record))
+        seal(run.path / name, record)
         with contextlib.suppress(RunDamagedError):
             read()

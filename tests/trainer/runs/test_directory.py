@@ -16,6 +16,7 @@ CONFIG = {
     "options": TrainConfig(data="D", output="R", pad={"a": 3}).to_json(),
     "data": {"fingerprint": "f"},
     "order": {"window": 8},
+    "class_weights": [],
     "weights": [["dense/kernel", [3, 2]]],
 }
 ROWS = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.1 + 0.2, "val_loss": 1.0}]

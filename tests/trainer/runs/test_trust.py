@@ -1,10 +1,9 @@
 """A run of somebody else executes nothing, and leads nowhere, that the command does not name."""
 
-import json
 import sys
 
 import pytest
-from run_files import COMMANDS, unsealed
+from run_files import COMMANDS, seal, unsealed
 
 from trainer.errors import UntrustedRunError
 from trainer.options.train import TrainConfig
@@ -78,7 +77,7 @@ def acting(run, tmp_path, monkeypatch):
     def name(option):
         record = unsealed(run / "config.json")
         record["options"][option] = f"somebodys:{option}"
-        (run / "config.json").write_text(json.dumps(record))
+        seal(run / "config.json", record)
         return run
 
     yield name
@@ -120,7 +119,7 @@ def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket
     for option in ("data", "schema", "class_weights", "tuning"):
         record["options"][option] = f"{url}/{option}.json"
         store.put(f"{url}/{option}.json", b"{}")
-    (run / "config.json").write_text(json.dumps(record))
+    seal(run / "config.json", record)
 
     assert command(name, run) == (2 if name == "resume" else 0), capsys.readouterr().err
     assert store.requests == []
@@ -143,9 +142,9 @@ def test_what_is_named_again_or_trusted_is_used(acting, command, tmp_path, name,
 
 def test_a_run_cannot_trust_itself(acting, command, run, capsys):
     acting("callback")
-    record = json.loads((run / "config.json").read_text())
+    record = unsealed(run / "config.json")
     record["options"]["trust_run"] = True
-    (run / "config.json").write_text(json.dumps(record))
+    seal(run / "config.json", record)
 
     assert command("resume", run) == 2
     assert "--callback somebodys:callback" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from run_files import UNTRAINED
 
 import trainer
 from tfrecord_dataset import lock
@@ -62,7 +63,7 @@ def make_run(path, dataset, settings, **pad):
     options = TrainConfig(data="", output="", image_size=settings.image_size, pad=pad).to_json()
     run = RunDirectory(str(path))
     run.path.mkdir()
-    run.write_config({"options": options, "data": {}}, task_to_json(task, dataset.features))
+    run.write_config({"options": options, **UNTRAINED}, task_to_json(task, dataset.features))
     run.save_model(task.model("small"), run.model)
     return task
 
@@ -220,7 +221,7 @@ def stub_run(tmp_path):
     """A run with an archive of no model in the place of its model, and no best one."""
     run = RunDirectory(str(tmp_path / "run"))
     run.path.mkdir()
-    run.write_config({"options": TrainConfig(data="", output="").to_json(), "data": {}}, {})
+    run.write_config({"options": TrainConfig(data="", output="").to_json(), **UNTRAINED}, {})
     with zipfile.ZipFile(run.model, "w") as archive:
         archive.writestr("config.json", "a model")
     return str(run.path)

@@ -5,8 +5,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from damages import MOST_SLOW, empty, flip, remove, zero
+from damages import MOST_SLOW, flip
 
 from trainer.errors import CheckpointError, RunDamagedError
 from trainer.training import checkpoint_files
@@ -41,24 +40,6 @@ def saved(tmp_path, one_replica):
     for step in (8, 16, 24):
         fill(model, optimizer, step)
         checkpoints.save(step, [step / 3])
-    return tmp_path
-
-
-@pytest.fixture
-def saved_before(tmp_path, one_replica):
-    """The same as versions without checksums wrote it."""
-    model, optimizer = build(one_replica)
-    step, sums = (
-        tf.Variable(0, dtype=tf.int64, trainable=False),
-        tf.Variable([0.0], dtype=tf.float64, trainable=False),
-    )
-    state = tf.train.Checkpoint(model=model, optimizer=optimizer, step=step, sums=sums)
-    manager = tf.train.CheckpointManager(state, str(tmp_path), 3, checkpoint_name="step")
-    for number in (8, 16, 24):
-        fill(model, optimizer, number)
-        step.assign(number)
-        sums.assign([number / 3])
-        manager.save(checkpoint_number=number)
     return tmp_path
 
 
@@ -130,34 +111,6 @@ def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     assert restored(saved, one_replica)[0] == 20
 
 
-@pytest.mark.parametrize("damage", MOST_SLOW)
-@pytest.mark.parametrize("name", ["step-24.index", f"step-24{DATA.removeprefix('state')}"])
-def test_checkpoints_of_older_versions(saved_before, one_replica, name, damage):
-    remove(saved_before / "checkpoint")
-    assert restored(saved_before, one_replica) == (24, [8.0])
-
-    damage(saved_before / name)
-    said = []
-    assert restored(saved_before, one_replica, said) == (16, [16 / 3])
-    assert "step-24 (" in said[0]
-
-
-def test_those_of_older_versions_go_one_by_one(saved_before, one_replica):
-    checkpoints = Checkpoints(saved_before, *build(one_replica))
-    checkpoints.save(32, [0.0])
-    assert checkpoint_files.steps_in(saved_before) == [32, 24, 16]
-    for step in (40, 48):
-        checkpoints.save(step, [0.0])
-    assert sorted(each.name for each in saved_before.iterdir()) == ["step-32", "step-40", "step-48"]
-
-
-@pytest.mark.parametrize("damage", [remove, empty, zero])
-def test_the_file_of_tensorflow_is_not_needed(saved_before, one_replica, damage):
-    damage(saved_before / "checkpoint")
-
-    assert restored(saved_before, one_replica) == (24, [8.0])
-
-
 def test_all_are_damaged(saved, one_replica):
     for step in (8, 16, 24):
         flip(saved / f"step-{step}" / DATA)
@@ -182,7 +135,6 @@ def test_one_of_another_step_is_not_believed(saved, one_replica):
 def test_what_a_killed_run_left_is_deleted(saved, one_replica):
     (saved / ".unfinished-32").mkdir()
     (saved / ".unfinished-32" / "state.index").write_bytes(b"half")
-    (saved / "step-32_temp").mkdir()
     shutil.copytree(saved / "step-8", saved / ".unfinished-8-gone")
 
     assert restored(saved, one_replica) == (24, [8.0])
