@@ -129,11 +129,7 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
 
     def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
-        decoded = task.goal.decode(model(task.prepare(inputs), training=False))
-        if "probabilities" in decoded:
-            shape = tf.shape(decoded["probabilities"])
-            decoded["classes"] = tf.broadcast_to(tf.constant(task.classes), shape)
-        return decoded
+        return task.goal.export(model(task.prepare(inputs), training=False))
 
     from_inputs = tf.function(lambda tensors: predict(reading.of_inputs(tensors)))
     from_examples = tf.function(lambda examples: predict(reading.of_examples(examples)))

@@ -59,6 +59,10 @@ class _Classes(Target):
     def head(self, x: Any) -> Any:  # in float32 under any policy
         return keras.layers.Dense(len(self.classes), dtype="float32", name="logits")(x)
 
+    def export(self, outputs: Any) -> dict[str, Any]:
+        names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))
+        return {**self.decode(outputs), "classes": names}
+
     def _numbers(self, remedy: str) -> Statistic | None:
         """Classes by the largest number, where they are not declared."""
         if self.classes:

@@ -171,6 +171,10 @@ class Target(abc.ABC):
         """What is predicted for records, in one graph for rows and exported models: [b, …]."""
         return self.predict(outputs)
 
+    def export(self, outputs: Any) -> dict[str, Any]:
+        """What an exported model returns: `decode`, with what its clients need besides."""
+        return self.decode(outputs)
+
     @abc.abstractmethod
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         """What is predicted for one record.
