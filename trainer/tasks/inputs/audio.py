@@ -9,7 +9,7 @@ from keras import ops
 
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import Input, Settings
+from trainer.tasks.inputs.input import Settings, VaryingInput
 
 DEFAULT_SAMPLE_RATE = 16_000
 
@@ -20,7 +20,7 @@ _FLOOR = 1e-3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Audio(Input):
+class Audio(VaryingInput):
     """Audio; models take float32 [samples] in -1..1, channels averaged.
 
     Zeros at the end count as padding.
@@ -32,7 +32,6 @@ class Audio(Input):
     """
 
     kind: ClassVar[str] = "audio"
-    varies: ClassVar[bool] = True
 
     name: str
     sample_rate: int
@@ -53,14 +52,6 @@ class Audio(Input):
     @property
     def in_words(self) -> str:
         return f"audio with {self.sample_rate} samples per second"
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        return (self.length,)
-
-    @property
-    def pad_to(self) -> int | None:
-        return self.length
 
     def takes(self, feature: Feature, settings: Settings) -> bool:
         return feature.sample_rate in (0, self.sample_rate)  # 0: unknown

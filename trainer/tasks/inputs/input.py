@@ -121,6 +121,23 @@ class Input(abc.ABC):
         """From the model's input, a Keras tensor, to one vector per record: [b, units]."""
 
 
+class VaryingInput(Input):
+    """An input of which records differ in length, unless `length` is stated."""
+
+    __slots__ = ()
+
+    varies: ClassVar[bool] = True
+    length: int | None
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return (self.length,)
+
+    @property
+    def pad_to(self) -> int | None:
+        return self.length
+
+
 def statistic_field(default: Any = ()) -> Any:
     """A dataclass field that is computed from the train split."""
     return dataclasses.field(default=default, compare=False)

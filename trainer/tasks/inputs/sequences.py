@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
 from trainer.tasks.checks import finite
-from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Settings, VaryingInput, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
 
@@ -18,7 +18,7 @@ _MAX_IDS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ids(Input):
+class Ids(VaryingInput):
     """A sequence of ids: whole numbers from 0.
 
     Models take int64 [length]: 0 is padding, id + 1 an id up to the train split's largest,
@@ -33,7 +33,6 @@ class Ids(Input):
     kind: ClassVar[str] = "ids"
     group: ClassVar[str] = "sequence"
     dtype: ClassVar[str] = "int64"
-    varies: ClassVar[bool] = True
     padding: ClassVar[int] = -1
 
     name: str
@@ -54,14 +53,6 @@ class Ids(Input):
         return "a sequence of int64, of any length"
 
     @property
-    def shape(self) -> tuple[int | None, ...]:
-        return (self.length,)
-
-    @property
-    def pad_to(self) -> int | None:
-        return self.length
-
-    @property
     def num_tokens(self) -> int:
         """The number of distinct inputs: padding, the ids, and any other id."""
         return self.num_ids + 2
@@ -78,7 +69,7 @@ class Ids(Input):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Series(Input):
+class Series(VaryingInput):
     """A sequence of numbers, or of rows of numbers; models take float32 [length, size].
 
     Zeros at the end count as padding.
@@ -93,7 +84,6 @@ class Series(Input):
 
     kind: ClassVar[str] = "series"
     group: ClassVar[str] = "sequence"
-    varies: ClassVar[bool] = True
     padding: ClassVar[int] = 0
 
     name: str
@@ -122,10 +112,6 @@ class Series(Input):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length, self.size)
-
-    @property
-    def pad_to(self) -> int | None:
-        return self.length
 
     def statistic(self) -> Statistic:
         return Moments(self.name, self.size)

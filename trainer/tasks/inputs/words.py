@@ -10,14 +10,14 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Settings, VaryingInput, statistic_field
 from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Words(Input):
+class Words(VaryingInput):
     """The words of a text, or the strings of a sequence, by number.
 
     A text is converted to lower case, stripped of punctuation and split at white space
@@ -34,7 +34,6 @@ class Words(Input):
 
     kind: ClassVar[str] = "words"
     dtype: ClassVar[str] = "int64"
-    varies: ClassVar[bool] = True
 
     name: str
     is_text: bool
@@ -62,10 +61,6 @@ class Words(Input):
     @property
     def group(self) -> str:
         return "text" if self.is_text else "sequence"
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        return (self.length,)
 
     @property
     def pad_to(self) -> int | None:
