@@ -73,7 +73,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         )
     least = config.min_score
     if least is None:
-        least = 0.0 if config.format == "coco" else _LEAST_SCORE
+        least = 0.0 if config.format in task.goal.documents else _LEAST_SCORE
     check_format(config.format, task)
     records = _records(config, task, features, run.model, choices.settings(run.options))
     count = 0
