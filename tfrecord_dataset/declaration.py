@@ -31,6 +31,10 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def _is_int64(value: Any) -> bool:
+    return is_whole(value) and -(1 << 63) <= value < 1 << 63
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -56,7 +60,7 @@ def _fits(value: Any, dtype: str) -> bool:
 # Fields of JSON whose type has to be checked: the check, and the expected value for messages.
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
-    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (is_whole, "a whole number")),
+    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_int64, "a whole number")),
     **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
     "shape": (
         lambda value: _is_list(value) and all(map(_is_size, value)),
@@ -132,6 +136,7 @@ def _feature(entry: Any) -> Feature:
         raise UnknownNameError(
             f"encoding of kind {kind} (of {name!r})", encoding, filter(None, known)
         )
+    label_offset = entry.get("label_offset")
     return Feature(
         name=name,
         kind=kind,
@@ -145,7 +150,7 @@ def _feature(entry: Any) -> Feature:
         sample_rate=entry.get("sample_rate") or 0,
         minimum=entry.get("minimum"),
         maximum=entry.get("maximum"),
-        label_offset=entry.get("label_offset", _DEFAULT_LABEL_OFFSETS.get(kind, 0)),
+        label_offset=_DEFAULT_LABEL_OFFSETS.get(kind, 0) if label_offset is None else label_offset,
         attributes=dict(entry.get("attributes") or {}),
         keypoints=entry.get("keypoints") or 0,
         default=default,

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any
 
 KINDS = (
     "image",
@@ -98,12 +98,6 @@ class Feature:
             for name, value in dataclasses.asdict(self).items()
             if (value or name in required or (name in _NUMBERS and value is not None))
         }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The feature from the JSON of `to_json`, unchecked (`declaration` checks others')."""
-        tuples = {name: tuple(data[name]) for name in ("shape", "classes") if name in data}
-        return cls(**{**data, **tuples})
 
 
 def tokens_feature(name: str) -> Feature:

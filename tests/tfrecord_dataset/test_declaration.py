@@ -13,7 +13,12 @@ def test_a_declaration_by_name_is_filled_up():
         {
             "image": {"kind": "image", "shape": [28, 28, 1]},
             "age": {"kind": "scalar", "dtype": "float32"},
-            "boxes": {"kind": "boxes", "key": "image/object", "classes": ["cat"]},
+            "boxes": {
+                "kind": "boxes",
+                "key": "image/object",
+                "classes": ["cat"],
+                "label_offset": None,
+            },
         }
     )
 
@@ -92,6 +97,9 @@ def test_dtypes_and_shapes(declared, dtype, shape):
         ),
         pytest.param(
             {"x": {"kind": "audio", "sample_rate": "8k"}}, ConfigError, "whole number", id="rate"
+        ),
+        pytest.param(
+            {"x": {"kind": "boxes", "label_offset": 1 << 70}}, ConfigError, "whole", id="offset"
         ),
         pytest.param(
             {"x": {"kind": "scalar", "dtype": "int64", "default": 0.5}},
