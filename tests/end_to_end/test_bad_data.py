@@ -152,28 +152,6 @@ def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
     assert "labels.csv:4" in rejected["source"]
 
 
-@pytest.mark.slow
-def test_bad_lines_of_yolo(tmp_path, write_image, capsys):
-    root = tmp_path / "zoo"
-    (root / "labels").mkdir(parents=True)
-    lines = {"good": "0 0.5 0.5 0.2 0.2", "words": "0 a b c d", "outside": "0 3 3 0.1 0.1"}
-    for number, (stem, line) in enumerate(lines.items()):
-        write_image(root / f"images/{stem}.jpg", seed=number)
-        (root / f"labels/{stem}.txt").write_text(line)
-    (root / "data.yaml").write_text("names: [ant]\ntrain: images\n")
-
-    code, _ = run(capsys, "build", root, "--output", tmp_path / "out", "--max-bad-fraction", "0.9")
-    rejects = rejects_of(tmp_path / "out/zoo/1.0.0")
-
-    assert code == 0
-    assert len(rejects) == 2
-    assert {each["source"].rpartition("/")[2].partition(".")[0] for each in rejects} == {
-        "words",
-        "outside",
-    }
-    assert open_dataset(str(tmp_path / "out/zoo/1.0.0")).num_records("train") == 1
-
-
 def test_bad_annotations_of_coco(tmp_path, coco_file, capsys):
     root = tmp_path / "zoo"
     shutil.copytree(coco_file.parent, root)
@@ -191,16 +169,6 @@ def test_bad_annotations_of_coco(tmp_path, coco_file, capsys):
         "malformed annotation",
         "missing file",
     ]
-
-
-def test_a_coco_file_that_ends_in_its_middle(tmp_path, coco_file, capsys):
-    root = tmp_path / "zoo"
-    shutil.copytree(coco_file.parent, root)
-    truncate(root / "instances.json", 300)
-
-    code, shown = run(capsys, "build", root / "instances.json", "--output", tmp_path / "out")
-    assert code == 3
-    assert "instances.json" in shown.err
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def check(whole, other, found, copy, path, damage, rng):
 def test_one_file_of_each_kind(whole, other, found, files, tmp_path):
     rng = random.Random(0)
     cases = list(damages(whole, other, files(whole)))
-    for path, damage in rng.sample(cases, 30):
+    for path, damage in rng.sample(cases, 45):
         check(whole, other, found, tmp_path / "copy", path, damage, rng)
 
 
