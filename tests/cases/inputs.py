@@ -19,6 +19,7 @@ What lies below a path's folder called `*.tar` or `*.npz` is a member of that fi
 import codecs
 import gzip
 import io
+import itertools
 import json
 import re
 import tarfile
@@ -26,7 +27,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from zoo.trees import expanded
 
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
@@ -53,8 +53,20 @@ def _files(text: str) -> Iterator[tuple[str, bytes]]:
         data = content.encode()
         for form in forms.split():
             data = _FORMS[form](data)
-        for path in expanded(pattern):
+        for path in _expanded(pattern):
             yield path, _array(content) if content and path.endswith(".npy") else data
+
+
+def _expanded(pattern: str) -> Iterator[str]:
+    """The paths that a pattern stands for."""
+    parts = re.split(r"\{(.+?)\}", pattern)
+    choices = [_choices(part) if at % 2 else [part] for at, part in enumerate(parts)]
+    return map("".join, itertools.product(*choices))
+
+
+def _choices(text: str) -> list[str]:
+    first, dots, last = text.partition("..")
+    return [str(each) for each in range(int(first), int(last) + 1)] if dots else text.split(",")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,1 +1,0 @@
-"""File trees of well-known data sets."""
