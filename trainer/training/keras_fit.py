@@ -2,7 +2,7 @@
 
 Batches are full and endless, with `steps_per_epoch`: of finite data of unknown size `fit` runs too
 many steps, an uneven last batch weighs its examples wrongly, and a replica without examples fails.
-Batch normalisation is synchronised. `check_optimizer` refuses optimizers.
+`check_optimizer` refuses optimizers; batch normalisation is synchronised in every model.
 """
 
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import keras
 
 from trainer.errors import ConfigError
-from trainer.tasks.image_models import synchronize_batch_normalization
 from trainer.training.fine_tuning import frozen
 from trainer.training.loop import Follower, Plan, metric_names
 from trainer.training.optimizers import check_optimizer
@@ -33,7 +32,6 @@ def check(plan: Plan) -> None:
 
 def run(plan: Plan, follower: Follower) -> None:
     """Trains with `Model.fit`, like `training.run`, what `check` has let pass."""
-    synchronize_batch_normalization(plan.model)
     # Else `fit` ends with the average of the weights (EMA), from which the next epoch goes on.
     plan.optimizer.finalize_variable_values = lambda variables: None
     if follower.step < plan.head_steps:

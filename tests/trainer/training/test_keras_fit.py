@@ -3,7 +3,6 @@
 import dataclasses
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -93,26 +92,3 @@ def test_fit_takes_as_many_steps_as_asked(make_plan, two_replicas):
     keras_fit.run(plan, Steps(16))
 
     assert int(plan.optimizer.iterations.numpy()) == 16
-
-
-@pytest.mark.slow
-def test_batch_normalization_is_synchronized(make_plan, one_replica, two_replicas):
-    def normalized():
-        return keras.Sequential(
-            [
-                keras.Input((16, 16, 3)),
-                keras.layers.Conv2D(4, 3),
-                keras.layers.BatchNormalization(momentum=0.5),
-                keras.layers.Flatten(),
-                keras.layers.Dense(3),
-            ]
-        )
-
-    def trained_weights(strategy):
-        plan = make_plan(strategy, model=normalized, steps_per_epoch=3)
-        keras_fit.run(plan, Steps(3))
-        return np.concatenate([np.ravel(each) for each in plan.model.get_weights()])
-
-    np.testing.assert_allclose(
-        trained_weights(two_replicas), trained_weights(one_replica), rtol=0, atol=1e-5
-    )
