@@ -98,13 +98,21 @@ def test_labels(read, columns, options, expected):
     assert records["a.npz#2"].features == expected
 
 
-def test_numbers_of_many_values_are_no_classes(read, monkeypatch):
+def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
     """Over all files."""
     monkeypatch.setattr(class_values, "_FEW", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
     assert records["a.npz#1"].features == {"label": ClassLabel("1")}
     records, _ = read({"b.npz": {"y": Y + 1}})
     assert records["a.npz#1"].features == {"y": 1}
+    assert "column 'y' is a number to predict" in caplog.text
+
+
+def test_labels_are_looked_at_alone(write, tmp_path):
+    [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
+    [(stored, start, end)] = table.ranges(scratch=str(tmp_path))
+    [batch] = stored.of({"y"}).batches(start, end)
+    assert batch.columns == {"y": Y.tolist()}
 
 
 def test_a_one_hot_label_stays_an_array(read):
@@ -163,3 +171,10 @@ def test_ranges_are_of_bounded_size(write, monkeypatch, tmp_path):
     monkeypatch.setattr(array_table, "_ROWS_A_RANGE", 4)
     [table], _ = find_tables(write({"x.npy": X}))
     assert [part[1:] for part in table.ranges(scratch=str(tmp_path))] == [(0, 4), (4, 8)]
+
+
+def test_a_declared_class_may_have_a_default(read):
+    label = Feature(name="label", kind="class_label", dtype="int64", shape=(), key="l", default=-1)
+    records, rejects = read({"a.npz": {"label": np.array(["cat", ""])}}, schema=[label])
+    assert [each.features for each in records.values()] == [{"label": ClassLabel("cat")}, {}]
+    assert rejects == {}
