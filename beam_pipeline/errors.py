@@ -14,6 +14,9 @@
 Every message names the value, where it came from, and the remedy.
 """
 
+import contextlib
+from collections.abc import Iterator
+
 from tfrecord_dataset.errors import BeamTFRecordsError as BeamTFRecordsError
 from tfrecord_dataset.errors import ConfigError as ConfigError
 from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
@@ -41,3 +44,12 @@ class SourceChangedError(BeamTFRecordsError):
 
 class CountMismatchError(BeamTFRecordsError):
     """The number of records read differs from those written plus those rejected."""
+
+
+@contextlib.contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Has the detail of a RecordError begin with what is at fault: "column 'x'"."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(error.reason, f"{what}: {error.detail}") from error

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.example_lists import describe_bytes
 from beam_pipeline.kinds.files import size_problem
@@ -79,10 +79,8 @@ def inspect_example(
         value = summary(kind, values)
         if forms.get(key):
             assert isinstance(value, ListSummary)
-            try:
+            with naming(f"key {key!r}"):
                 value = _inspected(value, values[0], rules.image.max_pixels, notes)
-            except RecordError as error:
-                raise RecordError(error.reason, f"key {key!r}: {error.detail}") from error
             if key in declared and (
                 problem := size_problem(declared[key], value.shape, value.sample_rate)
             ):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from beam_pipeline.errors import DataError
+from beam_pipeline.errors import DataError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, range_problem, values
-from beam_pipeline.kinds.files import of_feature, one_shape
+from beam_pipeline.kinds.files import one_shape
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.measuring import measure
 from beam_pipeline.kinds.numbers import (
@@ -59,7 +59,7 @@ class ArrayKind(Kind[Array | _Strings]):
                 check_text(name, each)
             inspection.num_bytes += sum(map(len, value)) + 2 * len(value)
             return value
-        with of_feature(name):
+        with naming(f"feature {name!r}"):
             measured, num_bytes = measure(value, inspection.read)
         inspection.num_bytes += num_bytes
         if isinstance(measured, Array):

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from beam_pipeline.errors import naming
 from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import (
     MediaKind,
-    of_feature,
     of_key,
     one_format,
     one_shape,
@@ -40,7 +40,7 @@ class AudioKind(MediaKind[Audio]):
     dtypes = ("float32",)
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
-        with of_feature(name):
+        with naming(f"feature {name!r}"):
             data = inspection.read(value.file, MAX_RECORD_BYTES)
             facts = inspect_audio(data, inspection.rules.audio)
         for reason in facts.conversions:

@@ -75,15 +75,6 @@ def hashed(file: FileRef, data: bytes) -> FileRef:
     return FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
 
 
-@contextlib.contextmanager
-def of_feature(name: str) -> Iterator[None]:
-    """Names the feature in what is wrong with its value."""
-    try:
-        yield
-    except RecordError as error:
-        raise RecordError(error.reason, f"feature {name!r}: {error.detail}") from error
-
-
 def one_format(observed: Observed) -> str:
     """The encoding of all values, or "mixed"."""
     return next(iter(observed.formats)) if len(observed.formats) == 1 else "mixed"

@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from beam_pipeline.errors import naming
 from beam_pipeline.kinds.example_lists import one
-from beam_pipeline.kinds.files import hashed, of_feature
+from beam_pipeline.kinds.files import hashed
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import shortened
@@ -28,7 +29,7 @@ class RawKind(Kind[bytes | RawFile]):
         if isinstance(value, bytes):
             inspection.num_bytes += len(value)
             return value
-        with of_feature(name):
+        with naming(f"feature {name!r}"):
             data = inspection.read(value.file, MAX_RECORD_BYTES)
         inspection.num_bytes += len(data)
         return RawFile(file=hashed(value.file, data), num_bytes=len(data))

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
@@ -164,26 +164,21 @@ def _members(path: str) -> list[Member]:
 
 
 def _column_of_npy(file: InputFile) -> Column:
-    try:
-        with storage.opened(file.path) as handle:
-            size = handle.seek(0, 2)
-            if not size:
-                raise RecordError(npz.EMPTY, "the file has no bytes")
-            handle.seek(0)
-            header = array_header(handle)
+    with naming(file.relative), storage.opened(file.path) as handle:
+        size = handle.seek(0, 2)
+        if not size:
+            raise RecordError(npz.EMPTY, "the file has no bytes")
+        handle.seek(0)
+        header = array_header(handle)
         return _column(file.path, "", header, size, header.offset)
-    except RecordError as error:
-        raise RecordError(error.reason, f"{file.relative}: {error.detail}") from error
 
 
 def _column_of_npz(path: str, member: Member) -> Column:
-    try:
+    with naming(member.name):
         with opened_array(path, member.name) as part:
             header = array_header(part)
         offset = None if member.is_compressed else member.offset + header.offset
         return _column(path, member.name, header, member.length, offset)
-    except RecordError as error:
-        raise RecordError(error.reason, f"{member.name}: {error.detail}") from error
 
 
 def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:

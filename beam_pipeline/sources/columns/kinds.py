@@ -7,10 +7,10 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.records import Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.lists import flatten, listed_texts, number_array
@@ -278,7 +278,7 @@ def convert(
             )
         return ""
     if isinstance(kind, ListOf):
-        with naming(name):
+        with naming(f"column {name!r}"):
             return _listed(value, kind)
     if isinstance(value, list | dict):
         raise RecordError(
@@ -299,12 +299,3 @@ def _listed(value: Any, kind: ListOf) -> Value:
     if kind.element is str:
         return listed_texts(values)
     return number_array(values, "float32" if kind.element is float else "int64", kind.inner)
-
-
-@contextlib.contextmanager
-def naming(column: str) -> Iterator[None]:
-    """Names the column in the detail of a RecordError."""
-    try:
-        yield
-    except RecordError as error:
-        raise RecordError(error.reason, f"column {column!r}: {error.detail}") from error

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.columns.kinds import Kind, naming, wider
+from beam_pipeline.sources.columns.kinds import Kind, wider
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists
 from beam_pipeline.sources.manifest.table import Batch, Table
 
@@ -28,7 +28,7 @@ def kinds_of(table: Table, batch: Batch, columns: Columns) -> dict[str, Kind | N
     kinds: dict[str, Kind | None] = {}
     for name, values in batch.columns.items():
         if name not in taken:
-            with naming(name):
+            with naming(f"column {name!r}"):
                 kinds[name] = table.kind_of(values)
     if columns.boxes:
         for row in batch.by_row():
