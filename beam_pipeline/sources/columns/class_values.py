@@ -55,7 +55,7 @@ def named_class(name: str, classes: Sequence[str]) -> str:
 
 def is_stated(value: Any) -> bool:
     """Whether a row has a value: neither null nor blank."""
-    return value is not None and str(value).strip() != ""
+    return bool(value.strip()) if isinstance(value, str) else value is not None
 
 
 def label_name(value: Any, column: str) -> str:

@@ -17,7 +17,7 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.sources.columns.class_values import class_name, named_class
+from beam_pipeline.sources.columns.class_values import class_name, is_stated, named_class
 from beam_pipeline.sources.columns.kinds import parse_list, truth_as_number
 from beam_pipeline.sources.columns.lists import array_of, flatten, listed_texts
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
@@ -54,21 +54,17 @@ def fit(
         RecordError: "does not fit the schema"; the detail names column, value, and what was
             expected.
     """
-    if feature.is_fraction and missing_number is not None and _is_empty(value):
+    if feature.is_fraction and missing_number is not None and not is_stated(value):
         return missing_number
     try:
         return _READERS[feature.kind](feature, value, path_of)
     except (ValueError, RecordError) as error:
-        shown = "empty" if _is_empty(value) else shortened(value)
+        shown = shortened(value) if is_stated(value) else "empty"
         why = f" ({error.detail})" if isinstance(error, RecordError) else ""
         raise RecordError(
             "does not fit the schema",
             f"column {column!r} is {shown}, where {_expected(feature)} was expected{why}",
         ) from error
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _expected(feature: Feature) -> str:
@@ -130,7 +126,7 @@ def _parsed(texts: list[str], dtype: str) -> list[Any]:
 
 
 def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
-    if _is_empty(value):
+    if not is_stated(value):
         raise ValueError
     if isinstance(value, Array):
         return value  # what holds of all its values is Inspect's
