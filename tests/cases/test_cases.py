@@ -23,8 +23,10 @@ import pytest
 from eager_runner import yielded
 
 from beam_pipeline.cli.options import command_parser, options_of
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
+from beam_pipeline.records import Record
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
@@ -39,6 +41,11 @@ CASES = {
 OF_SIDE_FILES = [name for name in CASES if name.startswith(("kitti", "labelme", "voc", "yolo"))]
 DETECTED = [
     name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
+]
+IN_DOUBT = [
+    name
+    for name, case in CASES.items()
+    if (case / "error").exists() and "--path-pattern" in (case / "error").read_text("utf-8")
 ]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # What Beam adds to the message of an error.
@@ -120,6 +127,19 @@ def test_a_layout_by_its_name_is_what_is_detected(tmp_path, name):
     found = detection.detect(str(tmp_path))
     inside = found.path if Path(found.path).is_dir() else str(tmp_path)
     assert detection.resolve(inside, found.layout.name) == detection.detect(inside)
+
+
+@pytest.mark.parametrize("name", IN_DOUBT)
+def test_every_pattern_that_a_refusal_names_is_a_way_to_read_it(tmp_path, name):
+    error = (CASES[name] / "error").read_text("utf-8")
+    place, _, remedies = error.removeprefix("ConfigError: ").partition(" cannot be read as it lies")
+    remedies, _, _ = remedies.partition("what the files' names say")  # an example
+    make(CASES[name] / "input", tmp_path)
+    for pattern in re.findall(r"'([^']*\{[^']*)'", remedies):
+        path = place.replace("INPUT", str(tmp_path))
+        config = BuildConfig(input=path, path_pattern=pattern)
+        elements = yielded(source_of(config, find_input(config), ""))
+        assert any(isinstance(each, Record) for each in elements), pattern
 
 
 class ReadAll(beam.PTransform):
