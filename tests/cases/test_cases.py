@@ -159,9 +159,15 @@ class ReadAll(beam.PTransform):
 
 def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
     names = [
-        *("coco/two-splits", "csv/a-box-a-row", "csv/table", "folders/splits"),
+        *(
+            "arrays/as-keras-has-mnist",
+            "coco/two-splits",
+            "csv/a-box-a-row",
+            "csv/table",
+            "folders/splits",
+        ),
         *("jsonl/hugging-face-objects", "kitti/lists", "labelme/image-path", "voc/devkit"),
-        *("tar/anywhere", "yolo/data-yaml"),
+        *("folders/splits", "tar/anywhere", "yolo/data-yaml"),
     ]
     sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
     found = run_transform(ReadAll(sources))

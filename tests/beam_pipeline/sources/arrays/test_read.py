@@ -61,43 +61,6 @@ def test_rows(write, read, tmp_path, save):
     assert large.file.path.startswith(root if save is np.savez else str(tmp_path / "scratch"))
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "expected"),
-    [
-        pytest.param({"y": Y}, {}, {"label": ClassLabel("2")}, id="y"),
-        pytest.param({"Labels": Y[:, None]}, {}, {"label": ClassLabel("2")}, id="[n, 1]"),
-        pytest.param({"y": Y, "label": Y + 1}, {}, {"label": ClassLabel("3"), "y": 2}, id="both"),
-        pytest.param(
-            {"y": Y, "label": Y / 2}, {}, {"y": ClassLabel("2"), "label": 1.0}, id="taken"
-        ),
-        pytest.param({"y": Y / 2}, {}, {"y": 1.0}, id="fractions"),
-        pytest.param({"y": Y[:, None] / 2}, {}, {"y": 1.0}, id="fractions [n, 1]"),
-        pytest.param({"y": Y > 1}, {}, {"label": ClassLabel("1")}, id="bool"),
-        pytest.param({"y": -Y}, {}, {"label": ClassLabel("-2")}, id="negative"),
-        pytest.param({"y": np.array(list("abcdef"))}, {}, {"label": ClassLabel("c")}, id="texts"),
-        pytest.param({"z": Y}, {}, {"z": 2}, id="another name"),
-        pytest.param(
-            {"z": Y}, {"label_column": "z"}, {"label": ClassLabel("2")}, id="named by the user"
-        ),
-        pytest.param(
-            {"y": Y, "z": Y},
-            {"label_column": "y,z"},
-            {"y": ClassLabel("2"), "z": ClassLabel("2")},
-            id="two named by the user",
-        ),
-        pytest.param(
-            {"y": Y}, {"classes": ["ant", "bee", "cat"]}, {"label": ClassLabel("cat")}, id="names"
-        ),
-        pytest.param(
-            {"y": Y, "z": Y}, {"ignore_columns": ["z"]}, {"label": ClassLabel("2")}, id="z"
-        ),
-    ],
-)
-def test_labels(read, columns, options, expected):
-    records, _ = read({"a.npz": columns}, **options)
-    assert records["a.npz#2"].features == expected
-
-
 def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
     """Over all files."""
     monkeypatch.setattr(class_values, "_FEW", 3)
