@@ -4,8 +4,10 @@ Every view is antialiased: means over areas where it shrinks, then between pixel
 which takes half as long as TensorFlow's `antialias=True`.
 """
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
@@ -16,8 +18,11 @@ from trainer.views import View, Views
 GREY = 114
 # The JPEG decoder scales by these while it decodes, which is cheaper than to decode and resize.
 _RATIOS = (1, 2, 4, 8)
-# What shrinks by a quarter or less is as near to Pillow's result without the means over areas.
-_HARDLY = 4
+# How an image is scaled is chosen by its sides in quarters of the result's, up to tenfold.
+_QUARTERS = 4
+_MOST_QUARTERS = 40
+# What shrinks by up to a quarter is as near to Pillow's result without the means over areas.
+_HARDLY = 5
 
 
 def see_image(
@@ -44,7 +49,14 @@ def see_image(
     if not _is_whole(views):
         top, left, bottom, right = _inside(view, views)
         image = image[top:bottom, left:right]
-    return _place(view, image, size, views, dtype, fill, _scale_nearest if nearest else _scale)
+    if nearest:
+        shown = _shown(view, size, views)
+        scaled = as_dtype(tf.image.resize(image, shown, method="nearest"), dtype)
+    else:
+        scaled = _scale(
+            lambda _: image, tf.shape(image)[:2], _shown(view, size, views), dtype, (1,)
+        )
+    return _place(view, scaled, size, views, fill)
 
 
 def decode_jpeg(
@@ -70,25 +82,24 @@ def decode_jpeg(
         dtype: Of the result: "uint8", or "float32" in 0..1, which is never rounded.
         fill: The value beyond the image.
     """
-    top, left, bottom, right = _inside(view, views)
-    spare = tf.reduce_min(tf.stack([bottom - top, right - left]) // _shown(view, size, views))
+    if _is_whole(views):
 
-    def decode(ratio: int) -> Tensor:
-        if _is_whole(views):  # faster than a window that is all of it
+        def decode(ratio: int) -> Tensor:  # faster than a window that is all of it
             return tf.io.decode_jpeg(encoded, channels=channels, ratio=ratio)
-        above, before = top // ratio, left // ratio
-        below, after = -(-bottom // ratio), -(-right // ratio)  # rounded up
-        return tf.io.decode_and_crop_jpeg(
-            encoded,
-            tf.stack([above, before, below - above, after - before]),
-            channels=channels,
-            ratio=ratio,
-        )
 
-    fitting = tf.gather(tf.constant([0, 0, 1, 1, 2, 2, 2, 2, 3]), tf.minimum(spare, 8))
-    ratios = [lambda ratio=ratio: decode(ratio) for ratio in _RATIOS]
-    part = tf.ensure_shape(tf.switch_case(fitting, ratios), [None, None, channels])
-    return _place(view, part, size, views, dtype, fill, _scale)
+        part = view.image
+    else:
+        top, left, bottom, right = _inside(view, views)
+
+        def decode(ratio: int) -> Tensor:
+            above, before = top // ratio, left // ratio
+            below, after = -(-bottom // ratio), -(-right // ratio)  # rounded up
+            window = tf.stack([above, before, below - above, after - before])
+            return tf.io.decode_and_crop_jpeg(encoded, window, channels=channels, ratio=ratio)
+
+        part = tf.stack([bottom - top, right - left])
+    scaled = _scale(decode, part, _shown(view, size, views), dtype, _RATIOS)
+    return _place(view, tf.ensure_shape(scaled, [None, None, channels]), size, views, fill)
 
 
 def as_dtype(image: Tensor, dtype: str) -> Tensor:
@@ -133,55 +144,72 @@ def _shown(view: View, size: ImageSize, views: Views | None) -> Tensor:
     return tf.clip_by_value(tf.cast(tf.round(part * scale), tf.int32), 1, tf.constant(size))
 
 
-def _place(
-    view: View,
-    part: Tensor,
-    size: ImageSize,
-    views: Views | None,
-    dtype: str,
-    fill: int,
-    scale: Callable[[Tensor, Tensor, str], Tensor],
+def _scale(
+    decode: Callable[[int], Tensor], part: Tensor, size: Tensor, dtype: str, ratios: Sequence[int]
 ) -> Tensor:
-    """Scales the window's part in the image to its place in the result, and mirrors it."""
-    channels = part.shape[-1]
-    shown = _shown(view, size, views)
-    placed = scale(part, shown, dtype)
+    """Pixels [*size, channels], antialiased.
+
+    Few operations, of which each costs as much as a hundred pixels, choose one of few ways.
+
+    Args:
+        decode: Makes pixels uint8 [height, width, channels], scaled down by a ratio.
+        part: int32 [2]: their height and width without that.
+        size: int32 [2]: height and width of the result.
+        dtype: Of the result.
+        ratios: Those of `decode`.
+    """
+
+    def scaled(ratio: int, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        return as_dtype(scale(decode(ratio)[None], size)[0], dtype)
+
+    ways = [
+        functools.partial(scaled, ratio, scale)
+        for ratio in ratios
+        for scale in (_bilinear, _by_area, _by_area_and_bilinear)
+    ]
+    way_of = np.zeros([_MOST_QUARTERS + 1] * 2, np.int32)
+    for height, width in np.ndindex(way_of.shape):
+        least, most = sorted([height, width])
+        number = max(
+            n for n, ratio in enumerate(ratios) if ratio == 1 or least >= ratio * _QUARTERS
+        )
+        shrinks = most >= ratios[number] * _HARDLY
+        grows = least < ratios[number] * _QUARTERS
+        way_of[height, width] = 3 * number + (2 if shrinks and grows else int(shrinks))
+    quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
+    way = tf.gather_nd(tf.constant(way_of), quarters)
+    if dtype == "uint8":  # it need not become float32 in between
+        ways.append(functools.partial(decode, 1))
+        way = tf.where(tf.reduce_all(part == size), len(ways) - 1, way)
+    return tf.switch_case(way, ways)
+
+
+def _bilinear(images: Tensor, size: Tensor) -> Tensor:
+    return tf.raw_ops.ResizeBilinear(images=images, size=size, half_pixel_centers=True)
+
+
+def _by_area(images: Tensor, size: Tensor) -> Tensor:
+    return tf.raw_ops.ResizeArea(images=images, size=size)
+
+
+def _by_area_and_bilinear(images: Tensor, size: Tensor) -> Tensor:
+    return _bilinear(_by_area(images, tf.minimum(tf.shape(images)[1:3], size)), size)
+
+
+def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fill: int) -> Tensor:
+    """The window's part in the image at its place in the result, mirrored."""
+    channels = scaled.shape[-1]
     if _reaches_beyond(views):
+        shown = tf.shape(scaled)[:2]
         times = tf.constant(size, tf.float32) / tf.cast(view.window[2:], tf.float32)
         missing = tf.cast(tf.maximum(-view.window[:2], 0), tf.float32)
         before = tf.cast(tf.round(missing * times), tf.int32)
         before = tf.minimum(before, tf.constant(size) - shown)
         after = tf.constant(size) - shown - before
         edges = tf.concat([tf.stack([before, after], axis=-1), [[0, 0]]], axis=0)
-        placed = tf.pad(placed, edges, constant_values=fill if dtype == "uint8" else fill / 255)
+        scaled = tf.pad(
+            scaled, edges, constant_values=fill if scaled.dtype == tf.uint8 else fill / 255
+        )
     if views is not None and (views.mirror or views.upside_down):
-        placed = mirror(view, placed)
-    return tf.ensure_shape(placed, (*size, channels))
-
-
-def _scale(part: Tensor, size: Tensor, dtype: str) -> Tensor:
-    """Pixels [*size, channels], antialiased."""
-    now = tf.shape(part)[:2]
-    shrinks = tf.reduce_any(_HARDLY * now > (_HARDLY + 1) * size)
-    case = tf.where(tf.reduce_all(now == size), 0, 2 + tf.cast(shrinks, tf.int32))
-    case = tf.where(shrinks & tf.reduce_all(now >= size), 1, case)
-
-    def area(to: Tensor) -> Tensor:
-        return tf.raw_ops.ResizeArea(images=part[None], size=to)
-
-    def bilinear(images: Tensor) -> Tensor:
-        return tf.raw_ops.ResizeBilinear(images=images, size=size, half_pixel_centers=True)
-
-    return tf.switch_case(
-        case,
-        [
-            lambda: as_dtype(part, dtype),
-            lambda: as_dtype(area(size)[0], dtype),
-            lambda: as_dtype(bilinear(part[None])[0], dtype),
-            lambda: as_dtype(bilinear(area(tf.minimum(now, size)))[0], dtype),
-        ],
-    )
-
-
-def _scale_nearest(part: Tensor, size: Tensor, dtype: str) -> Tensor:
-    return as_dtype(tf.image.resize(part, size, method="nearest"), dtype)
+        scaled = mirror(view, scaled)
+    return tf.ensure_shape(scaled, (*size, channels))
