@@ -66,16 +66,6 @@ def rejects() -> Callable[[list[Any]], dict[str, tuple[str, str]]]:
 
 
 @pytest.fixture(scope="session")
-def others() -> Callable[[Record], dict[str, Any]]:
-    """A record's features but its image."""
-
-    def of(record: Record) -> dict[str, Any]:
-        return {name: value for name, value in record.features.items() if name != "image"}
-
-    return of
-
-
-@pytest.fixture(scope="session")
 def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     """read_manifest(source, range_bytes=) -> what a source of manifests yields, without Beam."""
 
