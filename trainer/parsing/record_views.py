@@ -10,7 +10,7 @@ from trainer.parsing.images import Image
 from trainer.parsing.reader import Decoding, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, draw, whole
-from trainer.views.pixels import as_dtype, mirror
+from trainer.views.pixels import as_dtype
 
 
 def record_seed(seed: int, key: Tensor) -> Tensor:
@@ -99,17 +99,8 @@ def _read_image(
         image = outputs[feature.name]
     else:
         view = choose(tf.constant(decoding.stored_size))
-        image = _see_stored(reader, view, source[feature.name], pixels)
+        image = reader.see_pixels(view, source[feature.name], pixels)
     if augment is not None:
         augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
         image = as_dtype(tf.ensure_shape(augmented, image.shape), decoding.image_dtype)
     return {feature.name: image}, view
-
-
-def _see_stored(reader: Image, view: View, image: Tensor, decoding: Decoding) -> Tensor:
-    """The view of an image at `decoding.stored_size`, uint8, at `decoding.image_size`."""
-    views = decoding.views
-    if decoding.stored_size == decoding.image_size and (views is None or views.are_whole):
-        seen = image if views is None else mirror(view, image)
-        return as_dtype(seen, decoding.image_dtype)
-    return reader.see_pixels(view, image, decoding)

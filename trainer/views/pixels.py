@@ -5,7 +5,8 @@ which takes half as long as TensorFlow's `antialias=True`.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -49,13 +50,13 @@ def see_image(
     if not _is_whole(views):
         top, left, bottom, right = _inside(view, views)
         image = image[top:bottom, left:right]
+    shown = _shown(view, size, views)
     if nearest:
-        shown = _shown(view, size, views)
         scaled = as_dtype(tf.image.resize(image, shown, method="nearest"), dtype)
+    elif image.shape[:2] == size and _is_whole(views):  # as a kept image may be
+        scaled = as_dtype(image, dtype)
     else:
-        scaled = _scale(
-            lambda _: image, tf.shape(image)[:2], _shown(view, size, views), dtype, (1,)
-        )
+        scaled = _scale(lambda _: image, tf.shape(image)[:2], shown, dtype, (1,))
     return _place(view, scaled, size, views, fill)
 
 
@@ -145,7 +146,11 @@ def _shown(view: View, size: ImageSize, views: Views | None) -> Tensor:
 
 
 def _scale(
-    decode: Callable[[int], Tensor], part: Tensor, size: Tensor, dtype: str, ratios: Sequence[int]
+    decode: Callable[[int], Tensor],
+    part: Tensor,
+    size: Tensor,
+    dtype: str,
+    ratios: tuple[int, ...],
 ) -> Tensor:
     """Pixels [*size, channels], antialiased.
 
@@ -162,26 +167,36 @@ def _scale(
     def scaled(ratio: int, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         return as_dtype(scale(decode(ratio)[None], size)[0], dtype)
 
-    ways = [
-        functools.partial(scaled, ratio, scale)
-        for ratio in ratios
-        for scale in (_bilinear, _by_area, _by_area_and_bilinear)
-    ]
-    way_of = np.zeros([_MOST_QUARTERS + 1] * 2, np.int32)
-    for height, width in np.ndindex(way_of.shape):
-        least, most = sorted([height, width])
-        number = max(
-            n for n, ratio in enumerate(ratios) if ratio == 1 or least >= ratio * _QUARTERS
-        )
-        shrinks = most >= ratios[number] * _HARDLY
-        grows = least < ratios[number] * _QUARTERS
-        way_of[height, width] = 3 * number + (2 if shrinks and grows else int(shrinks))
+    ways, numbers = _ways(ratios)
+    branches = [functools.partial(scaled, *way) for way in ways]
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
-    way = tf.gather_nd(tf.constant(way_of), quarters)
+    number = tf.gather_nd(tf.constant(numbers), quarters)
     if dtype == "uint8":  # it need not become float32 in between
-        ways.append(functools.partial(decode, 1))
-        way = tf.where(tf.reduce_all(part == size), len(ways) - 1, way)
-    return tf.switch_case(way, ways)
+        number = tf.where(tf.reduce_all(part == size), len(branches), number)
+        branches.append(functools.partial(decode, 1))
+    return tf.switch_case(number, branches)
+
+
+@functools.cache
+def _ways(ratios: tuple[int, ...]) -> tuple[list[Any], Any]:
+    """How images are scaled.
+
+    Returns:
+        The ways that occur, each a ratio to decode by and a function that scales the rest; and the
+        number of an image's way, int32 [41, 41], by its height and width in quarters.
+    """
+    ways: list[Any] = []
+    numbers = np.zeros([_MOST_QUARTERS + 1] * 2, np.int32)
+    for height, width in np.ndindex(numbers.shape):
+        least, most = sorted([height, width])
+        ratio = max(each for each in ratios if each == 1 or least >= each * _QUARTERS)
+        scale = _bilinear
+        if most >= ratio * _HARDLY:
+            scale = _by_area if least >= ratio * _QUARTERS else _by_area_and_bilinear
+        if (ratio, scale) not in ways:
+            ways.append((ratio, scale))
+        numbers[height, width] = ways.index((ratio, scale))
+    return ways, numbers
 
 
 def _bilinear(images: Tensor, size: Tensor) -> Tensor:
