@@ -89,6 +89,19 @@ def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordErr
     return None
 
 
+def bytes_to_read(path: str, size: int, offset: int, length: int | None, at_most: int) -> int:
+    """How long a range of a file of `size` bytes is, which ends where the file does.
+
+    Raises:
+        RecordError: More than `at_most` bytes.
+    """
+    rest = max(0, size - offset)
+    length = rest if length is None else min(length, rest)
+    if length > at_most:
+        raise too_large(path, at_most)
+    return length
+
+
 def too_large(path: str, at_most: int) -> RecordError:
     """The reject of a file that has more bytes than a record may have."""
     return RecordError(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import as_record_error, retry, too_large
+from beam_pipeline.files.faults import as_record_error, bytes_to_read, retry
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.durable import make_folders, replacing, sync
 from tfrecord_dataset.store.at_once import at_once
@@ -49,10 +49,7 @@ class Local(Backend):
             facts = os.fstat(descriptor)
             if note:
                 note(_status(facts))
-            rest = max(0, facts.st_size - offset)
-            length = rest if length is None else min(length, rest)
-            if length > at_most:
-                raise too_large(path, at_most)
+            length = bytes_to_read(path, facts.st_size, offset, length, at_most)
             return _read_at(descriptor, offset, length)
         finally:
             os.close(descriptor)

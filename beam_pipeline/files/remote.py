@@ -19,7 +19,7 @@ from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import too_large
+from beam_pipeline.files.faults import bytes_to_read, too_large
 from beam_pipeline.files.remote_handles import Reader, Upload
 from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.at_once import at_once
@@ -65,10 +65,7 @@ class Remote(Backend):
         if note:
             note(first_status(path))
         if length is None or length > at_most or length == 0:
-            rest = max(0, self.status(path).size - offset)
-            length = rest if length is None else min(length, rest)
-            if length > at_most:
-                raise too_large(path, at_most)
+            length = bytes_to_read(path, self.status(path).size, offset, length, at_most)
             if length == 0:
                 return b""
         try:

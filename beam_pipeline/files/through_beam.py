@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import UnknownSchemeError, too_large
+from beam_pipeline.files.faults import UnknownSchemeError, bytes_to_read
 from tfrecord_dataset.store.listing import FileNames, Status, names_by_folder
 from tfrecord_dataset.store.urls import scheme_of
 
@@ -60,10 +60,7 @@ class ThroughBeam(Backend):
         facts = self.status(path)
         if note:
             note(facts)
-        rest = max(0, facts.size - offset)
-        length = rest if length is None else min(length, rest)
-        if length > at_most:
-            raise too_large(path, at_most)
+        length = bytes_to_read(path, facts.size, offset, length, at_most)
         with self.open_reader(path) as handle:
             handle.seek(offset)
             return bytes(handle.read(length))
