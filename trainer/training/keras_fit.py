@@ -12,7 +12,7 @@ import keras
 from trainer.errors import ConfigError
 from trainer.training.fine_tuning import frozen
 from trainer.training.loop import Follower, Plan, metric_names
-from trainer.training.optimizers import check_optimizer
+from trainer.training.optimizers import check_optimizer, inner_optimizer
 
 
 def check(plan: Plan) -> None:
@@ -23,6 +23,11 @@ def check(plan: Plan) -> None:
             "--accumulate-steps and --jit-compile do not work with --loop fit under a strategy; "
             "leave them out, or use --loop custom"
         )
+    if inner_optimizer(plan.optimizer).use_ema:
+        raise ConfigError(
+            "--loop fit ends each epoch with the average of the weights (EMA), from which the next "
+            "one goes on; leave --ema out, or use --loop custom"
+        )
     if isinstance(plan.batches_from(0).element_spec[1], dict):
         raise ConfigError(
             f"--loop fit takes the parts of the target {plan.task.target!r} for the targets of "
@@ -32,8 +37,6 @@ def check(plan: Plan) -> None:
 
 def run(plan: Plan, follower: Follower) -> None:
     """Trains with `Model.fit`, like `training.run`, what `check` has let pass."""
-    # Else `fit` ends with the average of the weights (EMA), from which the next epoch goes on.
-    plan.optimizer.finalize_variable_values = lambda variables: None
     if follower.step < plan.head_steps:
         with frozen(plan.backbones):
             _fit(plan, follower, plan.head_steps)

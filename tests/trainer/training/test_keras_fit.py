@@ -80,6 +80,11 @@ def test_faulty_trainings_are_refused(make_plan, two_replicas, changes, message)
         keras_fit.check(dataclasses.replace(plan, **changes))
 
 
+def test_an_average_of_the_weights_is_refused(make_plan, two_replicas):
+    with pytest.raises(ConfigError, match="leave --ema out, or use --loop custom"):
+        keras_fit.check(make_plan(two_replicas, ema=0.9))
+
+
 def in_parts():
     return tf.data.Dataset.from_tensors(([1.0], {"boxes": [0.0], "labels": [1]})).batch(8)
 
