@@ -16,8 +16,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from against_hand_written import measure
 from PIL import Image
+from process_tree import measure
 
 _TEXT_CHARACTERS = 20_000
 _RECORDS_PER_TAR = 100_000

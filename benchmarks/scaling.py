@@ -17,8 +17,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from against_hand_written import Figures, measure
 from memory import tars
+from process_tree import Figures, measure
 
 WIDTH, HEIGHT, MARGIN, LEGEND = 720, 400, 60, 170
 COLOURS = {"wall s": "#0b6e99", "CPU s": "#d9730d", "peak MiB": "#4d6461"}

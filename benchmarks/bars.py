@@ -1,0 +1,45 @@
+"""A picture of some figures: a bar each, as SVG."""
+
+from collections.abc import Collection, Mapping
+from xml.sax.saxutils import escape
+
+_WIDTH, _ROW, _LEFT, _RIGHT, _TOP = 640, 34, 190, 130, 44
+_BAR, _MARKED, _OTHER = "#0b6e99", "#d9730d", "#4d6461"
+
+
+def bars(
+    title: str,
+    figures: Mapping[str, float],
+    unit: str,
+    *,
+    marked: str = "",
+    others: Collection[str] = (),
+) -> str:
+    """Bars of figures, as text of an SVG.
+
+    Args:
+        title: Above the bars.
+        figures: By name, from top to bottom.
+        unit: What follows a figure, such as "/s".
+        marked: The name of one bar that stands out.
+        others: The names of bars in a third colour.
+    """
+    colours = {marked: _MARKED} | dict.fromkeys(others, _OTHER)
+    most = max(figures.values())
+    height = _TOP + _ROW * len(figures) + 12
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}"'
+        ' font-family="sans-serif" font-size="13">',
+        f'<rect width="{_WIDTH}" height="{height}" fill="white"/>',
+        f'<text x="12" y="24" font-size="15">{escape(title)}</text>',
+    ]
+    for place, (name, figure) in enumerate(figures.items()):
+        y, colour = _TOP + place * _ROW, colours.get(name, _BAR)
+        length = max(1.0, (_WIDTH - _LEFT - _RIGHT) * figure / most)
+        shown = f"{figure:,.0f}" if most >= 100 else f"{figure:,.1f}"
+        parts += [
+            f'<text x="{_LEFT - 8}" y="{y + 17}" text-anchor="end">{escape(name)}</text>',
+            f'<rect x="{_LEFT}" y="{y}" width="{length:.1f}" height="24" fill="{colour}"/>',
+            f'<text x="{_LEFT + length + 8:.1f}" y="{y + 17}">{shown}{escape(unit)}</text>',
+        ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
