@@ -46,7 +46,7 @@ class Image:
 
     Attributes:
         file: The encoded image.
-        format: "jpeg" or "png": the encoding in which it will be stored.
+        format: "jpeg", "png" or "bmp": the encoding in which it will be stored.
         width: Pixels, of the upright image as stored.
         height: Pixels, of the upright image as stored.
         channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.

@@ -119,7 +119,7 @@ def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
 def stored_format(kind: str, forms: Collection[str]) -> str:
     """The `Feature.format` of images or audio of these forms."""
     known = {*forms} - {""}
-    stated = known & ({"jpeg", "png"} if kind == "image" else AUDIO_FORMS)
+    stated = known & ({"jpeg", "png", "bmp"} if kind == "image" else AUDIO_FORMS)
     return known.pop() if len(known) == 1 and stated else "mixed"
 
 

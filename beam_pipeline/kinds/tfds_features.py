@@ -47,12 +47,13 @@ def scalar(dtype: str) -> dict[str, Any]:
 
 
 def image(feature: Feature) -> dict[str, Any]:
-    """An encoded image."""
+    """An encoded image, whose format TFDS asks for only where it encodes: it names no BMP."""
+    stated = {"encodingFormat": "png" if feature.format == "png" else "jpeg"}
     return {
         "pythonClassName": f"{PACKAGE}.image_feature.Image",
         "image": {
             "shape": {"dimensions": ["-1", "-1", "3"]},
             "dtype": "uint8",
-            "encodingFormat": "png" if feature.format == "png" else "jpeg",
+            **({} if feature.format == "bmp" else stated),
         },
     }

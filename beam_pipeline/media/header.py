@@ -18,8 +18,8 @@ UNSUPPORTED = "unsupported image"
 # TensorFlow decodes fewer than 2^29 bytes per image: 178,956,970 pixels of RGB
 # (tensorflow/core/kernels/image/decode_image_op.cc).
 DECODER_MAX_PIXELS = (2**29 - 1) // 3
-# The longest side that libjpeg and libpng accept.
-MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000}
+# The longest side that libjpeg and libpng accept; TensorFlow reads longer BMPs.
+MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000, "bmp": 1_000_000}
 
 # Memory that the pixels of an image may take while it is decoded and encoded again: those of the
 # largest image, at four bytes each. Who allows more pixels allows more memory.

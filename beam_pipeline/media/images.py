@@ -16,17 +16,18 @@ The rules, in the order in which they are applied:
 6. An image whose EXIF orientation is not 1 is turned upright and encoded again in its format.
    XMP is ignored.
 7. `max_side` and `size` resize (Lanczos), after converting palettes to colours and 1 bit to 8.
-8. `format` converts. For JPEG, transparent pixels are blended with white, and 16-bit values keep
-   their high byte.
+8. `format` converts (`media/stored_format.py`). For JPEG and BMP, transparent pixels are blended
+   with white. For JPEG 16-bit values keep their high byte; what may become BMP has 8 bits. A BMP is
+   always RGB of 24 bits, for readers do not agree on others, and has no colour profile.
 
-An image that is encoded again keeps its colour profile and loses all other metadata. The same
-Pillow always gives the same bytes. `ImageFacts.conversions` names each rule that changed
+An image that is otherwise encoded again keeps its colour profile and loses all other metadata. The
+same Pillow always gives the same bytes. `ImageFacts.conversions` names each rule that changed
 something; when it is empty the file's own bytes are stored.
 """
 
 import dataclasses
 import math
-from typing import Annotated, Literal
+from typing import Annotated
 
 from PIL import Image
 
@@ -42,6 +43,7 @@ from beam_pipeline.media.header import (
     Header,
     check_decoding,
 )
+from beam_pipeline.media.stored_format import bmp_bytes, checked_format, stored_format
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, Option, Options
 
@@ -58,7 +60,7 @@ class ImageOptions(Options):
     """How images are stored. No image is enlarged by `max_side`.
 
     Raises:
-        ConfigError: A value is out of range, or `size` and `max_side` are both given.
+        ConfigError: A value is out of range or no format, or `size` and `max_side` are both given.
     """
 
     max_side: Annotated[
@@ -77,11 +79,12 @@ class ImageOptions(Options):
         Option("stretch every image to this size", flag="--image-size", metavar="S|WxH"),
     ] = None
     format: Annotated[
-        Literal["keep", "jpeg", "png"],
+        str,
         Option(
-            "convert images to this format",
+            "convert images to this format; bmp holds pixels, mix=0.5 half of the images as bmp "
+            "and the rest as jpeg",
             flag="--image-format",
-            choices=("keep", "jpeg", "png"),
+            metavar="keep|jpeg|png|bmp|mix=SHARE",
         ),
     ] = "keep"
     jpeg_quality: Annotated[
@@ -102,6 +105,7 @@ class ImageOptions(Options):
 
     def __post_init__(self) -> None:
         Options.__post_init__(self)
+        object.__setattr__(self, "format", checked_format(self.format))
         if self.size is None:
             return
         if self.max_side is not None:
@@ -120,7 +124,7 @@ class ImageFacts:
     """Properties of an image as it will be stored.
 
     Attributes:
-        format: "jpeg" or "png": the stored encoding.
+        format: "jpeg", "png" or "bmp": the stored encoding.
         width: Pixels, stored, upright.
         height: Pixels, stored, upright.
         channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
@@ -153,35 +157,37 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
             "image too large" or "unsupported image".
     """
     header = _read(data, options.max_pixels)
-    stored_format = _stored_format(header, options)
+    encoding = stored_format(header, data, options.format)
     upright = header.size.turned(header.orientation)
     size = _stored_size(upright, options)
     resized = size != upright
-    if max(size) > MAX_SIDE[stored_format] or math.prod(size) > DECODER_MAX_PIXELS:
+    if max(size) > MAX_SIDE[encoding] or math.prod(size) > DECODER_MAX_PIXELS:
         raise RecordError(
             TOO_LARGE,
-            f"{size} pixels are more than decoders accept in a {stored_format.upper()} "
-            f"({MAX_SIDE[stored_format]:,} per side, {DECODER_MAX_PIXELS:,} in total); shrink it",
+            f"{size} pixels are more than decoders accept in a {encoding.upper()} "
+            f"({MAX_SIDE[encoding]:,} per side, {DECODER_MAX_PIXELS:,} in total); shrink it",
         )
-    conversions = _conversions(header, stored_format, resized)
+    conversions = _conversions(header, encoding, resized)
     channels = header.channels
     estimated_bytes = len(data)
     if conversions:
         _check_memory(header, size, options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
             other_formats.decode(data, "png")
-        mode = pixels.stored_mode(header, stored_format, resized)
+        mode = pixels.stored_mode(header, encoding, resized)
         channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
         area = math.prod(size)
-        if header.format == stored_format:
+        if encoding == "bmp":
+            estimated_bytes = bmp_bytes(*size)
+        elif header.format == encoding:
             estimated_bytes = len(data) * area // math.prod(upright)
-        elif stored_format == "jpeg":
+        elif encoding == "jpeg":
             estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
         else:
             sample_bytes = 2 if mode == "I;16" else 1
             estimated_bytes = int(area * channels * sample_bytes * _PNG_COMPRESSION)
     return ImageFacts(
-        format=stored_format,
+        format=encoding,
         width=size.width,
         height=size.height,
         channels=channels,
@@ -274,12 +280,6 @@ def _read_again(data: bytes, max_pixels: int) -> Header:
     return _read(data, max_pixels)
 
 
-def _stored_format(header: Header, options: ImageOptions) -> str:
-    if options.format != "keep":
-        return options.format
-    return "jpeg" if header.format == "jpeg" else "png"
-
-
 def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
     if options.size is not None:
         return options.size
@@ -289,7 +289,7 @@ def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
     return ImageSize(*(max(1, round(side * scale)) for side in size))
 
 
-def _conversions(header: Header, stored_format: str, resized: bool) -> tuple[str, ...]:
+def _conversions(header: Header, encoding: str, resized: bool) -> tuple[str, ...]:
     """The reasons to encode again; and if there are any, what is lost by it."""
     reasons = []
     if header.orientation != 1:
@@ -298,15 +298,15 @@ def _conversions(header: Header, stored_format: str, resized: bool) -> tuple[str
         reasons.append("animated")
     if header.mode == "CMYK":
         reasons.append("cmyk")
-    if header.format != stored_format:
+    if header.format != encoding or encoding == "bmp":  # BMPs are of many kinds
         reasons.append(f"format {header.format}")
     if resized:
         reasons.append("resized")
     if reasons:
-        mode = pixels.stored_mode(header, stored_format, resized)
+        mode = pixels.stored_mode(header, encoding, resized)
         if header.mode == "P" and mode != "P":
             reasons.append("palette")
-        if (header.color_key or header.mode in ("LA", "RGBA")) and stored_format == "jpeg":
+        if (header.color_key or header.mode in ("LA", "RGBA")) and encoding != "png":
             reasons.append("alpha")
         if header.bits == 16 and mode != "I;16":
             reasons.append("16-bit")

@@ -24,6 +24,8 @@ _PIXELS_AT_ONCE = 1 << 20
 def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
     """Pillow's mode of the pixels that are encoded again."""
     mode = "RGB" if header.mode == "CMYK" else header.mode
+    if stored_format == "bmp":
+        return "RGB"
     if stored_format == "jpeg":
         return "L" if mode in ("1", "L", "LA", "I;16") else "RGB"
     if not resized:
@@ -69,7 +71,9 @@ def _on_white(image: Image.Image, mode: str) -> Image.Image:
 
 
 def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:
-    """`image` as "jpeg" (4:2:0) or "png", with its colour profile and no other metadata.
+    """`image` as "jpeg" (4:2:0), "png" or "bmp".
+
+    The first two have its colour profile, and no other metadata.
 
     The same Pillow always gives the same bytes.
     """
@@ -82,6 +86,8 @@ def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:
     buffer = io.BytesIO()
     if image_format == "jpeg":
         bare.save(buffer, "JPEG", quality=jpeg_quality, subsampling="4:2:0", icc_profile=profile)
+    elif image_format == "bmp":
+        bare.save(buffer, "BMP")
     else:
         bare.save(buffer, "PNG", icc_profile=profile)
     return buffer.getvalue()

@@ -14,6 +14,8 @@ from trainer.views.pixels import GREY, as_dtype, decode_jpeg, see_image
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
+# Other than "mixed".
+_KNOWN = frozenset({"jpeg", "png", "bmp"})
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 
 # From an image's height and width, int32 [2], to the part that is decoded.
@@ -81,8 +83,8 @@ class Image(Reader):
 
         if channels not in (1, 3) or self.nearest:
             image, view = from_other()
-        elif decoding.formats_are_known and feature.format == "jpeg":
-            image, view = from_jpeg()
+        elif decoding.formats_are_known and feature.format in _KNOWN:
+            image, view = from_jpeg() if feature.format == "jpeg" else from_other()
         else:
             image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
         image = tf.ensure_shape(image, (*size, channels))
@@ -105,9 +107,18 @@ class Image(Reader):
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:
     """All of an image: uint8 [height, width, channels]."""
     channels = feature.shape[2] or 3
-    image = tf.io.decode_image(
-        encoded, channels=channels, name=_scope(feature), expand_animations=False
-    )
+
+    def decode(channels: int) -> Tensor:
+        return tf.io.decode_image(
+            encoded, channels=channels, name=_scope(feature), expand_animations=False
+        )
+
+    if channels == 1 and feature.format != "jpeg" and feature.format != "png":
+        # Alone of all formats, BMP is not turned into one channel while it is decoded.
+        is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
+        image = tf.cond(is_bmp, lambda: tf.image.rgb_to_grayscale(decode(3)), lambda: decode(1))
+    else:
+        image = decode(channels)
     return tf.ensure_shape(image, (*feature.shape[:2], channels))
 
 

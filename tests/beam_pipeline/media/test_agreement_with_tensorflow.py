@@ -23,8 +23,8 @@ def assert_tensorflow_agrees() -> Callable[[bytes, ImageOptions], None]:
         stored = encode_image(data, facts, options)
         as_it_is = tf.io.decode_image(stored, expand_animations=False)
         assert as_it_is.shape == (facts.height, facts.width, facts.channels)
-        decode = tf.io.decode_jpeg if facts.format == "jpeg" else tf.io.decode_png
-        assert decode(stored, channels=3).shape == (facts.height, facts.width, 3)
+        decoders = {"jpeg": tf.io.decode_jpeg, "png": tf.io.decode_png, "bmp": tf.io.decode_bmp}
+        assert decoders[facts.format](stored, channels=3).shape == (facts.height, facts.width, 3)
 
     return check
 
@@ -66,6 +66,11 @@ def test_formats_and_modes(
     encode: Encode, assert_tensorflow_agrees, file_format, mode, save, options
 ):
     assert_tensorflow_agrees(encode(file_format, mode, **save), ImageOptions(**options))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (23, 16), (1_000_000, 1), (1, 70_000)])
+def test_sizes_of_bmp(encode: Encode, assert_tensorflow_agrees, size):
+    assert_tensorflow_agrees(encode("BMP", size=size), ImageOptions(format="bmp"))
 
 
 @pytest.mark.parametrize("interlaced", [False, True])

@@ -145,6 +145,7 @@ def test_16_bit_colour_becomes_8_bit_when_encoded_again(make_png, store, open_im
         {"size": (60_000, 60_000)},
         {"max_side": 10, "size": (10, 10)},
         {"format": "webp"},
+        {"format": "mix=1.5"},
         {"jpeg_quality": 0},
         {"jpeg_quality": 101},
         {"max_pixels": 0},
