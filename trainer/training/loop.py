@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from trainer.tasks.task import Task
 from trainer.training.fine_tuning import frozen
+from trainer.training.random_numbers import drawing_for
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +159,8 @@ def train_function(
     if scales_loss:
         _sum_before_scaling(optimizer)
 
-    def gradients_of(inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-        with tf.GradientTape() as tape:
+    def gradients_of(part: Any, inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
+        with tf.GradientTape() as tape, drawing_for(part):
             outputs = model(plan.task.prepare(inputs), training=True)
             losses = plan.task.loss(target, outputs) * weight
             # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
@@ -180,8 +181,9 @@ def train_function(
         weight = tf.ones(tf.shape(tf.nest.flatten(target)[0])[:1]) if weight is None else weight
         target = plan.task.goal.with_totals(target)
         gradients, sums = None, 0.0
-        for part in _parts((inputs, target, weight), plan.accumulate_steps):
-            of_part, sums_of_part = compute(*part)
+        parts = _parts((inputs, target, weight), plan.accumulate_steps)
+        for number, part in enumerate(parts):
+            of_part, sums_of_part = compute(tf.constant(number) if parts[1:] else None, *part)
             gradients = of_part if gradients is None else _added(gradients, of_part)
             sums += sums_of_part
         if scales_loss:

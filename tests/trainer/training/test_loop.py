@@ -276,25 +276,6 @@ def test_each_step_and_replica_has_its_own_dropout(make_plan, two_replicas, loop
 
 
 @pytest.mark.slow
-def test_a_run_with_dropout_goes_on_as_if_it_had_not_stopped(make_plan, two_replicas):
-    def part(epochs, plan=None):
-        plan = plan or make_plan(two_replicas, model=with_dropout, steps_per_epoch=3)
-        seed_by_step(plan.model, plan.optimizer, 1)
-        return run(plan, epochs=epochs)[0], plan
-
-    whole, _ = part(range(2))
-    _, stopped = part(range(1))
-    other = make_plan(two_replicas, model=with_dropout, steps_per_epoch=3)
-    other.model.set_weights(stopped.model.get_weights())
-    for mine, theirs in zip(other.optimizer.variables, stopped.optimizer.variables, strict=True):
-        mine.assign(theirs)
-
-    resumed, _ = part(range(1, 2), other)
-
-    np.testing.assert_array_equal(resumed, whole)
-
-
-@pytest.mark.slow
 def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replicas):
     def scaled():
         return keras.optimizers.LossScaleOptimizer(

@@ -1,0 +1,178 @@
+"""Random layers draw by (seed, step, replica, part of a step), whatever compiles them."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from following import Follower
+
+from trainer.training import loop
+from trainer.training.random_numbers import seed_by_step
+
+L = keras.layers
+
+
+class OwnNoise(keras.layers.Layer):
+    """A user's layer, with several generators of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.generators = [keras.random.SeedGenerator(7), keras.random.SeedGenerator(8)]
+
+    def call(self, x, training=False):
+        if not training:
+            return x
+        first, second = (keras.random.normal(keras.ops.shape(x), seed=g) for g in self.generators)
+        return x + first * second
+
+
+# The layer, and the shape that it takes, of 8 x 8 x 3 pixels.
+IMAGE = (8, 8, 3)
+LAYERS = {
+    "Dropout": (lambda: L.Dropout(0.5), IMAGE),
+    "SpatialDropout1D": (lambda: L.SpatialDropout1D(0.5), (8, 24)),
+    "SpatialDropout2D": (lambda: L.SpatialDropout2D(0.5), (4, 4, 12)),
+    "SpatialDropout3D": (lambda: L.SpatialDropout3D(0.5), (2, 2, 2, 24)),
+    "GaussianDropout": (lambda: L.GaussianDropout(0.5), IMAGE),
+    "GaussianNoise": (lambda: L.GaussianNoise(0.5), IMAGE),
+    "AlphaDropout": (lambda: L.AlphaDropout(0.5), IMAGE),
+    "RandomBrightness": (lambda: L.RandomBrightness(0.5, (0, 1)), IMAGE),
+    "RandomContrast": (lambda: L.RandomContrast(0.5, (0, 1)), IMAGE),
+    "RandomCrop": (lambda: L.RandomCrop(5, 6), IMAGE),
+    "RandomFlip": (lambda: L.RandomFlip(), IMAGE),
+    "own": (OwnNoise, IMAGE),
+}
+# What XLA does not compile.
+NOT_COMPILED = {
+    "RandomRotation": (lambda: L.RandomRotation(0.5), IMAGE),
+    "RandomShear": (lambda: L.RandomShear(0.5, 0.5), IMAGE),
+    "RandomTranslation": (lambda: L.RandomTranslation(0.5, 0.5), IMAGE),
+    "RandomZoom": (lambda: L.RandomZoom(0.5), IMAGE),
+}
+EACH = 4  # examples of a part
+
+
+def weighed(layers):
+    """A model that sums what random layers make of an image: gradients show what they drew."""
+    image = keras.Input(IMAGE)
+    sums = []
+    for name, (layer, shape) in layers.items():
+        x = L.Flatten()(layer()(L.Reshape(shape)(image)))
+        sums.append(L.Dense(1, use_bias=False, kernel_initializer="zeros", name=name)(x))
+    return keras.Model(image, L.Add()(sums))
+
+
+def drawn(make_plan, strategy, layers, *, parts, jit_compile, seed=1):
+    """What each layer drew for each part of each replica in the first step: {name: [bytes, …]}.
+
+    Each part has the same images, and alone changes the weights once.
+    """
+    count = strategy.num_replicas_in_sync * parts
+    plan = make_plan(
+        strategy,
+        lambda: keras.optimizers.SGD(1.0),
+        model=lambda: weighed(layers),
+        plan={"accumulate_steps": parts, "jit_compile": jit_compile},
+    )
+    images = np.random.default_rng(1).integers(0, 256, (EACH, *IMAGE), np.uint8)
+    weights = np.repeat(np.eye(count, dtype=np.float32), EACH, axis=1)
+    batches = tf.data.Dataset.from_tensor_slices(weights).map(
+        lambda weight: (
+            {"image": tf.tile(images, [count, 1, 1, 1])},
+            tf.zeros([count * EACH], tf.int64),
+            weight,
+        )
+    )
+    plan = dataclasses.replace(
+        plan,
+        task=dataclasses.replace(plan.task, loss_fn=lambda target, outputs: outputs[:, 0]),
+        batches=lambda first_record: batches,
+        batch_size=count * EACH,
+        times_input=False,
+    )
+    seed_by_step(plan.model, plan.optimizer, seed)
+    train, iterator = loop.train_function(plan), iter(plan.distributed_batches(0))
+    found = {name: [] for name in layers}
+    for _ in range(count):
+        plan.optimizer.iterations.assign(0)
+        for weight in plan.model.trainable_variables:
+            weight.assign(tf.zeros_like(weight))
+        train(iterator, tf.constant(1), tf.constant(0.0))
+        for name in layers:
+            found[name].append(plan.model.get_layer(name).kernel.numpy().tobytes())
+    return found
+
+
+FEW = {name: LAYERS[name] for name in ("Dropout", "own")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layers", "replicas", "parts", "jit_compile"),
+    [
+        pytest.param(LAYERS | NOT_COMPILED, 1, 3, False, id="all layers"),
+        pytest.param(LAYERS, 1, 3, True, id="all layers by XLA"),
+        pytest.param(FEW, 2, 1, False, id="replicas"),
+        pytest.param(FEW, 2, 1, True, id="replicas by XLA"),
+        pytest.param(FEW, 2, 3, False, id="parts of replicas"),
+        pytest.param(FEW, 2, 3, True, id="parts of replicas by XLA"),
+    ],
+)
+def test_each_part_of_each_replica_has_its_own_numbers(
+    make_plan, one_replica, two_replicas, layers, replicas, parts, jit_compile
+):
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+
+    found = drawn(make_plan, strategy, layers, parts=parts, jit_compile=jit_compile)
+
+    assert {name: len(set(each)) for name, each in found.items()} == dict.fromkeys(
+        layers, replicas * parts
+    )
+
+
+def test_parts_draw_by_the_seed(make_plan, one_replica):
+    first, again, other = (
+        drawn(make_plan, one_replica, FEW, parts=3, jit_compile=True, seed=seed)
+        for seed in (1, 1, 2)
+    )
+
+    assert first == again
+    for name in FEW:
+        assert len({*first[name], *other[name]}) == 6
+
+
+def noisy():
+    """The pattern of zeros in dropout is seen in the weights' changes."""
+    image = keras.Input((16, 16, 3))
+    x = OwnNoise()(L.RandomFlip()(image))
+    return keras.Model(image, L.Dense(3)(L.Dropout(0.5)(L.Flatten()(x))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("replicas", "parts", "jit_compile"),
+    [(1, 2, True), (2, 1, False), (2, 1, True), (2, 2, False), (2, 2, True)],
+)
+def test_a_run_with_random_layers_goes_on_as_if_it_had_not_stopped(
+    make_plan, one_replica, two_replicas, replicas, parts, jit_compile
+):
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+
+    def make():
+        options = {"accumulate_steps": parts, "jit_compile": jit_compile}
+        plan = make_plan(strategy, model=noisy, steps_per_epoch=3, plan=options)
+        seed_by_step(plan.model, plan.optimizer, 1)
+        return plan
+
+    whole, stopped, resumed = make(), make(), make()
+    loop.run(whole, Follower(whole, range(2)))
+    loop.run(stopped, Follower(stopped, range(1)))
+    resumed.model.set_weights(stopped.model.get_weights())
+    for mine, theirs in zip(resumed.optimizer.variables, stopped.optimizer.variables, strict=True):
+        mine.assign(theirs)
+    loop.run(resumed, Follower(resumed, range(1, 2)))
+
+    for mine, theirs in zip(resumed.model.get_weights(), whole.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
