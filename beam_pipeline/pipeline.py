@@ -44,6 +44,7 @@ from beam_pipeline.write.working_directory import (
     kept_dir,
     restore_dataset,
     scratch_dir,
+    spill_folder,
     working_root,
 )
 from tfrecord_dataset.feature import Feature
@@ -70,7 +71,7 @@ class PlanDataset(beam.PTransform):
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer.of(self.config), self.config.threads, self.job, self.kept_dir
         )  # Inspected
-        assigned = inspected | "Assign" >> AssignShards(self.config)  # Assigned
+        assigned = inspected | "Assign" >> AssignShards(self.config, self.job)  # Assigned
         return assigned, num_read
 
 
@@ -127,7 +128,7 @@ def build(
     with (
         exclusive(config.dataset_dir, lock=working_root(config)),
         collecting_rarely(),
-        watched(options) as job,
+        watched(options, spill_folder(config)) as job,
     ):
         restore_dataset(config)
         try:

@@ -1,10 +1,11 @@
-"""What `build` holds in memory where there is much to hold: long texts, and very many records.
+"""What `build` holds in memory where there is much to hold, or where all of it is alike.
 
-    python benchmarks/memory.py [--texts 8000] [--records 1000000]
+    python benchmarks/memory.py [--texts 8000] [--records 1000000] [--cases NAME ...]
 
-Prints wall time, CPU time and peak memory of each build: of JSON Lines with texts of 20 KB, and of
-tiny images in tars, with the time to the first record. Memory is the sum over all processes of the
-memory that is theirs (PSS), looked at every 50 ms. Linux only.
+Prints wall time, CPU time and peak memory of each build: of JSON Lines with texts of 20 KB, of
+tiny images in tars, and of rows that no hash spreads: of one image, one content, one key or group,
+in one shard, all of them dropped as duplicates, all of them rejected. Memory is the sum over all
+processes of the memory that is theirs (PSS), looked at every 50 ms. Linux only.
 """
 
 import argparse
@@ -14,13 +15,32 @@ import random
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image
 from process_tree import measure
 
 _TEXT_CHARACTERS = 20_000
 _RECORDS_PER_TAR = 100_000
+_DATA_ERROR = 3
+
+
+class Case(NamedTuple):
+    """A build that is measured.
+
+    Attributes:
+        make: Makes the input of so many records at a path.
+        suffix: Of that path.
+        options: More options of the build.
+        exit_code: Of the build.
+    """
+
+    make: Callable[[Path, int], None]
+    suffix: str = ".jsonl"
+    options: Sequence[str] = ()
+    exit_code: int = 0
 
 
 def main() -> None:
@@ -28,42 +48,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, default=8_000)
     parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "memory"))
     args = parser.parse_args()
-    inputs = {
-        f"{args.texts:,} texts": texts(args.folder / f"texts_{args.texts}.jsonl", args.texts),
-        f"{args.records:,} records": tars(args.folder / f"tars_{args.records}", args.records),
-    }
-    print(f"{'':20}{'wall s':>9}{'CPU s':>9}{'peak MiB':>10}")
-    for name, path in inputs.items():
-        build = ["-m", "beam_pipeline", "build", str(path), "--output", str(args.folder / "data")]
-        figures = measure([sys.executable, *build, "--overwrite"])
-        print(f"{name:20}{figures.wall_s:9.1f}{figures.cpu_s:9.1f}{figures.peak_mib:10.0f}")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    output = str(args.folder / "data")
+    print(f"{'':28}{'wall s':>9}{'CPU s':>9}{'peak MiB':>10}")
+    for name in args.cases:
+        case = CASES[name]
+        count = args.texts if name == "texts" else args.records
+        path = args.folder / f"{name.replace(' ', '_')}_{count}{case.suffix}"
+        if not path.exists():
+            case.make(path, count)
+        command = [sys.executable, "-m", "beam_pipeline", "build", str(path), "--output", output]
+        command += ["--name", "data", "--overwrite", *case.options]
+        if name == "of one key":
+            command = [sys.executable, str(Path(__file__).with_name("one_key.py"))]
+            command += [str(count), output]
+        figures = measure(command, exit_code=case.exit_code)
+        row = f"{figures.wall_s:9.1f}{figures.cpu_s:9.1f}{figures.peak_mib:10.0f}"
+        print(f"{f'{count:,} {name}':28}{row}", flush=True)
 
 
-def texts(path: Path, count: int) -> Path:
+def texts(path: Path, count: int) -> None:
     """JSON Lines of so many long texts, no two alike."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        words = [f"word{number}" for number in range(5_000)]
-        choose = random.Random(0)
-        with path.open("w") as file:
-            for number in range(count):
-                text = " ".join(choose.choices(words, k=_TEXT_CHARACTERS // 9))
-                file.write(json.dumps({"text": text, "label": f"class {number % 5}"}) + "\n")
-    return path
+    words = [f"word{number}" for number in range(5_000)]
+    choose = random.Random(0)
+    with path.open("w") as file:
+        for number in range(count):
+            text = " ".join(choose.choices(words, k=_TEXT_CHARACTERS // 9))
+            file.write(json.dumps({"text": text, "label": f"class {number % 5}"}) + "\n")
 
 
-def tars(folder: Path, count: int) -> Path:
+def tars(folder: Path, count: int) -> None:
     """Tars of so many tiny images, no two alike, with their classes beside them."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        for start in range(0, count, _RECORDS_PER_TAR):
-            with tarfile.open(folder / f"{start // _RECORDS_PER_TAR:05d}.tar", "w") as tar:
-                for number in range(start, min(start + _RECORDS_PER_TAR, count)):
-                    add(tar, f"{number:08d}.png", image(number))
-                    add(tar, f"{number:08d}.cls", b"%d" % (number % 10))
-    return folder
+    folder.mkdir()
+    for start in range(0, count, _RECORDS_PER_TAR):
+        with tarfile.open(folder / f"{start // _RECORDS_PER_TAR:05d}.tar", "w") as tar:
+            for number in range(start, min(start + _RECORDS_PER_TAR, count)):
+                add(tar, f"{number:08d}.png", image(number))
+                add(tar, f"{number:08d}.cls", b"%d" % (number % 10))
 
 
 def add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
@@ -79,6 +103,51 @@ def image(number: int) -> bytes:
     colours = number.to_bytes(6, "big")
     Image.frombytes("RGB", (2, 1), colours).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def rows_of_one_image(folder: Path, count: int) -> None:
+    """A CSV that names one image in all of its rows."""
+    folder.mkdir()
+    (folder / "image.png").write_bytes(image(0))
+    with (folder / "labels.csv").open("w") as file:
+        file.write("image,label\n")
+        file.writelines("image.png,a\n" for _ in range(count))
+
+
+def equal_rows(path: Path, count: int) -> None:
+    """JSON Lines that are all alike."""
+    with path.open("w") as file:
+        file.writelines('{"number": 1, "other": 2.5}\n' for _ in range(count))
+
+
+def rows(path: Path, count: int) -> None:
+    """JSON Lines, no two alike, in one group."""
+    with path.open("w") as file:
+        file.writelines(f'{{"number": {number}, "group": "a"}}\n' for number in range(count))
+
+
+def bad_rows(path: Path, count: int) -> None:
+    """JSON Lines of which the first alone is one."""
+    with path.open("w") as file:
+        file.write('{"number": 1}\n')
+        file.writelines("no JSON\n" for _ in range(count))
+
+
+def nothing(path: Path, count: int) -> None:
+    """The records are made by a script."""
+
+
+CASES = {
+    "texts": Case(texts),
+    "records": Case(tars, suffix=""),
+    "of one image": Case(rows_of_one_image, suffix=""),
+    "of one content": Case(equal_rows),
+    "dropped": Case(equal_rows, options=["--duplicates", "drop"]),
+    "of one key": Case(nothing, exit_code=_DATA_ERROR),
+    "of one group": Case(rows, options=["--group-by", "group", "--split", "train=0.5,test=0.5"]),
+    "in one shard": Case(rows, options=["--num-shards", "1"]),
+    "rejected": Case(bad_rows, options=["--max-bad-fraction", "1"]),
+}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ def measure(
     command: Sequence[str],
     others: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
+    exit_code: int = 0,
 ) -> Figures:
     """Runs a command to its end; `others` are processes that work for it, with their own."""
     started = time.monotonic()
@@ -46,7 +47,7 @@ def measure(
             time.sleep(0.05)
         output.seek(0)
         messages.seek(0)
-        if process.returncode:
+        if process.returncode != exit_code:
             sys.exit(
                 f"{' '.join(command)} ended with {process.returncode}: {messages.read()[-2000:]}"
             )

@@ -52,7 +52,10 @@ SCHEMA = pa.schema(
 # A shuffle's data are a third so large, for 2 µs a record.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
-_READ = pa.ipc.IpcReadOptions(use_threads=False)
+READ = pa.ipc.IpcReadOptions(use_threads=False)
+# What nobody asks for is not even unpacked: most of the bytes.
+_WITHOUT_RECORDS = [number for number, field in enumerate(SCHEMA) if field.name != "record"]
+READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_RECORDS)
 
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
@@ -127,18 +130,18 @@ def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
     """All tables of `to_bytes`, of one schema, as one."""
-    tables = [pa.ipc.open_stream(batch, options=_READ).read_all() for batch in batches]
+    tables = [pa.ipc.open_stream(batch, options=READ).read_all() for batch in batches]
     return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
 
 def parts(
-    batches: Iterable[bytes], max_rows: int, schema: pa.Schema = SCHEMA
+    batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = READ
 ) -> Iterator[pa.Table]:
     """The tables of `to_bytes`, some at once: of `max_rows` rows or more, but for the last."""
     waiting: list[pa.Table] = []
     num_rows = 0
     for batch in batches:
-        table = pa.ipc.open_stream(batch, options=_READ).read_all()
+        table = pa.ipc.open_stream(batch, options=options).read_all()
         waiting.append(table)
         num_rows += table.num_rows
         if num_rows >= max_rows:
@@ -196,8 +199,9 @@ def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Tab
         start = end
 
 
-def digest_of(table: pa.Table, *beside: object) -> str:
+def digest_of(parts: Iterable[pa.Table], *beside: object) -> str:
     """Hex digest of all that decides the bytes of a shard of these rows, and of what is beside."""
     digest = hashlib.sha256(repr(beside).encode())
-    digest.update(binaries(table, "digest").tobytes())
+    for part in parts:
+        digest.update(binaries(part, "digest").tobytes())
     return digest.hexdigest()

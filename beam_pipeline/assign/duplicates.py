@@ -30,7 +30,8 @@ class Unique(NamedTuple):
     """What is left of some records.
 
     Attributes:
-        table: The records to be written.
+        table: The records to be written; where none may be dropped, without the packed
+            records (`columns.READ_ROUTES`).
         rejects: Those that are dropped.
     """
 
@@ -52,14 +53,16 @@ def settle(
         max_rows: As `columns.parts` has it.
     """
     drops = policy == "drop"
-    parts = _parts(tables, max_rows)
-    groups = _Groups(_repeated(parts()))
+    routes = parts = _parts(tables, max_rows, columns.READ_ROUTES)
+    groups = _Groups(_repeated(routes()))
+    if groups.num_groups or drops:
+        parts = _parts(tables, max_rows, columns.READ)
     if groups.num_groups:
         for part in parts():
             groups.add(part)
         for group in groups.described(drops):
             statistics.add_duplicates(group)
-    for part in parts():
+    for part in (parts if drops else routes)():
         unique = groups.without_others(part) if drops else Unique(part, [])
         statistics.add_rows(unique.table)
         for reject in unique.rejects:
@@ -71,10 +74,12 @@ def settle(
         yield unique
 
 
-def _parts(tables: Iterable[bytes], max_rows: int) -> Callable[[], Iterable[pa.Table]]:
+def _parts(
+    tables: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions
+) -> Callable[[], Iterable[pa.Table]]:
     """Makes the parts of a bucket, any number of times; a single one, as it mostly is, once."""
-    first = list(itertools.islice(columns.parts(tables, max_rows), 2))
-    return (lambda: columns.parts(tables, max_rows)) if first[1:] else (lambda: first)
+    first = list(itertools.islice(columns.parts(tables, max_rows, options), 2))
+    return (lambda: columns.parts(tables, max_rows, options)) if first[1:] else (lambda: first)
 
 
 def _repeated(parts: Iterable[pa.Table]) -> Digests:

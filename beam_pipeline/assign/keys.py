@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.running.spill import Spill
 
 _SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
 
@@ -33,24 +34,26 @@ class FindEqualKeys(beam.PTransform):
 
     Attributes:
         max_rows: As `columns.parts` has it.
+        spill: Where the tables wait.
     """
 
     max_rows: int
+    spill: Spill
 
     def expand(self, keys: beam.PCollection[Keys]) -> beam.PCollection[Statistics]:
         return (
             keys
             | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
             | "CompareKeys"
-            >> beam.MapTuple(functools.partial(_compare, max_rows=self.max_rows)).with_output_types(
-                Statistics
-            )
+            >> beam.MapTuple(
+                functools.partial(_compare, max_rows=self.max_rows, spill=self.spill)
+            ).with_output_types(Statistics)
         )
 
 
-def _compare(bucket: int, tables: Iterable[bytes], max_rows: int) -> Statistics:
+def _compare(bucket: int, tables: Iterable[bytes], max_rows: int, spill: Spill) -> Statistics:
     statistics = Statistics()
-    statistics.add_equal_keys(equal_keys(columns.parts(tables, max_rows, _SCHEMA)))
+    statistics.add_equal_keys(equal_keys(columns.parts(spill.all(tables), max_rows)))
     return statistics
 
 

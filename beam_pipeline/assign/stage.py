@@ -24,13 +24,15 @@ from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Waiting
 from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.runner import PLAIN_JOB, Job
+from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
 # Records that one worker compares with one another at once, some 100 MB.
 RECORDS_PER_BUCKET = 250_000
-# Of a bucket; hashes spread contents and keys, but not what is the same.
-_ROWS_AT_ONCE = 2 * RECORDS_PER_BUCKET
+# Of a bucket, which may be all records: hashes do not spread what is the same.
+_ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
-_MIN_BUCKETS = 16
+_MIN_BUCKETS_ELSEWHERE = 16
 # Of so many shards every worker gathers records of each; of more, records go to a group of
 # neighbouring shards first, so that a batch still holds hundreds of them.
 DIRECT_SHARDS = 256
@@ -46,8 +48,9 @@ class Assigned(NamedTuple):
     """What Assign yields.
 
     Attributes:
-        placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records.
-        rejected: PCollection[bytes]: packed batches of Rejected.
+        placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records,
+            spilled (`Job.spill`).
+        rejected: PCollection[bytes]: packed batches of Rejected, spilled.
         plan: PCollection[Plan], of one element.
         statistics: PCollection[Statistics], of one element.
     """
@@ -63,20 +66,24 @@ class AssignShards(beam.PTransform):
     """`InspectedInput` records to `Assigned`."""
 
     config: BuildConfig
+    job: Job = PLAIN_JOB
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, inspected: InspectedInput) -> Assigned:
+        spill = self.job.spill
+        least = 1 if self.job.is_here else _MIN_BUCKETS_ELSEWHERE
+        buckets = inspected.num_records | "CountBuckets" >> beam.Map(num_buckets, least)  # int
         unique = (
             inspected.records  # bytes: a table
             | "KeyByContent"
-            >> beam.ParDo(
-                _KeyByContent(), beam.pvalue.AsSingleton(inspected.num_records)
-            ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
+            >> beam.ParDo(_KeyByContent(spill), beam.pvalue.AsSingleton(buckets)).with_output_types(
+                tuple[int, bytes]
+            )  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
             >> beam.ParDo(
-                _SettleDuplicates(self.config.duplicates),
-                beam.pvalue.AsSingleton(inspected.num_records),
+                _SettleDuplicates(self.config.duplicates, spill),
+                beam.pvalue.AsSingleton(buckets),
             ).with_outputs(
                 _SettleDuplicates.REJECTED,
                 _SettleDuplicates.STATISTICS,
@@ -85,7 +92,7 @@ class AssignShards(beam.PTransform):
             )
         )
         equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys(
-            _ROWS_AT_ONCE
+            _ROWS_AT_ONCE, spill
         )
         statistics = (
             (inspected.statistics, unique[_SettleDuplicates.STATISTICS], equal_keys)
@@ -99,7 +106,7 @@ class AssignShards(beam.PTransform):
             inspected.rejected,
             unique[_SettleDuplicates.REJECTED],
         ) | "AllRejected" >> beam.Flatten()  # bytes: packed Rejected
-        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan)  # (shard, table)
+        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan, spill)  # (shard, table)
         return Assigned(placed, rejected, plan, statistics)
 
 
@@ -108,16 +115,17 @@ class PlaceInShards(beam.PTransform):
     """Tables to ("<split>/<shard>", table), in batches that are worth an element each."""
 
     plan: beam.PCollection[Plan]
+    spill: Spill = NOT_SPILLED
 
     def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[Keyed]:
         plan = beam.pvalue.AsSingleton(self.plan)
-        placed = tables | "Place" >> beam.ParDo(_Place(), plan).with_output_types(
+        placed = tables | "Place" >> beam.ParDo(_Place(self.spill), plan).with_output_types(
             Keyed
         ).with_outputs(_Place.IN_GROUPS, main="direct")
         divided = (
             placed[_Place.IN_GROUPS]  # (group of shards, table)
             | "GroupByShards" >> beam.GroupByKey()  # (group of shards, tables)
-            | "DivideGroup" >> beam.ParDo(_DivideGroup(), plan).with_output_types(Keyed)
+            | "DivideGroup" >> beam.ParDo(_DivideGroup(self.spill), plan).with_output_types(Keyed)
         )
         return (placed["direct"], divided) | "AllPlaced" >> beam.Flatten()
 
@@ -143,19 +151,20 @@ class MergeStatistics(beam.CombineFn):
 
 
 def tables_by_key(
-    keys_of: Callable[[pa.Table], Int64s], num_keys: int
+    keys_of: Callable[[pa.Table], Int64s], num_keys: int, spill: Spill = NOT_SPILLED
 ) -> Waiting[bytes, tuple[int, bytes]]:
     """Tables that wait, and what they are divided into: (key, table of its rows).
 
     Args:
         keys_of: The key of each row of a table, int64 [n].
         num_keys: How many keys there are.
+        spill: Where the tables of a key wait.
     """
 
     def divide(tables: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
         table = columns.from_bytes(tables)
         for key, rows in columns.divide(table, keys_of(table)):
-            yield key, columns.to_bytes(rows)
+            yield key, spill.put(columns.to_bytes(rows))
         del table
         columns.release_memory()
 
@@ -163,9 +172,9 @@ def tables_by_key(
     return Waiting(divide, max_number=sys.maxsize, max_bytes=max_bytes)
 
 
-def num_buckets(num_records: int) -> int:
+def num_buckets(num_records: int, at_least: int) -> int:
     """How many buckets of contents, or of keys, so many records are compared in."""
-    return Buckets.of(num_records, RECORDS_PER_BUCKET, at_least=_MIN_BUCKETS).number
+    return Buckets.of(num_records, RECORDS_PER_BUCKET, at_least=at_least).number
 
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
@@ -177,14 +186,22 @@ def content_buckets(table: pa.Table, buckets: int) -> Int64s:
 
 
 class _KeyByContent(beam.DoFn):
+    def __init__(self, spill: Spill):
+        self._spill = spill
+
     def start_bundle(self) -> None:
         self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
 
-    def process(self, table: bytes, num_records: int) -> Iterator[tuple[int, bytes]]:
+    def process(self, table: bytes, buckets: int) -> Iterator[tuple[int, bytes]]:
+        if buckets == 1:
+            yield 0, table
+            return
         if self._tables is None:
-            buckets = num_buckets(num_records)
-            self._tables = tables_by_key(lambda rows: content_buckets(rows, buckets), buckets)
-        yield from self._tables.add(table, len(table))
+            self._tables = tables_by_key(
+                lambda rows: content_buckets(rows, buckets), buckets, self._spill
+            )
+        data = self._spill.get(table)
+        yield from self._tables.add(data, len(data))
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from map(in_global_window, self._tables.flush() if self._tables else ())
@@ -195,19 +212,25 @@ class _SettleDuplicates(beam.DoFn):
     STATISTICS = "statistics"
     KEYS = "keys"
 
-    def __init__(self, policy: str):
+    def __init__(self, policy: str, spill: Spill):
         self._policy = policy
+        self._spill = spill
 
     def start_bundle(self) -> None:
         self._statistics = Statistics()
 
-    def process(self, keyed: tuple[int, Iterable[bytes]], num_records: int) -> Iterator[Any]:
-        for unique in settle(keyed[1], self._policy, self._statistics, _ROWS_AT_ONCE):
+    def process(self, keyed: tuple[int, Iterable[bytes]], buckets: int) -> Iterator[Any]:
+        put, tables = self._spill.put, self._spill.all(keyed[1])
+        drops = self._policy == "drop"
+        for unique in settle(tables, self._policy, self._statistics, _ROWS_AT_ONCE):
             if unique.rejects:
-                yield beam.pvalue.TaggedOutput(self.REJECTED, pack(unique.rejects))
-            yield columns.to_bytes(unique.table)
-            for keys in keys_of(unique.table, num_buckets(num_records)):
-                yield beam.pvalue.TaggedOutput(self.KEYS, keys)
+                yield beam.pvalue.TaggedOutput(self.REJECTED, put(pack(unique.rejects)))
+            if drops:
+                yield put(columns.to_bytes(unique.table))
+            for bucket, keys in keys_of(unique.table, buckets):
+                yield beam.pvalue.TaggedOutput(self.KEYS, (bucket, put(keys)))
+        if not drops:
+            yield from keyed[1]
 
     def finish_bundle(self) -> Iterator[Any]:
         yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, self._statistics))
@@ -221,6 +244,9 @@ def shards_per_group(num_shards: int) -> int:
 class _Place(beam.DoFn):
     IN_GROUPS = "in_groups"
 
+    def __init__(self, spill: Spill):
+        self._spill = spill
+
     def start_bundle(self) -> None:
         self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
 
@@ -230,10 +256,12 @@ class _Place(beam.DoFn):
             self._names = plan.shard_names()
             num_groups = -(-plan.num_shards // self._per_group)
             self._tables = tables_by_key(
-                lambda rows: plan.shard_numbers(rows) // self._per_group, num_groups
+                lambda rows: plan.shard_numbers(rows) // self._per_group, num_groups, self._spill
             )
-        for number, rows in self._tables.add(table, len(table)) if self._tables else ():
-            yield self._keyed(number, rows)
+        if self._tables:
+            data = self._spill.get(table)
+            for number, rows in self._tables.add(data, len(data)):
+                yield self._keyed(number, rows)
 
     def finish_bundle(self) -> Iterator[Any]:
         for number, rows in self._tables.flush() if self._tables else ():
@@ -246,10 +274,14 @@ class _Place(beam.DoFn):
 
 
 class _DivideGroup(beam.DoFn):
+    def __init__(self, spill: Spill):
+        self._spill = spill
+
     def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[Keyed]:
         names = plan.shard_names()
-        tables = tables_by_key(plan.shard_numbers, shards_per_group(plan.num_shards))
-        for table in keyed[1]:
+        per_group = shards_per_group(plan.num_shards)
+        tables = tables_by_key(plan.shard_numbers, per_group, self._spill)
+        for table in self._spill.all(keyed[1]):
             for number, rows in tables.add(table, len(table)):
                 yield names[number], rows
         for number, rows in tables.flush():

@@ -143,7 +143,7 @@ def write_index(
                 writer.add(rows.table(), np.array(lengths, np.int64))
     entries = {rows_file: FileEntry(parquet.num_bytes, parquet.sha256)}
     if not shard.compressed:  # else nobody can seek to a record
-        spans = writer.spans()
+        spans = b"".join(writer.spans())
         storage.write_bytes(storage.join(directory, spans_file), spans, durable=True)
         entries[spans_file] = FileEntry.of(spans)
     return entries

@@ -4,7 +4,7 @@ Rows are made where the records are encoded, chunk by chunk, and come together w
 written. No Beam here: worker processes import this module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -152,12 +152,19 @@ class IndexWriter:
         """Bytes of all records with their framing."""
         return self._end
 
-    def spans(self) -> bytes:
-        """ "<offset> <length>" of every record, a line each, as DALI reads them."""
-        lengths = np.concatenate([np.zeros(0, np.int64), *self._lengths])
-        offsets = np.cumsum(lengths) - lengths
-        spans = zip(offsets.tolist(), lengths.tolist(), strict=True)
-        return "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+    @property
+    def num_records(self) -> int:
+        """How many records were added."""
+        return sum(map(len, self._lengths))
+
+    def spans(self) -> Iterator[bytes]:
+        """ "<offset> <length>" of every record, a line each, as DALI reads them, some at once."""
+        start = 0
+        for lengths in self._lengths:
+            ends = start + np.cumsum(lengths)
+            spans = zip((ends - lengths).tolist(), lengths.tolist(), strict=True)
+            yield "".join(f"{offset} {length}\n" for offset, length in spans).encode()
+            start = int(ends[-1]) if len(ends) else start
 
     def _flush(self) -> None:
         if self._waiting:

@@ -31,9 +31,9 @@ class InspectedInput(NamedTuple):
     """What Inspect yields.
 
     Attributes:
-        records: PCollection[bytes]: tables of records.
+        records: PCollection[bytes]: tables of records, spilled (`Job.spill`).
         num_records: PCollection[int], of one element: records in all.
-        rejected: PCollection[bytes]: packed batches of Rejected.
+        rejected: PCollection[bytes]: packed batches of Rejected, spilled.
         statistics: PCollection: statistics of the batches.
     """
 
@@ -142,7 +142,8 @@ class _InspectBatch(beam.DoFn):
             self._statistics[0].merge(packed.statistics)
         else:
             self._statistics.append(packed.statistics)
+        spill = self._job.spill
         if packed.num_records:
-            yield packed.records
+            yield spill.put(packed.records)
         if packed.num_rejects:
-            yield TaggedOutput(self.REJECTED, packed.rejects)
+            yield TaggedOutput(self.REJECTED, spill.put(packed.rejects))

@@ -62,7 +62,7 @@ class BatchElements(beam.PTransform):
             BatchSource.COUNT, main="packed"
         )
         packed = outputs["packed"]  # bytes: a packed batch
-        if not _is_here(self.job):
+        if not self.job.is_here:
             packed = (
                 packed  # (bucket, packed part of it)
                 | "GroupBuckets" >> beam.GroupByKey()  # (bucket, packed parts)
@@ -70,11 +70,6 @@ class BatchElements(beam.PTransform):
                 | "Balance" >> beam.Reshuffle()  # bytes
             )
         return packed, outputs[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)
-
-
-def _is_here(job: Job) -> bool:
-    """Whether the launching process hands batches to worker processes."""
-    return job.processes > 0
 
 
 class BatchSource(beam.DoFn):
@@ -96,7 +91,7 @@ class BatchSource(beam.DoFn):
     def start_bundle(self) -> None:
         self._waiting: Waiting[Element, Any] = (
             Waiting(_batch, max_number=MAX_ELEMENTS, max_bytes=MAX_BYTES)
-            if _is_here(self._job)
+            if self._job.is_here
             else Waiting(_parts, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
         )
         self._count = 0

@@ -13,19 +13,26 @@ from beam_pipeline.running.counters import counted
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
+from beam_pipeline.running.spill import spilling
 from beam_pipeline.running.temporary import temporary_folder
 
 
 @contextlib.contextmanager
-def watched(options: PipelineOptions) -> Iterator[Job]:
-    """Shows the progress of a job on this machine; yields what its stages are told."""
+def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
+    """Shows the progress of a job on this machine; yields what its stages are told.
+
+    Args:
+        options: Beam's.
+        spill_folder: As `spilling` has it.
+    """
     return_memory()
     with (
         temporary_folder() as folder,
+        spilling(spill_folder) as spill,
         progress.shown(folder),
     ):
         try:
-            yield Job(progress_dir=folder, processes=spare_processes(options))
+            yield Job(progress_dir=folder, processes=spare_processes(options), spill=spill)
         finally:
             end_processes()
 

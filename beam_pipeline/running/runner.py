@@ -8,6 +8,7 @@ from apache_beam.runners.runner import PipelineRunner
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.parallel import usable_cpus
+from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,12 +21,19 @@ class Job:
         processes: Worker processes that stages may start.
         problem_file: Where a stage leaves an error that no other attempt would heal, instead of
             raising it; empty where it raises.
+        spill: Where tables and rejects wait between the stages.
     """
 
     progress_dir: str = ""
     beat_s: float = 0.2
     processes: int = 0
     problem_file: str = ""
+    spill: Spill = NOT_SPILLED
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the launching process hands batches to worker processes."""
+        return self.processes > 0
 
 
 # It has none of all that: a user's own pipeline, wherever it runs.

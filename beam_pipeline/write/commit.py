@@ -72,7 +72,7 @@ def _commit(
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
     with handed_over(job):
         if not (job.problem_file and storage.exists(job.problem_file)):
-            commit(config, plan, statistics, shards, rejected, num_read)
+            commit(config, plan, statistics, shards, job.spill.all(rejected), num_read)
     count_requests()
     return config.dataset_dir
 

@@ -13,6 +13,7 @@ fingerprint. A shard is finished once its receipt lies there; a build that is st
 takes finished shards as they are.
 """
 
+import contextlib
 import functools
 import gc
 import itertools
@@ -23,7 +24,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
-import pyarrow as pa
 from apache_beam.io import WriteToTFRecord
 
 from beam_pipeline.assign import columns
@@ -42,8 +42,9 @@ from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
+from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.frames import FRAME_BYTES
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
@@ -99,6 +100,7 @@ class _WriteShard(beam.DoFn):
     def __init__(self, config: BuildConfig, job: Job):
         self._config = config
         self._job = job
+        self._spill_folder = spill_folder(config) if job.is_here else None
 
     def setup(self) -> None:
         self._meter = Meter(self._job.progress_dir, "write", self._job.beat_s)
@@ -116,10 +118,18 @@ class _WriteShard(beam.DoFn):
         if self._encoder is None:
             self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
         split, _, number = keyed[0].rpartition("/")
-        write = functools.partial(self._write_shard, split=split, shard=int(number), plan=plan)
-        table = columns.in_order(columns.from_bytes(keyed[1]))
+        with contextlib.ExitStack() as until_written:
+            tables = self._job.spill.all(keyed[1])
+            rows = until_written.enter_context(shard_rows(tables, self._spill_folder))
+            write = functools.partial(
+                self._write_shard,
+                split=split,
+                shard=int(number),
+                plan=plan,
+                until_written=until_written.pop_all(),
+            )
         with handed_over(self._job):
-            yield from self._counted(self._finished(self._shards.call(write, table)))
+            yield from self._counted(self._finished(self._shards.call(write, rows)))
 
     def finish_bundle(self) -> Iterator[Any]:
         with handed_over(self._job):
@@ -155,27 +165,38 @@ class _WriteShard(beam.DoFn):
         for threads in (self._shard_threads, self._receipt_threads):
             threads.shutdown(wait=False)  # an interrupt alone leaves something under way
 
-    def _write_shard(self, table: pa.Table, split: str, shard: int, plan: Plan) -> _Written:
+    def _write_shard(
+        self,
+        rows: ShardRows,
+        split: str,
+        shard: int,
+        plan: Plan,
+        until_written: contextlib.ExitStack,
+    ) -> _Written:
+        with until_written:
+            written = self._written(rows, split, shard, plan)
+        gc.collect()  # Beam's writer and its sink hold each other, and so the shard's rows
+        return written
+
+    def _written(self, rows: ShardRows, split: str, shard: int, plan: Plan) -> _Written:
         sink = split_sink(self._config, split)
         file = sink.final_name(shard, plan.splits[split].num_shards)
-        digest = columns.digest_of(table, file, plan.schema, plan.first_number(split, shard))
+        digest = columns.digest_of(rows.parts, file, plan.schema, plan.first_number(split, shard))
         finished = finished_part(self._config, _part(split, shard), digest, self._files(file))
         if finished:
-            self._meter.add(table.num_rows)
-            num_bytes, files = finished.num_bytes, finished.files
+            self._meter.add(rows.num_rows)
+            num_records, num_bytes, files = rows.num_rows, finished.num_bytes, finished.files
         else:
-            num_bytes, files = self._write(sink, split, shard, file, table, plan)
+            num_records, num_bytes, files = self._write(sink, split, shard, file, rows, plan)
         info = ShardInfo(
             split=split,
             shard=shard,
             file=file,
-            num_records=table.num_rows,
+            num_records=num_records,
             num_bytes=num_bytes,
             sha256=files[file].sha256,
             temporary=files,
         )
-        del table
-        gc.collect()  # Beam's writer and its sink hold each other, and so the shard's table
         return _Written(info, "" if finished else digest)
 
     def _files(self, shard: str) -> list[str]:
@@ -191,10 +212,10 @@ class _WriteShard(beam.DoFn):
         split: str,
         shard: int,
         file: str,
-        table: pa.Table,
+        rows: ShardRows,
         plan: Plan,
-    ) -> tuple[int, Mapping[str, TemporaryFile]]:
-        """The bytes of the records, and the files in which they and their index are."""
+    ) -> tuple[int, int, Mapping[str, TemporaryFile]]:
+        """How many records, their bytes, and the files in which they and their index are."""
         attempt = f"{shard:05d}-{uuid.uuid4().hex}"  # sorts by shard: the sink numbers by name
         folder = storage.join(working_dir(self._config), split)
         storage.make_dirs(folder)
@@ -204,7 +225,7 @@ class _WriteShard(beam.DoFn):
             with index.IndexWriter(parquet, plan.schema) as index_writer:
                 writer = sink.open_writer(folder, attempt)
                 try:
-                    for chunk in self._encoded(table, plan.first_number(split, shard)):
+                    for chunk in self._encoded(rows, plan.first_number(split, shard)):
                         for example in chunk.each():
                             writer.write(example)
                         lengths = np.frombuffer(chunk.lengths, "<i8")
@@ -220,18 +241,20 @@ class _WriteShard(beam.DoFn):
         if len(files) > len(written):
             with storage.writing(f"{prefix}.idx") as handle:
                 spans = HashedFile(handle)
-                spans.write(index_writer.spans())
+                for some in index_writer.spans():
+                    spans.write(some)
             written.append(_temporary(f"{prefix}.idx", spans))
-        return index_writer.num_bytes, dict(zip(files, written, strict=True))
+        files_written = dict(zip(files, written, strict=True))
+        return index_writer.num_records, index_writer.num_bytes, files_written
 
-    def _encoded(self, table: pa.Table, first_number: int | None) -> Iterator[EncodedChunk]:
+    def _encoded(self, rows: ShardRows, first_number: int | None) -> Iterator[EncodedChunk]:
         """The rows of a shard, encoded, in order."""
         assert self._encoder is not None
-        first = columns.records_of(table.slice(0, 1))
+        first = columns.records_of(next(iter(rows.parts)).slice(0, 1))
         parallelism = choose_parallelism(first, self._config.threads, self._job.processes)
         encode = EncodeChunk(self._encoder, parallelism.threads)
-        chunks = _chunks(table, first_number)
-        if parallelism.processes and table.num_rows > RECORDS_WITHOUT_PROCESSES:
+        chunks = _chunks(rows, first_number)
+        if parallelism.processes and rows.num_rows > RECORDS_WITHOUT_PROCESSES:
             return start_processes(parallelism.processes).ahead().map(encode, chunks)
         return map(encode.here, chunks)
 
@@ -245,8 +268,8 @@ def _temporary(path: str, file: HashedFile) -> TemporaryFile:
     return TemporaryFile(path, file.num_bytes, file.sha256)
 
 
-def _chunks(table: pa.Table, first_number: int | None) -> Iterator[Chunk]:
-    for rows in columns.chunks(table, _CHUNK_BYTES, _CHUNK_RECORDS):
-        yield Chunk(columns.to_bytes(rows, compressed=False), first_number)
+def _chunks(rows: ShardRows, first_number: int | None) -> Iterator[Chunk]:
+    for chunk in rows.chunks(_CHUNK_BYTES, _CHUNK_RECORDS):
+        yield Chunk(columns.to_bytes(chunk, compressed=False), first_number)
         if first_number is not None:
-            first_number += rows.num_rows
+            first_number += chunk.num_rows

@@ -29,6 +29,11 @@ def scratch_dir(config: BuildConfig) -> str:
     return storage.join(working_dir(config), "unpacked")
 
 
+def spill_folder(config: BuildConfig) -> str | None:
+    """Where a build on this machine holds what its memory need not; None for temporary files."""
+    return None if storage.is_remote(config.dataset_dir) else working_root(config)
+
+
 def kept_dir(config: BuildConfig) -> str:
     """Where a build keeps what it found in the files that it has inspected."""
     return storage.join(working_dir(config), "inspected")

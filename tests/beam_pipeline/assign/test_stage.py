@@ -264,9 +264,12 @@ def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
     assert np.bincount(buckets).min() > 150
 
 
-@pytest.mark.parametrize(("records", "buckets"), [(0, 16), (50_000, 16), (10**7, 40), (10**8, 400)])
-def test_buckets_follow_the_number_of_records(records, buckets):
-    assert stage.num_buckets(records) == buckets
+@pytest.mark.parametrize(
+    ("records", "least", "buckets"),
+    [(0, 16, 16), (50_000, 16, 16), (50_000, 1, 1), (10**7, 1, 40), (10**8, 16, 400)],
+)
+def test_buckets_follow_the_number_of_records(records, least, buckets):
+    assert stage.num_buckets(records, least) == buckets
 
 
 def test_rows_are_divided_by_their_key_in_order():
@@ -418,10 +421,10 @@ def test_chunks(max_bytes, max_records, sizes):
 def test_a_shards_digest_is_of_its_rows_and_what_is_beside():
     rows = table(3)
     digests = {
-        columns.digest_of(rows, "a"),
-        columns.digest_of(rows, "b"),
-        columns.digest_of(rows.slice(1), "a"),
-        columns.digest_of(columns.table_of([(image("0.jpg", "x"), "train", 0)]), "a"),
+        columns.digest_of([rows], "a"),
+        columns.digest_of([rows], "b"),
+        columns.digest_of([rows.slice(1)], "a"),
+        columns.digest_of([columns.table_of([(image("0.jpg", "x"), "train", 0)])], "a"),
     }
     assert len(digests) == 4
-    assert columns.digest_of(table(3), "a") in digests
+    assert columns.digest_of([rows.slice(0, 1), rows.slice(1)], "a") in digests

@@ -37,7 +37,7 @@ def index_of(*records, halves=1):
                 rows.add(record)
             writer.add(from_bytes(to_bytes(rows.table())), np.full(len(part), 100))
     assert writer.num_bytes == 100 * len(records)
-    return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), writer.spans()
+    return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), b"".join(writer.spans())
 
 
 def image(sha256, width=3):

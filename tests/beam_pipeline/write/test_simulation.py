@@ -168,7 +168,7 @@ def alone(monkeypatch, works):
         run.end()
 
     @contextlib.contextmanager
-    def watched(_):
+    def watched(*_):
         yield PLAIN_JOB
 
     monkeypatch.setattr(building, "job_pipeline", job_pipeline)

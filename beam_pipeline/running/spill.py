@@ -1,0 +1,83 @@
+"""What waits between the stages of a job on this machine lies in a file.
+
+Beam's local runner holds all that its shuffles hand on, and copies it when it groups: of ten
+million records that was the memory of the machine. Of what is spilled it holds 16 bytes a table.
+"""
+
+import contextlib
+import dataclasses
+import os
+import struct
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+
+# (offset, length) in the file.
+_REFERENCE = struct.Struct("<QQ")
+_APPENDING = threading.Lock()
+_NO_FILE = -1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spill:
+    """Bytes on their way through a shuffle: references to a file of this process, or themselves.
+
+    Attributes:
+        file: The descriptor of the file; -1 where elements cross to other machines.
+    """
+
+    file: int = _NO_FILE
+
+    def put(self, data: bytes) -> bytes:
+        """The element that stands for `data`.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        if self.file == _NO_FILE:
+            return data
+        with _APPENDING:
+            offset = os.lseek(self.file, 0, os.SEEK_END)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(self.file, left) :]
+        return _REFERENCE.pack(offset, len(data))
+
+    def get(self, element: bytes) -> bytes:
+        """What `put` took."""
+        if self.file == _NO_FILE:
+            return element
+        offset, length = _REFERENCE.unpack(element)
+        parts = []
+        while length and (part := os.pread(self.file, length, offset)):
+            parts.append(part)
+            offset, length = offset + len(part), length - len(part)
+        return b"".join(parts)
+
+    def all(self, elements: Iterable[bytes]) -> Iterable[bytes]:
+        """What `put` took, one after the other, as often as it is gone through."""
+        return elements if self.file == _NO_FILE else _Spilled(self, elements)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Spilled(Iterable[bytes]):
+    spill: Spill
+    elements: Iterable[bytes]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self.spill.get, self.elements)
+
+
+# Elements are what they stand for.
+NOT_SPILLED = Spill()
+
+
+@contextlib.contextmanager
+def spilling(folder: str | None = None) -> Iterator[Spill]:
+    """A file without a name, which goes with its process, however that ends.
+
+    Args:
+        folder: Where it lies, on this machine; None for the system's temporary one.
+    """
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        yield Spill(file.fileno())

@@ -1,0 +1,118 @@
+"""The rows of one shard in their order, however many they are.
+
+A shard may be all records of a dataset, and tiny ones, so that its rows take more memory than there
+is. Positions are hashes: cut into ranges of positions, which wait in a file, the rows are put in
+order range by range.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.placement import Int64s
+from beam_pipeline.running.buckets import Waiting
+from beam_pipeline.running.spill import Spill, spilling
+
+# Of packed records that are put in order at once; their columns take some 100 bytes a record more.
+_MAX_BYTES = 32 << 20
+_COLUMNS_BYTES = 100
+_WAITING_BYTES = 8 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShardRows:
+    """The rows of a shard by position.
+
+    Attributes:
+        num_rows: How many.
+        parts: Tables of them, one after the other; gone through as often as is asked for.
+    """
+
+    num_rows: int
+    parts: Iterable[pa.Table]
+
+    def chunks(self, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
+        """As `columns.chunks`: the same, whatever the parts are."""
+        rest = columns.SCHEMA.empty_table()
+        for part in self.parts:
+            table = pa.concat_tables([rest, part]).combine_chunks() if rest.num_rows else part
+            *whole, rest = columns.chunks(table, max_bytes, max_records)
+            yield from whole
+        if rest.num_rows:
+            yield rest
+
+
+@contextlib.contextmanager
+def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRows]:
+    """The rows of a shard.
+
+    Args:
+        tables: They (`columns.to_bytes`), in no order; gone through twice where they are many.
+        folder: Where many of them wait, as `spilling` has it.
+    """
+    few: list[pa.Table] = []
+    num_rows = num_bytes = 0
+    first, last = 2**64, 0
+    for each in columns.parts(tables, 1):
+        positions = columns.numbers(each, "position")
+        first, last = min(first, int(positions.min())), max(last, int(positions.max()))
+        num_rows += each.num_rows
+        num_bytes += _COLUMNS_BYTES * each.num_rows
+        num_bytes += pc.sum(pc.binary_length(each.column("record"))).as_py()
+        few.append(each)
+        if num_bytes >= _MAX_BYTES:
+            few.clear()
+    if few:
+        ordered = columns.in_order(pa.concat_tables(few))
+        few.clear()
+        yield ShardRows(num_rows, [ordered])
+        return
+    with spilling(folder) as spill:
+        ranges = _Ranges(spill, first, last, 1 + num_bytes // _MAX_BYTES)
+        yield ShardRows(num_rows, _Spilled(spill, ranges.of(tables)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Ranges:
+    """Ranges of positions of one length, from the first to the last."""
+
+    spill: Spill
+    first: int
+    last: int
+    count: int
+
+    def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
+        """The rows of each range: tables, spilled."""
+        ranges: list[list[bytes]] = [[] for _ in range(self.count)]
+        waiting = Waiting(self._divide, max_number=len(ranges) << 10, max_bytes=_WAITING_BYTES)
+        for table in tables:
+            for number, rows in waiting.add(table, len(table)):
+                ranges[number].append(rows)
+        for number, rows in waiting.flush():
+            ranges[number].append(rows)
+        return ranges
+
+    def _divide(self, tables: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        table = columns.from_bytes(tables)
+        for number, rows in columns.divide(table, self._numbers(table)):
+            yield number, self.spill.put(columns.to_bytes(rows))
+
+    def _numbers(self, table: pa.Table) -> Int64s:
+        length = np.uint64((self.last - self.first) // self.count + 1)
+        after = columns.numbers(table, "position") - np.uint64(self.first)
+        return (after // length).astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Spilled(Iterable[pa.Table]):
+    spill: Spill
+    ranges: list[list[bytes]]
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for tables in filter(None, self.ranges):
+            yield columns.in_order(columns.from_bytes(self.spill.all(tables)))

@@ -1,0 +1,71 @@
+"""The rows of a shard are the same in any parts."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.placement import position
+from beam_pipeline.records import Inspected
+from beam_pipeline.write import shard_rows as ordering
+from beam_pipeline.write.shard_rows import shard_rows
+
+NUM_ROWS = 1000
+
+
+def batches():
+    """Tables of records whose packed size grows."""
+    for start in range(0, NUM_ROWS, 100):
+        numbers = range(start, start + 100)
+        yield columns.to_bytes(
+            columns.table_of(
+                (
+                    Inspected(
+                        key=f"{number}",
+                        features={"text": "x" * number},
+                        num_bytes=number,
+                        content_digest="00" * 32,
+                    ),
+                    "train",
+                    position(f"{number}", seed=0),
+                )
+                for number in numbers
+            )
+        )
+
+
+@pytest.fixture
+def whole():
+    return columns.in_order(columns.from_bytes(batches()))
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "num_parts"),
+    [
+        pytest.param(1 << 20, 1, id="in memory"),
+        pytest.param(100_000, 7, id="in ranges of positions"),
+    ],
+)
+def test_rows_come_in_order(tmp_path, monkeypatch, whole, max_bytes, num_parts):
+    monkeypatch.setattr(ordering, "_MAX_BYTES", max_bytes)
+    with shard_rows(list(batches()), str(tmp_path)) as rows:
+        parts = list(rows.parts)
+        chunks = list(rows.chunks(4_000, 16))
+        again = list(rows.parts)
+
+    assert rows.num_rows == NUM_ROWS
+    assert len(parts) == num_parts
+    assert pa.concat_tables(parts) == pa.concat_tables(again) == whole
+    assert max(part.num_rows for part in parts) < 2 * NUM_ROWS / num_parts
+    assert chunks == list(columns.chunks(whole, 4_000, 16))
+    assert not list(tmp_path.iterdir())
+
+
+def test_records_of_one_position_are_one_part(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr(ordering, "_MAX_BYTES", 100_000)
+    place = columns.SCHEMA.get_field_index("position")
+    same = pa.array(np.full(NUM_ROWS, 2**64 - 1, np.uint64))
+    table = whole.set_column(place, columns.SCHEMA.field(place), same)
+    with shard_rows([columns.to_bytes(table)], str(tmp_path)) as rows:
+        [part] = rows.parts
+    assert part == columns.in_order(table)
