@@ -127,8 +127,12 @@ def _check_name(path: str) -> None:
 
 def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
     """Raises the RecordError that a file's own fault is, if it is one."""
-    if reject := as_record_error(error, path):
-        raise reject from error
+    reject = as_record_error(error, path)
+    try:
+        if reject:
+            raise reject from error
+    finally:
+        del reject  # it holds this frame, and would be held by it
 
 
 @contextlib.contextmanager

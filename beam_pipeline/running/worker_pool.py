@@ -9,6 +9,7 @@ No Beam here: worker processes import this module's package.
 
 import abc
 import functools
+import gc
 import multiprocessing
 import os
 import threading
@@ -21,6 +22,7 @@ import loky
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.running.isolation import Death, each_alone, end_with
+from beam_pipeline.running.memory import collect_rarely
 from tfrecord_dataset.store.tally import TALLY, Counts, with_counts
 
 _T = TypeVar("_T")
@@ -56,7 +58,7 @@ class WorkerPool:
 
     def __init__(self, count: int, idle_s: int):
         self._count, self._idle_s = count, idle_s
-        self._initializer = functools.partial(end_with, os.getpid())
+        self._initializer = functools.partial(_begin, os.getpid())
         self._replacing = threading.Lock()
         self._executor = self._forks() if may_fork() else self._new_processes()
 
@@ -92,6 +94,13 @@ class WorkerPool:
             self._executor.shutdown()
         else:
             self._executor.shutdown(kill_workers=True)
+
+
+def _begin(parent: int) -> None:
+    """What a worker process does first: a copy may have been made while nothing was collected."""
+    end_with(parent)
+    collect_rarely()
+    gc.enable()
 
 
 class PoolCall(Generic[_T, _R]):

@@ -1,6 +1,8 @@
 """Files by path: listed, read, written whole, moved and deleted."""
 
+import contextlib
 import errno
+import gc
 import os
 
 import pytest
@@ -83,6 +85,21 @@ def test_a_link_that_leads_nowhere_is_listed_and_not_read(tmp_path, target, reas
     assert file.relative == "dead.jpg"
     with pytest.raises(RecordError, match=f"{reason}: dead.jpg"):
         storage.read_bytes(FileRef(path=file.path))
+
+
+def test_a_file_that_is_missing_leaves_nothing_in_memory(tmp_path):
+    """Its error would be held by its own traceback, and with it all that the callers hold."""
+    missing = FileRef(path=str(tmp_path / "nowhere"))
+    with contextlib.suppress(RecordError):
+        storage.read_bytes(missing)
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(RecordError):
+            storage.read_bytes(missing)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_list_files_of_no_folder(tmp_path):

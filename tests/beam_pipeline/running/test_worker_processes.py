@@ -65,6 +65,28 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     assert printed.strip() == "[]"
 
 
+def test_a_copy_of_a_process_that_collects_no_garbage_does():
+    code = (
+        "import gc\n"
+        "from beam_pipeline.running import memory, parallel, worker_pool\n"
+        "with memory.collection_paused():\n"
+        "    parallel.import_work()\n"
+        "    copied = worker_pool.may_fork()\n"
+        "    processes = parallel.start_processes(1)\n"
+        "collects = processes.ahead().map(eval, ['__import__(\\'gc\\').isenabled()'])\n"
+        "print(copied, *collects)\n"
+        "parallel.end_processes()"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | ONE_THREAD,
+    ).stdout
+    assert printed.strip() == "True True"
+
+
 DIE = """
 import os, pathlib, signal, sys, time
 
