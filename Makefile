@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow fuzz coverage mutations storm test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
 
 setup: $(READY)
 
@@ -63,6 +63,15 @@ COUNT ?= 10000
 SEED ?= 0
 fuzz: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
+
+# Against the peers, whose environments are made in the user's cache: benchmarks/RESULTS.md and the
+# README's table. Under 15 minutes on two idle cores once they are there.
+bench: $(READY)
+	$(BIN)/python benchmarks/bench.py
+
+# With more records, the slow peers, and five rounds.
+bench-full: $(READY)
+	$(BIN)/python benchmarks/bench.py --full --rounds 5
 
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)

@@ -1,0 +1,90 @@
+"""All benchmarks against their peers, in interleaved rounds, and a page of the results.
+
+    python benchmarks/bench.py [--full] [--suite input tiny] [--rounds 3] [--output FOLDER]
+
+Makes the data and the peers' environments in the user's cache, runs every contender once a round,
+and writes RESULTS.md, results.json and a picture for each suite to FOLDER (default: benchmarks).
+Time, CPU time and memory (PSS) are those of all processes of a contender. Linux only.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import results
+from process_tree import measure
+from suites import SUITES, Contender, Suite, command_of, prepare
+
+HERE = Path(__file__).parent
+Run = dict[str, float]
+
+
+def main() -> None:
+    """Runs the suites, writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [suite.name for suite in SUITES]
+    parser.add_argument("--suite", nargs="+", choices=names, default=names)
+    parser.add_argument("--full", action="store_true", help="more records, and the slow peers")
+    parser.add_argument("--count", type=int, help="records, in place of those of the suite")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=HERE)
+    args = parser.parse_args()
+    kept = args.output / "results.json"
+    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    for suite in SUITES:
+        if suite.name in args.suite:
+            found[suite.name] = run(suite, count=args.count, full=args.full, rounds=args.rounds)
+            kept.write_text(json.dumps(found, indent=1) + "\n")
+    results.write(args.output, found)
+    if args.output == HERE:
+        readme = HERE.parent / "README.md"
+        readme.write_text(results.into_readme(readme.read_text(), found))
+
+
+def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
+    """What came of all rounds of a suite."""
+    count = count or suite.counts[full]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
+    folder = cache / "benchmarks" / f"{suite.name}-{count}"
+    folder.mkdir(parents=True, exist_ok=True)
+    prepare(suite, folder, count)
+    contenders = [each for each in suite.contenders if full or not each.full]
+    runs: dict[str, list[Run]] = {contender.title: [] for contender in contenders}
+    for number in range(rounds):
+        for contender in contenders:
+            print(f"{suite.name} {number + 1}/{rounds} {contender.title}", file=sys.stderr)
+            runs[contender.title].append(one_run(suite, contender, folder, count))
+    return {"records": count, "rounds": rounds, "runs": runs, **results.environment(contenders)}
+
+
+def one_run(suite: Suite, contender: Contender, folder: Path, count: int) -> Run:
+    """The figures of one run: for passes those of the median pass, else of the whole command."""
+    with tempfile.TemporaryDirectory() as name:
+        output = Path(name, "output")
+        command = command_of(contender, folder, output)
+        figures = measure(command, environment={"PYTHONPATH": str(HERE)} | QUIET)
+        shutil.rmtree(output, ignore_errors=True)
+    told = {"records": count, "wall_s": figures.wall_s, "cpu_s": figures.cpu_s}
+    if suite.passes:
+        told = median_pass([json.loads(line) for line in figures.output.splitlines()])
+    return told | {"peak_mib": figures.peak_mib}
+
+
+def median_pass(passes: Sequence[Mapping[str, float]]) -> Run:
+    """The records, seconds and CPU seconds of a pass."""
+    medians = {key: statistics.median(each[key] for each in passes) for key in passes[0]}
+    return {"records": medians.pop("images"), **medians}
+
+
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""An environment for each peer's libraries, in the user's cache, made at its first use."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+# What goes in, at the versions of the last run whose results are kept; "" is this one.
+PACKAGES = {
+    "grain": ["grain==0.2.18", "opencv-python-headless==5.0.0.93"],
+    "torch": ["torch==2.15.0", "torchvision", "webdataset==1.0.2"],
+    "dali": ["nvidia-dali-cuda120==2.4.0", "numpy"],
+    "ray": ["ray[data]==2.60.0", "tensorflow-cpu==2.21.0"],
+}
+
+
+def python(name: str) -> str:
+    """The interpreter of an environment."""
+    if not name:
+        return sys.executable
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
+    folder = cache / "peers" / name
+    found = str(folder / "bin" / "python")
+    if not (folder / "ready").exists():
+        print(f"installing {', '.join(PACKAGES[name])} in {folder}", file=sys.stderr, flush=True)
+        venv.create(folder, with_pip=True, clear=True)
+        subprocess.run([found, "-m", "pip", "install", "--quiet", *PACKAGES[name]], check=True)
+        (folder / "ready").touch()
+    return found
+
+
+def versions(name: str) -> list[str]:
+    """What of `PACKAGES` is installed: name==version."""
+    frozen = subprocess.run(
+        [python(name), "-m", "pip", "freeze"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    wanted = {package.partition("==")[0].partition("[")[0] for package in PACKAGES.get(name, [])}
+    return [line for line in frozen if line.partition("==")[0] in wanted]

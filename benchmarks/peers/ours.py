@@ -1,0 +1,15 @@
+"""`trainer.open(…).batches(…)`, as docs/reading.md has it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import trainer
+
+
+def batches(folder: Path) -> Iterable[Any]:
+    """One pass over a dataset of `build`: float32 [64, 224, 224, 3], antialiased."""
+    dataset = trainer.open(folder / "tfrecords")
+    return dataset.batches(
+        "train", batch_size=64, image_size=224, image_dtype="float32", target="label", shuffle=True
+    )

@@ -1,0 +1,194 @@
+"""What `make bench` runs: suites of contenders that do the same work, and goals for ours."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from environments import python
+
+HERE = Path(__file__).parent
+
+
+class Contender(NamedTuple):
+    """One program.
+
+    Attributes:
+        title: Its name in tables.
+        command: The arguments of its Python, for the folder of data and one for its output.
+        environment: Whose libraries it needs (`environments.PACKAGES`); "" is ours.
+        full: Whether only `make bench-full` runs it.
+    """
+
+    title: str
+    command: Callable[[Path, Path], Sequence[str]]
+    environment: str = ""
+    full: bool = False
+
+
+class Goal(NamedTuple):
+    """What is asked of a ratio.
+
+    Attributes:
+        text: In words.
+        ours: The title of the contender that is held to it.
+        other: That of the contender that it is compared with.
+        figure: Which figure: "wall_s", "cpu_s" or "peak_mib", a record where there are passes.
+        at_most: The bound of ours over the other's.
+        holds: What holds it, to be said where it is missed.
+    """
+
+    text: str
+    ours: str
+    other: str
+    figure: str
+    at_most: float
+    holds: str = ""
+
+
+class Suite(NamedTuple):
+    """Contenders that do the same work on the same data.
+
+    Attributes:
+        title: In words.
+        name: As `--suite` takes it.
+        prepare: Makes the data of a count of records in a folder, once.
+        counts: Records of `make bench` and of `make bench-full`.
+        contenders: The first is ours.
+        goals: What is asked of ours.
+        passes: Whether contenders print passes (`peers.timing`), else the whole run counts.
+    """
+
+    title: str
+    name: str
+    prepare: Callable[[Path, int], Sequence[Sequence[str]]]
+    counts: tuple[int, int]
+    contenders: Sequence[Contender]
+    goals: Sequence[Goal]
+    passes: bool = False
+
+
+OURS = "beam-tfrecords"
+SIZED = "… of images of 256 pixels"
+CHAIN = "tf.data by hand, bilinear"
+LIMIT = "decoding alone"
+SCRIPT = "a script by hand"
+BUILDER = "TFDS's builder"
+
+
+def _build(source: str, output: str, *options: str) -> Sequence[str]:
+    return [
+        *["-m", "beam_pipeline", "build", source, "--output", output, "--name", "photographs"],
+        *["--overwrite", "--num-shards", "8", *options],
+    ]
+
+
+def _photographs(folder: Path, count: int) -> Sequence[Sequence[str]]:
+    source = str(folder / "photographs")
+    smaller = ["--image-max-side", "256", "--jpeg-quality", "90"]
+    return [
+        [str(HERE / "make_photographs.py"), str(folder), "--count", str(count)],
+        _build(source, str(folder / "tfrecords")),
+        _build(source, str(folder / "sized"), *smaller),
+    ]
+
+
+def _images(kilobytes: float) -> Callable[[Path, int], Sequence[Sequence[str]]]:
+    def commands(folder: Path, count: int) -> Sequence[Sequence[str]]:
+        made = [str(HERE / "make_images.py"), str(folder / "images"), "--count", str(count)]
+        return [[*made, "--kilobytes", str(kilobytes)]]
+
+    return commands
+
+
+def _reader(module: str) -> Callable[[Path, Path], Sequence[str]]:
+    return lambda folder, output: ["-m", "peers.timing", module, str(folder)]
+
+
+def _writer(script: str, *options: str) -> Callable[[Path, Path], Sequence[str]]:
+    return lambda folder, output: [
+        *[str(HERE / script), str(folder / "images"), str(output), *options]
+    ]
+
+
+_WRITERS = (
+    Contender(OURS, lambda folder, output: _build(str(folder / "images"), str(output))),
+    Contender(SCRIPT, _writer("hand_written.py")),
+    Contender(BUILDER, _writer("peers/tfds_builder.py")),
+    Contender("TFDS on Beam", _writer("peers/tfds_builder.py", "--beam"), full=True),
+    Contender("Ray Data", _writer("peers/ray_data.py"), "ray", full=True),
+)
+
+SUITES = (
+    Suite(
+        title="The input of a training: photographs of mixed sizes to 224 × 224 float32",
+        name="input",
+        prepare=_photographs,
+        counts=(2_000, 4_000),
+        contenders=(
+            Contender(OURS, _reader("ours")),
+            Contender(SIZED, _reader("ours_sized")),
+            Contender(LIMIT, _reader("decode_limit")),
+            Contender(CHAIN, _reader("plain_chain")),
+            Contender("Keras's image_dataset_from_directory", _reader("keras_directory")),
+            Contender("Grain with OpenCV", _reader("grain_opencv"), "grain"),
+            Contender("PyTorch's DataLoader", _reader("torch_loader"), "torch"),
+            Contender("WebDataset", _reader("webdataset_torch"), "torch"),
+            Contender("DALI on the CPU", _reader("dali_cpu"), "dali"),
+        ),
+        goals=(
+            Goal("as fast as the chain by hand", OURS, CHAIN, "wall_s", 1.0),
+            Goal("0.85 of the decode limit", OURS, LIMIT, "wall_s", 1 / 0.85),
+            *(
+                Goal(f"faster than {peer}", OURS, peer, "wall_s", 1.0)
+                for peer in (
+                    "Keras's image_dataset_from_directory",
+                    "Grain with OpenCV",
+                    "PyTorch's DataLoader",
+                    "WebDataset",
+                    "DALI on the CPU",
+                )
+            ),
+        ),
+        passes=True,
+    ),
+    Suite(
+        title="Preparation of tiny images (2 KB)",
+        name="tiny",
+        prepare=_images(3),
+        counts=(20_000, 50_000),
+        contenders=_WRITERS,
+        goals=(
+            Goal("at most 1.2 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.2),
+            Goal("faster than TFDS's builder", OURS, BUILDER, "wall_s", 1.0),
+        ),
+    ),
+    Suite(
+        title="Preparation of photographs (65 KB)",
+        name="photographs",
+        prepare=_images(65),
+        counts=(2_000, 12_000),
+        contenders=_WRITERS,
+        goals=(
+            Goal("at most 1.15 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.15),
+            Goal("faster than TFDS's builder", OURS, BUILDER, "wall_s", 1.0),
+            Goal("a fifth of the time of TFDS on Beam", OURS, "TFDS on Beam", "wall_s", 0.2),
+            Goal("a tenth of its memory", OURS, "TFDS on Beam", "peak_mib", 0.1),
+        ),
+    ),
+)
+
+
+def command_of(contender: Contender, folder: Path, output: Path) -> list[str]:
+    """What runs a contender, with the Python that has its libraries."""
+    return [python(contender.environment), *contender.command(folder, output)]
+
+
+def prepare(suite: Suite, folder: Path, count: int) -> None:
+    """Makes the data of a suite, unless it is there."""
+    if (folder / "ready").exists():
+        return
+    for command in suite.prepare(folder, count):
+        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+    (folder / "ready").touch()

@@ -1,0 +1,69 @@
+"""The page of benchmark results, from runs to tables; and one small run of all that makes it."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture
+def results(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("results")
+
+
+@pytest.fixture
+def suites(results):
+    return importlib.import_module("suites")
+
+
+def runs(*seconds, records=10):
+    return [
+        {"records": records, "wall_s": wall_s, "cpu_s": wall_s / 2, "peak_mib": 10 * wall_s}
+        for wall_s in seconds
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "at_most", "row"),
+    [
+        pytest.param("wall_s", 0.5, "| half (at most 0.50) | 0.50 | held |", id="held"),
+        pytest.param(
+            "wall_s", 0.4, "| half (at most 0.40) | 0.50 | **missed**: Python |", id="missed"
+        ),
+        pytest.param("peak_mib", 0.5, "| half (at most 0.50) | 0.50 | held |", id="memory"),
+    ],
+)
+def test_a_goal_is_held_by_the_median_of_the_rounds(results, suites, figure, at_most, row):
+    goal = suites.Goal("half", "a", "b", figure, at_most, holds="Python")
+
+    assert results.goal_row(goal, {"a": runs(1, 2, 9), "b": runs(2, 4, 6)}) == row
+
+
+def test_a_record_is_what_is_compared(results, suites):
+    """A peer that leaves out the last batch does not look faster for it."""
+    goal = suites.Goal("as fast", "a", "b", "wall_s", 1.0)
+
+    row = results.goal_row(goal, {"a": runs(10, records=10), "b": runs(9, records=9)})
+
+    assert row == "| as fast (at most 1.00) | 1.00 | held |"
+
+
+@pytest.mark.slow
+def test_a_small_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    options = ["--suite", "tiny", "--count", "60", "--rounds", "1", "--output", tmp_path]
+
+    command = [sys.executable, BENCHMARKS / "bench.py", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "RESULTS.md").read_text()
+    for title in ("beam-tfrecords", "a script by hand", "TFDS's builder"):
+        assert f"\n| {title} | " in page
+    assert "60 records, 1 round" in page
+    assert (tmp_path / "tiny.svg").read_text().startswith("<svg")

@@ -1,0 +1,78 @@
+"""What the input of a training does for each record, counted: no change adds work unseen.
+
+`benchmarks/guard.py` counts. A count that falls is to be written down here.
+"""
+
+import importlib
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tfrecord_dataset.records import reader
+
+BATCH_SIZE = 8
+
+
+@pytest.fixture
+def guard(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return importlib.import_module("guard")
+
+
+# Operations in all functions of a chain (of all formats, as none is stated, and in all branches of
+# a condition), and those that call Python: to read a window of records, and for the order.
+@pytest.mark.parametrize(
+    ("options", "operations", "in_python"),
+    [
+        pytest.param({}, 101, 2, id="whole images, float32"),
+        pytest.param({"image_dtype": "uint8"}, 120, 2, id="whole images, uint8"),
+        pytest.param({"features": ["number"]}, 11, 2, id="a number alone"),
+    ],
+)
+def test_operations(guard, dataset, options, operations, in_python):
+    options = {"image_dtype": "float32", "image_size": 16, "shuffle": True, **options}
+    found = guard.operations(dataset.batches("train", batch_size=BATCH_SIZE, **options))
+
+    assert found.total() <= operations, found
+    assert guard.in_python(found) == in_python
+    assert found["ParseExampleV2"] == 1  # of a window at once
+
+
+def test_stages(guard, dataset):
+    """Of a window: read, parse; of a record: see; of a batch: batch, prefetch."""
+    batches = dataset.batches("train", batch_size=BATCH_SIZE, image_size=16, shuffle=True)
+
+    assert guard.stages(batches).count("ParallelMapDatasetV2") == 2
+    assert len(guard.stages(batches)) <= 10
+
+
+def test_a_byte_of_a_shard_is_read_and_copied_once(dataset, monkeypatch):
+    """A read a megabyte, not a record."""
+    reads, copies = [], []
+    pread, unframed = os.pread, reader.unframed
+
+    def counted(descriptor, num_bytes, offset):
+        reads.append(num_bytes)
+        return pread(descriptor, num_bytes, offset)
+
+    def cut(content, starts, ends):
+        payloads, is_whole = unframed(content, starts, ends)
+        copies.extend(payloads)
+        return payloads, is_whole
+
+    for _ in dataset.batches("train", batch_size=BATCH_SIZE, features=["number"]):
+        pass  # the index is read
+    monkeypatch.setattr(os, "pread", counted)
+    monkeypatch.setattr(reader, "unframed", cut)
+
+    batches = dataset.batches("train", batch_size=BATCH_SIZE, features=["number"], shuffle=True)
+    assert len(list(batches)) == math.ceil(50 / BATCH_SIZE)
+
+    split = dataset.splits["train"]
+    assert sum(reads) == split.num_bytes
+    assert len(reads) == len(split.shards.files.names)
+    assert len(copies) == 50
+    assert np.sum([len(payload) + 16 for payload in copies]) == sum(reads)  # frames stay behind
