@@ -9,7 +9,13 @@ from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
-from beam_pipeline.option_values import parse_classes, parse_fractions, parse_names, parse_shards
+from beam_pipeline.option_values import (
+    parse_classes,
+    parse_fractions,
+    parse_names,
+    parse_one,
+    parse_shards,
+)
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Group, Option, Options
@@ -179,6 +185,21 @@ class BuildOptions(Options):
         _AUDIO,
     ] = ""
     schema: Annotated[Schema, _INPUT] = ()
+    ignore: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "files or folders of the input to leave out, such as '*_mask.png'; may be repeated",
+            metavar="P",
+            parse=parse_one,
+            may_repeat=True,
+        ),
+        _INPUT,
+    ] = ()
+    one_class: Annotated[
+        bool,
+        BuildOption("all files of a class folder: one class is meant", is_content=False),
+        _INPUT,
+    ] = False
     path_pattern: Annotated[
         str,
         BuildOption(

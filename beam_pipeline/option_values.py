@@ -29,6 +29,11 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def parse_one(text: str) -> tuple[str, ...]:
+    """One of several texts, commas and all."""
+    return (text,)
+
+
 def parse_classes(text: str) -> tuple[str, ...]:
     """Class names in "cat,dog", or one per line in the file at that path."""
     path = Path(text)

@@ -52,8 +52,10 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths malformed
+        ignored
         splits references unpacking nesting container left_behind
         tree input_files columns
+        beside
         listing gather
         layout
         side_files

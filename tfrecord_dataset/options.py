@@ -41,6 +41,7 @@ class Option:
         least, most: Bounds of numbers, which may be reached.
         above, below: Bounds that may not.
         is_positional: It has no flag.
+        may_repeat: It may be given several times; each time it adds what `parse` makes of it.
     """
 
     help: str = dataclasses.field(kw_only=False)
@@ -54,6 +55,7 @@ class Option:
     above: float = -math.inf
     below: float = math.inf
     is_positional: bool = False
+    may_repeat: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,6 +252,7 @@ def add_options(
         if field.kind is bool:
             told["action"] = "store_true"
         else:
+            told |= {"action": "extend"} if field.option.may_repeat else {}
             told |= {"type": field.parse, "metavar": field.metavar}
             told["choices"] = field.option.choices or None
         if field.option.is_positional:

@@ -12,6 +12,7 @@ from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, counted
+from beam_pipeline.sources.beside import NOT_READ
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
 
@@ -31,6 +32,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _classes(info.classes)
     lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
+    lines += _warn_of_data(info.metadata["rejected"])
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
     lines += _rounded(info.features, info.metadata.get("rounded", {}))
@@ -71,6 +73,7 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _counted("rejected", dict(sorted(statistics.rejected.items())))
+    lines += _warn_of_data(statistics.rejected)
     lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
     lines += [
         f"  {source}: {reason} ({detail})"
@@ -134,6 +137,16 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
         if count == num_records.get(split):
             lines.append(f"warning: no image of {split} has boxes; are its annotations there?")
     return lines
+
+
+def _warn_of_data(rejected: Mapping[str, int]) -> list[str]:
+    """A warning where files that may hold data lie beside what was read."""
+    if not (number := rejected.get(NOT_READ)):
+        return []
+    return [
+        f"warning: {counted(number, 'file')} that may hold data {'was' if number == 1 else 'were'} "
+        "not read (rejects.jsonl names them); --ignore leaves out what is meant to be"
+    ]
 
 
 def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> list[str]:

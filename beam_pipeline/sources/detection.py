@@ -1,12 +1,14 @@
 """Which layout lies at a path: found by looking at the top of its tree, or as a user says."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.layout import Input, Layout
+from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.layout import Input, Layout, Place
 from beam_pipeline.sources.paths import stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
@@ -15,12 +17,16 @@ from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
 
-def detect(path: str) -> Input:
+def detect(path: str, ignored: Ignored = NOTHING) -> Input:
     """The input at `path`, its layout told by names in the top folders and the start of files.
 
     Annotations beside images (voc, yolo, coco) win over a manifest, and a manifest over a folder
     of images and over files of many records each, which a pattern may name. In a folder that holds
     but one other, as a zip's contents often do, the layout may lie one level deeper.
+
+    Args:
+        path: A folder, file, or pattern of files.
+        ignored: What of a folder is left out.
 
     Raises:
         ConfigError: There is no such path, nothing known in it, more than one layout, or folders
@@ -29,12 +35,12 @@ def detect(path: str) -> Input:
     absolute = _existing(path)
     if not storage.is_directory(absolute):
         return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute)
-    tree = Tree(absolute)
+    tree = Tree(absolute, ignored)
     found = _only(_inputs(tree), path)
     return found or _give_up(f"cannot tell the layout of {path}", tree, [*layouts().values()])
 
 
-def resolve(path: str, name: str) -> Input:
+def resolve(path: str, name: str, ignored: Ignored = NOTHING) -> Input:
     """The input at `path`, whose layout is known to be `name`: it need not look typical.
 
     Raises:
@@ -48,7 +54,7 @@ def resolve(path: str, name: str) -> Input:
         if layout.kind != "container" and not storage.exists(absolute):
             raise ConfigError(f"--layout {name} takes no pattern of files, such as {path}")
         return _input(layout, absolute, name_of(absolute))
-    tree = Tree(absolute)
+    tree = Tree(absolute, ignored)
     if found := _only(_places(layout, tree), path):
         return found
     if file := layout.accepted(absolute):
@@ -75,9 +81,24 @@ def _places(layout: Layout, tree: Tree) -> list[Input]:
             _input(layout, tree.path(place.path), place.summary),
             doubt=place.doubt,
             has_usual_name=place.has_usual_name,
+            one_class=place.one_class,
+            beside=tuple(_beside(place, tree)),
         )
         for place in layout.places(tree)
     ]
+
+
+def _beside(place: Place, tree: Tree) -> Iterator[str]:
+    """The files that may hold data and that the source of what lies at `place` does not list."""
+    yield from filter(may_hold_data, tree.outside)
+    if place.files is not None:
+        yield from (each for each in _data(tree) if each not in place.files)
+    elif place.path:
+        yield from (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
+
+
+def _data(tree: Tree) -> Iterator[str]:
+    return filter(may_hold_data, tree.files())
 
 
 def _class_folders(tree: Tree) -> list[Input]:
@@ -118,7 +139,7 @@ def _only(inputs: list[Input], path: str) -> Input | None:
             + "; ".join(each.summary for each in inputs)
             + f"; {_choice(inputs)}"
         )
-    if inputs and inputs[0].doubt:
+    if inputs and inputs[0].doubt and not inputs[0].one_class:
         raise ConfigError(f"{inputs[0].path} cannot be read as it lies: {inputs[0].doubt}")
     return inputs[0] if inputs else None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.references import locate, name_of, parent
 from tfrecord_dataset.split_names import splits_of_files
 
@@ -46,13 +47,16 @@ class NamingFile(InputFile):
         return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
-def find_files(path: str, is_meant: Callable[[str], bool]) -> tuple[list[InputFile], list[str]]:
+def find_files(
+    path: str, is_meant: Callable[[str], bool], ignored: Ignored = NOTHING
+) -> tuple[list[InputFile], list[str]]:
     """The files that `path` means, sorted, and the relative paths of those beside them.
 
     Args:
         path: A file; or a folder, with all below it; or a pattern (`storage.match_files`).
         is_meant: Whether a file of this name belongs to the layout; the one file that is
             given itself does.
+        ignored: What of a folder, or of what fits a pattern, is left out.
 
     Raises:
         ConfigError: There is no such file, or none that is meant.
@@ -66,6 +70,7 @@ def find_files(path: str, is_meant: Callable[[str], bool]) -> tuple[list[InputFi
     else:
         root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
         files = {found[len(root) + 1 :]: found for found in storage.match_files(path)}
+    files = {name: file for name, file in files.items() if not ignored(name)}
     meant = {name: file for name, file in files.items() if is_meant(name)}
     if not meant:
         found = ", ".join(sorted(files)[:5]) or "nothing"

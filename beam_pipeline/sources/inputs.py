@@ -1,15 +1,19 @@
 """From the configured input to the transform that reads it."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection
+from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Input, Layout
 from beam_pipeline.sources.registry import AUTO, layout_named, own_layouts
+from beam_pipeline.sources.tree import Tree
 
 
 def find_input(config: BuildConfig) -> Input:
@@ -25,11 +29,27 @@ def find_input(config: BuildConfig) -> Input:
     if config.path_pattern:
         found = Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
     elif config.layout == AUTO:
-        found = detection.detect(config.input)
+        found = detection.detect(config.input, Ignored(config.ignore))
     else:
-        return detection.resolve(config.input, config.layout)
+        found = detection.resolve(config.input, config.layout, Ignored(config.ignore))
     _check_options(config, found.layout)
+    if found.one_class and (problem := found.doubt if config.one_class else found.one_class):
+        raise ConfigError(f"{found.path} cannot be read as it lies: {problem}")
+    _check_ignored(config)
     return found
+
+
+def _check_ignored(config: BuildConfig) -> None:
+    """Raises ConfigError where a user leaves out what is not there, lest a typo keep it."""
+    if not config.ignore:
+        return
+    tree = Tree(config.input, Ignored(config.ignore))
+    fitting = frozenset().union(*(each.ignored for each in tree.walked.values()))
+    if tree.is_known and (missing := sorted(set(config.ignore) - fitting)):
+        raise ConfigError(
+            f"--ignore {missing[0]!r} fits no file or folder below {config.input} (it holds "
+            f"{tree.look()}); give a name, a path below the input, or a pattern of * and ?"
+        )
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
@@ -66,4 +86,25 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
 
     Compressed inputs that must be files as they are get unpacked into the folder `scratch`.
     """
-    return input_.layout.read(input_.path, config, scratch)
+    source = input_.layout.read(input_.path, config, scratch)
+    return ReadBeside(source, input_.beside) if input_.beside else source
+
+
+@dataclasses.dataclass
+class ReadBeside(beam.PTransform):
+    """What a source yields, and a Rejected for each file that it does not list.
+
+    Attributes:
+        source: Of elements.
+        beside: The files, as `Input` has them.
+    """
+
+    source: beam.PTransform
+    beside: Sequence[str]
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        files = [not_read(path.removeprefix("../")) for path in self.beside]
+        return (
+            pipeline | "Source" >> self.source,
+            pipeline | "FilesBeside" >> beam.Create(files),
+        ) | beam.Flatten()  # Element

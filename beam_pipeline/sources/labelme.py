@@ -11,14 +11,14 @@ from typing import Any
 
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects, Value
+from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, input_folder, suffix
+from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles, place_of
 from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.tree import joined
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
@@ -112,7 +112,9 @@ LAYOUT = Layout(
     name="labelme",
     sign=".json files of LabelMe next to their images",
     kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(input_folder(path), LabelMeFiles()),
+    read=lambda path, config, scratch: ReadSideFiles(
+        input_folder(path), LabelMeFiles(), ignored=Ignored.of(config, path)
+    ),
     takes=(),
     find=lambda tree: places_of(tree, LabelMeFiles(), _SHAPES),
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),

@@ -12,6 +12,7 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
+from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tree import Tree, shown
 from tfrecord_dataset.split_names import splits_of_files
@@ -32,6 +33,9 @@ class Place(NamedTuple):
         states_classes: Whether the folders themselves say of what class their files are.
         has_usual_name: Whether a table is called as its convention asks (Hugging Face's
             metadata.csv): the folders beside it then say nothing.
+        one_class: The doubt, unless a user says that there is one class; "" if that says nothing.
+        files: What is read there, of a layout that reads these and what they name; None if its
+            source tells of every file.
     """
 
     path: str
@@ -39,6 +43,8 @@ class Place(NamedTuple):
     doubt: str = ""
     states_classes: bool = False
     has_usual_name: bool = False
+    one_class: str = ""
+    files: tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +111,8 @@ class Input:
         summary: What lies there, in one sentence: "voc: 364 XML files in Annotations/, …".
         doubt: Why it cannot be read as it lies, and what helps; "" where it can.
         has_usual_name: As in `Place`.
+        one_class: As in `Place`.
+        beside: Files outside of what the layout lists that may hold data, below the input.
     """
 
     layout: Layout
@@ -112,6 +120,8 @@ class Input:
     summary: str
     doubt: str = ""
     has_usual_name: bool = False
+    one_class: str = ""
+    beside: tuple[str, ...] = ()
 
 
 def reading(
@@ -119,7 +129,8 @@ def reading(
 ) -> Callable[[str, BuildConfig, str], beam.PTransform]:
     """The `Layout.read` of a source, a dataclass whose first field is the path.
 
-    Fields that `BuildConfig` has, too, and `scratch` are handed on; `derived` says what others are.
+    Fields that `BuildConfig` has, too, `scratch` and `ignored` are handed on; `derived` says what
+    others are.
     """
     names = {field.name for field in dataclasses.fields(cast(type, source))}
 
@@ -127,6 +138,7 @@ def reading(
         options = {name: getattr(config, name) for name in names if hasattr(config, name)}
         options |= {name: of(config) for name, of in derived.items()}
         options |= {"scratch": scratch} if "scratch" in names else {}
+        options |= {"ignored": Ignored.of(config, path)} if "ignored" in names else {}
         return source(path, **options)
 
     return read

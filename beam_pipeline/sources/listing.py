@@ -14,8 +14,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.pickling import pack
-from beam_pipeline.sources.paths import below, stem
-from beam_pipeline.sources.tree import joined
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.paths import below, joined, stem
 
 Names = tuple[str, Sequence[str]]
 """A folder below the root, "" for the root itself, and the names of files in it."""
@@ -36,23 +36,25 @@ class ListNames(beam.PTransform):
     Attributes:
         root: The folder that names are below.
         folders: The folders that are listed, below `root`.
+        ignored: What of them is left out.
     """
 
     root: str
     folders: Sequence[str] = ("",)
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             pipeline
             | "Folders" >> beam.Create(list(map(os.fsencode, self.folders)))  # bytes
-            | "ListParts" >> beam.FlatMap(parts_of, self.root)  # Part
+            | "ListParts" >> beam.FlatMap(parts_of, self.root, self.ignored)  # Part
             | "BalanceParts" >> beam.Reshuffle()  # Part
-            | "ListFiles" >> beam.FlatMap(list_part, self.root)  # bytes
+            | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
             | "BalanceFiles" >> beam.Reshuffle()  # bytes
         )
 
 
-def parts_of(top: bytes, root: str) -> Iterator[Part]:
+def parts_of(top: bytes, root: str, ignored: Ignored = NOTHING) -> Iterator[Part]:
     """The parts of a folder that workers can list at once, and what its own level holds already.
 
     A local folder is one part, for only so links that lead back up are known. As bytes, for
@@ -67,6 +69,8 @@ def parts_of(top: bytes, root: str) -> Iterator[Part]:
         if is_folder:
             yield os.fsencode(joined(folder, name)), b""
             continue
+        if ignored and ignored(joined(folder, name)):
+            continue
         files.append(name)
         if len(files) == storage.NAMES_AT_ONCE:
             yield b"", pack([(folder, files)])
@@ -75,7 +79,7 @@ def parts_of(top: bytes, root: str) -> Iterator[Part]:
         yield b"", pack([(folder, files)])
 
 
-def list_part(part: Part, root: str) -> Iterator[bytes]:
+def list_part(part: Part, root: str, ignored: Ignored = NOTHING) -> Iterator[bytes]:
     """The names of the files in a part of `root`, a thousand or some more at a time, packed."""
     top, batch = os.fsdecode(part[0]), part[1]
     if batch:
@@ -84,8 +88,10 @@ def list_part(part: Part, root: str) -> Iterator[bytes]:
     waiting: list[Names] = []
     number = 0
     for folder, names in storage.list_names(_path(root, top)):
-        waiting.append((joined(top, folder) if folder else top, names))
-        number += len(names)
+        place = joined(top, folder) if folder else top
+        if kept := ignored.kept(place, names):
+            waiting.append((place, kept))
+            number += len(kept)
         if number >= storage.NAMES_AT_ONCE:
             yield pack(waiting)
             waiting, number = [], 0

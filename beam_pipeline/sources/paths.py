@@ -60,6 +60,11 @@ def parents(path: str) -> Iterator[str]:
         yield path
 
 
+def joined(relative: str, name: str) -> str:
+    """`name` in the folder `relative`, which may be "", the top."""
+    return f"{relative}/{name}" if relative else name
+
+
 def split_at(path: str, name: str) -> tuple[str, str] | None:
     """The folders of `path` before and after the last one called `name`, in any case; or None."""
     if name not in path.lower():  # most paths: spares half the time of a listing
@@ -90,13 +95,6 @@ def below(root: str, relative: str) -> str:
 def left_out(source: str, reason: str, detail: str) -> Rejected:
     """What was never meant as data, or not in this place: nothing is wrong with it."""
     return Rejected(source=source, reason=reason, detail=detail, bad=False)
-
-
-def unused(relative: str) -> Rejected:
-    """A file for which its layout has no use."""
-    if has_image_suffix(relative):
-        return left_out(relative, "unused image", "it is outside the folders of images")
-    return left_out(relative, "not an image file", "its suffix is not an image's")
 
 
 def input_folder(root: str) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import below, media_kind
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.paths import below, joined, media_kind
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -32,11 +33,13 @@ class Listing:
         folders: All.
         files: Of each suffix some hundreds.
         is_whole: Whether the files are all.
+        ignored: The patterns of what is left out, with which something there was.
     """
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     is_whole: bool = True
+    ignored: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         at_least = "" if self.is_whole else "at least "
@@ -68,14 +71,22 @@ def _stem_bytes(name: str) -> bytes:
     return (name.rpartition(".")[0] or name).encode(errors="surrogatepass")
 
 
-def look_into(path: str) -> Listing:
-    """What the folder at `path` holds, gone through once; nothing, if there is none."""
+def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
+    """What the folder at `path` holds, gone through once; nothing, if there is none.
+
+    Args:
+        path: Of the folder.
+        ignored: What of it is left out.
+    """
     folders: set[str] = set()
     samples: dict[str, _Sample] = {}
-    is_whole = True
+    is_whole, fitting = True, set[str]()
     for name, is_folder in storage.sample_folder(path):
         if not name:
             is_whole = False
+            continue
+        if ignored and (patterns := ignored.fitting(name)):
+            fitting |= patterns
             continue
         if is_folder:
             folders.add(name)
@@ -88,6 +99,7 @@ def look_into(path: str) -> Listing:
         folders=tuple(sorted(folders)),
         files=tuple(sorted({name for sample in samples.values() for name in sample.names})),
         is_whole=is_whole and all(sample.every == 1 for sample in samples.values()),
+        ignored=frozenset(fitting),
     )
 
 
@@ -97,11 +109,15 @@ class Tree:
     Attributes:
         root: The folder, an absolute path or URL.
         is_inner: Whether it was reached through the only folder of another.
+        ignored: What of it is left out.
+        outside: The files of the folders that it was reached through, as "../name".
     """
 
-    def __init__(self, root: str, *, is_inner: bool = False):
+    def __init__(self, root: str, ignored: Ignored = NOTHING, outside: Sequence[str] | None = None):
         self.root = root
-        self.is_inner = is_inner
+        self.ignored = ignored
+        self.outside = outside or ()
+        self.is_inner = outside is not None
         self._listings: dict[str, Listing] = {}
 
     @property
@@ -113,7 +129,8 @@ class Tree:
 
     def inside(self, name: str) -> "Tree":
         """The tree below the only folder of this one."""
-        return Tree(self.path(name), is_inner=True)
+        outside = [f"../{each}" for each in (*self.look().files, *self.outside)]
+        return Tree(self.path(name), self.ignored.inside(name), outside)
 
     def path(self, relative: str) -> str:
         """The absolute path of what is at `relative`."""
@@ -128,10 +145,13 @@ class Tree:
     def _look_at(self, relatives: Iterable[str]) -> None:
         new = [relative for relative in relatives if relative not in self._listings]
         if storage.is_remote(self.root):  # at once: each answer takes a while
-            listings = at_once(look_into, map(self.path, new), _REMOTE_CALLS)
+            listings = at_once(self._look_into, new, _REMOTE_CALLS)
         else:
-            listings = [look_into(self.path(relative)) for relative in new]
+            listings = list(map(self._look_into, new))
         self._listings |= zip(new, listings, strict=True)
+
+    def _look_into(self, relative: str) -> Listing:
+        return look_into(self.path(relative), self.ignored.inside(relative))
 
     def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
         """The folder `top` and those below it, level by level: the first few of each level."""
@@ -164,10 +184,14 @@ class Tree:
         )
 
     @property
+    def is_known(self) -> bool:
+        """Whether all folders and files of this tree were looked at."""
+        return self.has_all_folders and all(each.is_whole for each in self.walked.values())
+
+    @property
     def at_least(self) -> str:
         """What stands before a number of files: nothing, if all were looked at."""
-        is_whole = all(listing.is_whole for listing in self.walked.values())
-        return "" if is_whole and self.has_all_folders else "at least "
+        return "" if self.is_known else "at least "
 
     @functools.cached_property
     def _files(self) -> Sequence[str]:
@@ -200,11 +224,6 @@ def head(path: str) -> bytes:
     with contextlib.suppress(RecordError):
         return storage.read_start(path, _HEAD_BYTES)
     return b""
-
-
-def joined(relative: str, name: str) -> str:
-    """`name` in the folder `relative`, which may be "", the top."""
-    return f"{relative}/{name}" if relative else name
 
 
 def _name(path: str) -> str:

@@ -48,6 +48,8 @@ IN_DOUBT = [
     if (case / "error").exists() and "--path-pattern" in (case / "error").read_text("utf-8")
 ]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
+# The options that a refusal names.
+_WAY = re.compile(r"--path-pattern '[^']+'(?: --ignore (?:'[^']+'|[^ ,;]+))*")
 # What Beam adds to the message of an error.
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 
@@ -135,9 +137,10 @@ def test_every_pattern_that_a_refusal_names_is_a_way_to_read_it(tmp_path, name):
     place, _, remedies = error.removeprefix("ConfigError: ").partition(" cannot be read as it lies")
     remedies, _, _ = remedies.partition("what the files' names say")  # an example
     make(CASES[name] / "input", tmp_path)
-    for pattern in re.findall(r"'([^']*\{[^']*)'", remedies):
+    for options in _WAY.findall(remedies):
         path = place.replace("INPUT", str(tmp_path))
-        config = BuildConfig(input=path, path_pattern=pattern)
+        pattern, *ignored = shlex.split(options)[1::2]
+        config = BuildConfig(input=path, path_pattern=pattern, ignore=ignored)
         elements = yielded(source_of(config, find_input(config), ""))
         assert any(isinstance(each, Record) for each in elements), pattern
 

@@ -13,6 +13,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.container import Member, npz_members
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix
 from beam_pipeline.sources.splits import without_split
@@ -24,7 +25,7 @@ _UNNAMED = "array"
 
 
 def find_tables(
-    path: str, ignored: Collection[str] = ()
+    path: str, ignored: Collection[str] = (), ignored_files: Ignored = NOTHING
 ) -> tuple[list[ArrayTable], list[Rejected]]:
     """The tables that the arrays at `path` are, and what of them cannot be used.
 
@@ -36,12 +37,13 @@ def find_tables(
     Args:
         path: A file, a folder, or a pattern of files.
         ignored: Columns to leave out.
+        ignored_files: Files to leave out.
 
     Raises:
         ConfigError: There is no array, the arrays of a table differ in their first axis, or
             the tables in their columns; or `ignored` names no column.
     """
-    files, others = find_files(path, is_array)
+    files, others = find_files(path, is_array, ignored_files)
     rejected = [left_out(name, "not an array", "its suffix is not .npy or .npz") for name in others]
     tables: list[ArrayTable] = []
     groups = _groups(files)

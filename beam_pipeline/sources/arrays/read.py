@@ -13,6 +13,7 @@ from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.columns.choice import checked, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS, Columns
 from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.read import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
 from tfrecord_dataset.feature import Feature
@@ -33,13 +34,15 @@ class ReadArrays(ValueOptions, beam.PTransform):
     Attributes:
         path: A file, a folder, or a pattern of files: `array_files.find_tables`.
         scratch: The folder for what is unpacked.
+        ignored: Files that are left out.
     """
 
     path: str
     scratch: str
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        tables, rejected = find_tables(self.path, self.ignore_columns)
+        tables, rejected = find_tables(self.path, self.ignore_columns, self.ignored)
         questions = questions_of(tables, self)
         return pipeline | ReadTables(tables, questions, self.scratch, rejected)
 

@@ -8,9 +8,9 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.input_files import NamingFile
-from beam_pipeline.sources.paths import left_out, stem
+from beam_pipeline.sources.paths import joined, left_out, stem
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tree import Tree, joined
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split, split_of_name
 from tfrecord_dataset.store.urls import unsigned
 

@@ -10,13 +10,14 @@ from beam_pipeline.sources.tree import Tree
 def find_coco(tree: Tree) -> list[Place]:
     """JSON files with COCO's keys, in annotations/, at the top or one folder below."""
     try:
-        files, _ = find_coco_files(tree.root, None, tree)
+        files, aside = find_coco_files(tree.root, None, tree)
     except ConfigError:
         return []
     if not is_coco(files[0].path):  # else all are
         return []
     what = ", ".join(file.relative + (f" ({file.split})" if file.split else "") for file in files)
-    return [Place("", what)]
+    read = (*(file.relative for file in files), *(each.source for each in aside))
+    return [Place("", what, files=read)]
 
 
 def _accept(folder: str) -> str:

@@ -23,8 +23,10 @@ from beam_pipeline.sources.coco.stream import (
     read_coco,
 )
 from beam_pipeline.sources.gather import Gather, ReadFiles
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 
 # What is counted.
@@ -52,15 +54,18 @@ class ReadCoco(beam.PTransform):
         image_root: The folder of the images, where it is another one.
         box_format: One of `boxes.FORMATS`; "" is COCO's own, "xywh".
         allow_outside: Folders elsewhere whose images may be named, too.
+        ignored: Annotation files that are left out.
     """
 
     path: str
     image_root: str | None = None
     box_format: str = ""
     allow_outside: Sequence[str] = ()
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        found, left_aside = find_coco_files(self.path, self.image_root)
+        tree = Tree(self.path.rstrip("/") or "/", self.ignored)
+        found, left_aside = find_coco_files(self.path, self.image_root, tree)
         files = [
             dataclasses.replace(file, allowed=(*file.allowed, *self.allow_outside))
             for file in found

@@ -1,12 +1,18 @@
 """Trees whose folders may be splits, classes or neither: what is in doubt, and the way out."""
 
 import re
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Sequence
 
+from beam_pipeline.files import storage
+from beam_pipeline.media import png
+from beam_pipeline.sources.beside import TABLE_SUFFIXES, Named
+from beam_pipeline.sources.folders.masks import masks
+from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
-from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES
+from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below, suffix
 from beam_pipeline.sources.splits import split_in_name
-from beam_pipeline.sources.tree import places
+from beam_pipeline.sources.tree import head, places
 from tfrecord_dataset.split_names import is_split
 
 # Folders of images and audio, and of what goes with them, are no classes.
@@ -17,6 +23,7 @@ _OTHERS = frozenset(
     | {"audio", "wavs", "sounds", "clips", "recordings", "arrays"}
 )
 _NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES
+_MAX_NAMED = 5
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # Words of longer names: HAM10000_images_part_1, img_align_celeba.
 _WORDS = frozenset({"images", "imgs", "img", "masks", "annotations"})
@@ -28,12 +35,72 @@ def is_no_class(name: str) -> bool:
     return name in _NO_CLASSES or not _WORDS.isdisjoint(re.split(r"[_\-. ]", name))
 
 
-def doubt(profile: Profile, root: str) -> str:
-    """Why the classes and splits of the files below `root` cannot be told, and what tells them.
+_NOUNS = {"image": "images", "audio": "audio files", "array": "arrays"}
 
-    "" where they can: where all first folders are splits with classes in common below them, or
-    where none is, and files lie in the class folders themselves.
+
+def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool = False) -> str:
+    """Why the files below `root` cannot be read as they lie, and what helps; "" where they can.
+
+    They can where all first folders are splits with classes in common below them, or where none
+    is, and files lie in the class folders themselves; where none is the mask of another; and
+    where there are several classes, or no file beside that may hold the labels.
+
+    Args:
+        profile: Of the files.
+        root: Of the folder, an absolute path or URL.
+        kind: Of the files.
+        one_class: Whether a single class is what a user wants.
     """
+    if kind == "image" and (
+        problem := masks(profile.names, lambda path: _has_one_channel(below(root, path)))
+    ):
+        return problem
+    if problem := _of_folders(profile, root):
+        table = _table(profile, root)
+        return problem + (
+            f"; or give a table that names the files, such as {table}" if table else ""
+        )
+    classes = sorted(profile.classes)
+    if len(classes) == 1 and not one_class:
+        [folder] = classes
+        inner = "" if profile.in_splits else f" give {root}/{folder} to read them without labels,"
+        problem = (
+            f"{folder}/ is the only class folder, so that all {_NOUNS[kind]} would be of one class;"
+            f"{inner} or pass --one-class, if it is their class"
+        )
+        return problem + (f"; {_were(profile.beside)} not read" if profile.beside.number else "")
+    if len(classes) > 1:
+        return ""
+    return unread(profile, root, kind, "are all of one class" if classes else "have no labels")
+
+
+def unread(profile: Profile, root: str, kind: str, state: str = "have no labels") -> str:
+    """That files lie beside that may hold the labels of those that have none; "" without such."""
+    if not profile.beside.number:
+        return ""
+    table = _table(profile, root)
+    give = f"give {table} as the input, or " if table else ""
+    return (
+        f"{_were(profile.beside)} not read, and the {_NOUNS[kind]} {state}; {give}pass "
+        f"{profile.beside.ignoring()} to read the {_NOUNS[kind]} alone"
+    )
+
+
+def _table(profile: Profile, root: str) -> str:
+    tables = [path for path in profile.beside.first if suffix(path) in TABLE_SUFFIXES]
+    return storage.join(root, tables[0]) if tables else ""
+
+
+def _were(files: Named) -> str:
+    return f"{files} {'was' if files.number == 1 else 'were'}"
+
+
+def _has_one_channel(path: str) -> bool:
+    return png.has_one_channel(head(path))
+
+
+def _of_folders(profile: Profile, root: str) -> str:
+    """Why the classes and splits of the files cannot be told, and what tells them."""
     tops = sorted(profile.tops)
     splits = list(filter(is_split, tops))
     if not tops:
@@ -42,9 +109,9 @@ def doubt(profile: Profile, root: str) -> str:
         return _some_are_splits(profile, splits, root)
     if splits and not profile.in_splits:
         return (
-            f"{places(splits)} are splits without class folders; pass --path-pattern "
-            "'{split}/{_}' to read them without labels, or name what the files' names say, as in "
-            "'{split}/{label}_{_}'"
+            f"{places(splits)} are splits without class folders"
+            f"{_ways(profile, ('to read them without labels', '{split}/{_}'))}, or name what the "
+            "files' names say, as in '{split}/{label}_{_}'"
         )
     by_split = {
         split: {place[1] for place in profile.folders if place[:1] == (split,) and place[1:]}
@@ -60,10 +127,13 @@ def _some_are_splits(profile: Profile, splits: Collection[str], root: str) -> st
         for other in others
         if any(place[0] == other and is_split(place[1]) for place in profile.folders if place[1:])
     ]
-    ways = ["move the others elsewhere", *(f"give {root}/{name} alone" for name in inner[:1])]
+    ways = [
+        _without(others, root) or "move the others elsewhere",
+        *(f"give {root}/{name} alone" for name in inner[:1]),
+    ]
     return (
-        f"{places(splits)} are splits, but {places(others)} not: {', or '.join(ways)}; where "
-        f"all are classes, pass --path-pattern '{_pattern(profile, 0)}'"
+        f"{places(splits)} are splits, but {places(others)} not: {', or '.join(ways)}"
+        f"{_ways(profile, ('where all are classes', _pattern(profile, 0)))}"
     )
 
 
@@ -74,8 +144,7 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         inner = next(path for path in _paths(profile, depth) if path[-1] == other[0])
         return (
             f"{places(['/'.join(inner)])} is no class by its name; give {root}/{'/'.join(inner)} "
-            "alone, say what the folders are, as in --path-pattern "
-            f"'{_pattern(profile, depth)}', or move the files to <split>/<class>/"
+            f"alone{_ways(profile, ('where the folders are classes', _pattern(profile, depth)))}"
         )
     if strays := sorted(
         name
@@ -84,14 +153,15 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
     ):
         return (
             f"{places(strays)} in {places(sorted(by_split))} has the name of a split, where "
-            f"classes should be; pass --path-pattern '{_pattern(profile)}', or move the files to "
-            "<split>/<class>/"
+            f"classes should be{_ways(profile, ('to read it so', _pattern(profile)))}, or move the "
+            "files to <split>/<class>/"
         )
     if len({split_in_name(name) for name in classes if not is_split(name)} - {None}) > 1:
         called = sorted(filter(split_in_name, classes))
+        way = _ways(profile, ("where they are splits", _pattern(profile)))
         return (
             f"{places(called)} are called after splits, but stand where classes should; move the "
-            f"files to <split>/<class>/, or pass --path-pattern '{_pattern(profile)}'"
+            f"files to <split>/<class>/{way}"
         )
     named = [(split, names) for split, names in sorted(by_split.items()) if names]
     for at, (split, names) in enumerate(named):
@@ -99,8 +169,8 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             if not names & other_names:
                 return (
                     f"{split}/ and {other_split}/ have no class in common ({places(sorted(names))}"
-                    f" against {places(sorted(other_names))}); give {root}/{split} alone, or say "
-                    f"what the folders are, as in --path-pattern '{_pattern(profile, 1)}'"
+                    f" against {places(sorted(other_names))}); give {root}/{split} alone"
+                    f"{_ways(profile, ('where that is meant', _pattern(profile, 1)))}"
                 )
     if again := [
         place
@@ -110,17 +180,40 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         outer = "/".join(again[0][: depth + 1])
         return (
             f"{outer}/ holds {again[0][depth + 1]}/, which is the name of another class folder, "
-            f"too; give {root}/{outer} alone, or move it elsewhere; where all are classes, pass "
-            f"--path-pattern '{_pattern(profile, depth)}'"
+            f"too; give {root}/{outer} alone, or {_without([outer], root) or 'move it elsewhere'}"
+            f"{_ways(profile, ('where all are classes', _pattern(profile, depth)))}"
         )
     if _only_folders(profile, depth):
-        return (
-            f"{places(sorted(classes))} hold folders and no files; where they are the classes, "
-            f"pass --path-pattern '{_pattern(profile, depth)}', where those in them are, "
-            f"'{_pattern(profile, depth + 1)}'"
-            + ("" if depth else ", where the first are splits, '{split}/{label}/**/{_}'")
+        return f"{places(sorted(classes))} hold folders and no files" + _ways(
+            profile,
+            ("where they are the classes", _pattern(profile, depth)),
+            ("where those in them are", _pattern(profile, depth + 1)),
+            *([] if depth else [("where the first are splits", "{split}/{label}/**/{_}")]),
         )
     return ""
+
+
+def _ways(profile: Profile, *ways: tuple[str, str]) -> str:
+    """ "; where all are classes, pass --path-pattern …" for each pattern that fits the files."""
+    said = []
+    for when, text in ways:
+        pattern = parse_pattern(text)
+        paths = profile.names.all_paths
+        if sum(pattern.match(path) is not None for path in paths) * 2 < len(paths):
+            continue
+        options = f"--path-pattern '{text}'"
+        if profile.beside.number and not has_features(pattern):
+            options += f" {profile.beside.ignoring()}"
+        said.append(f"{when}, pass {options}")
+    return "".join(f"; {each}" for each in said)
+
+
+def _without(folders: Sequence[str], root: str) -> str:
+    """ "leave out docs/ by --ignore docs"; "" where that fits the folder of all, too."""
+    if root.rpartition("/")[2] in folders:
+        return ""
+    ignoring = " ".join(f"--ignore {shlex.quote(each)}" for each in folders[:_MAX_NAMED])
+    return f"leave out {places(folders)} by {ignoring}" if len(folders) <= _MAX_NAMED else ""
 
 
 def _likely(name: str) -> tuple[bool, str]:

@@ -1,7 +1,9 @@
 """The layout `folders`: a class a folder, perhaps in folders of splits; or one folder of files."""
 
+import dataclasses
 from collections.abc import Sequence
 
+from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
@@ -9,8 +11,6 @@ from beam_pipeline.sources.layout import Layout, Place, first_file, options_take
 from beam_pipeline.sources.paths import media_kind, stem, suffix
 from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import Tree, counted, shown
-
-_TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
 
 
 def find_folders(tree: Tree) -> list[Place]:
@@ -20,25 +20,32 @@ def find_folders(tree: Tree) -> list[Place]:
     profile = profiles[kind]
     if not profile.number:
         return []
+    outside = Named.of(filter(may_hold_data, tree.outside))
+    profile = dataclasses.replace(profile, beside=profile.beside.and_of(outside))
     if (place := _flat(profile, tree)) is not None:
         if tree.is_inner or kind == "array":  # arrays lie so where each has many rows
             return []
         number = counted(profile.number, "audio file" if kind == "audio" else kind)
-        return [Place(place, f"{tree.at_least}{number} without class folders, so without labels")]
+        what = f"{tree.at_least}{number} without class folders, so without labels"
+        flat = dataclasses.replace(profile, folders=frozenset({()}))
+        return [Place(place, what, doubt(flat, tree.root, kind))]
     if kind == "array" and profile.only_in_splits and not profile.in_splits:
         return []  # of many rows each, too
     # Where not all folders were looked at, the whole listing will tell (folders/read.py).
-    problem = doubt(profile, tree.root) if tree.has_all_folders else ""
-    tables = [path for path in tree.files() if suffix(path) in _TABLES] if problem else []
-    if tables:
-        problem += f"; or give a table that names the files, such as {tree.path(tables[0])}"
+    problem = one_class = ""
+    if tree.has_all_folders:
+        problem = doubt(profile, tree.root, kind, one_class=True)
+        one_class = doubt(profile, tree.root, kind) if len(profile.classes) == 1 else ""
     if not profile.in_splits:
-        what = shown(tree.look().folders, "class folder") + _unread_lists(tree.look().files)
-        return [Place("", what, problem, states_classes=True)]
+        classes: Sequence[str] = tree.look().folders
+        if tree.has_all_folders:
+            classes = [name for name in classes if name in profile.classes]
+        what = shown(classes, "class folder") + _unread_lists(tree.look().files)
+        return [Place("", what, problem, states_classes=True, one_class=one_class)]
     splits = sorted(profile.tops)
-    classes = {name for split in splits for name in tree.look(split).folders}
-    what = f"{shown(sorted(classes), 'class folder')} in {', '.join(splits)}"
-    return [Place("", what, problem, states_classes=True)]
+    in_splits = {name for split in splits for name in tree.look(split).folders}
+    what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
+    return [Place("", what, problem, states_classes=True, one_class=one_class)]
 
 
 def _unread_lists(names: Sequence[str]) -> str:

@@ -2,12 +2,16 @@
 
 import collections
 import dataclasses
+import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from beam_pipeline.sources.beside import NO_FILES, Named, may_hold_data
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds, wider
+from beam_pipeline.sources.folders.masks import NO_NAMES, SameNames
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import joined, media_kind
 from tfrecord_dataset.split_names import is_split
 
 # Of kinds with as many files, the first is taken.
@@ -25,11 +29,15 @@ class Profile:
         folders: The first three folders in which they lie, () for none; with a pattern, only
             those of files that match it.
         columns: The kind of each name of the pattern.
+        beside: The files of no kind, or another one, that may hold data.
+        names: Some files, those with a name in common together; without a pattern.
     """
 
     number: int = 0
     folders: frozenset[tuple[str, ...]] = frozenset()
     columns: Mapping[str, Kind | None] = dataclasses.field(default_factory=dict)
+    beside: Named = NO_FILES
+    names: SameNames = NO_NAMES
 
     @property
     def tops(self) -> frozenset[str]:
@@ -53,6 +61,14 @@ class Profile:
             return None
         return 1 if self.in_splits else 0
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """The names of the class folders; none where the files have no labels."""
+        depth = self.class_depth
+        if depth is None:
+            return frozenset()
+        return frozenset(place[depth] for place in self.folders if len(place) > depth)
+
 
 ProfileByKind = Mapping[str, Profile]
 
@@ -62,9 +78,18 @@ def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> Pr
     numbers = dict.fromkeys(_KINDS, 0)
     folders: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in _KINDS}
     columns: dict[str, dict[str, Kind | None]] = {kind: {} for kind in _KINDS}
+    beside = dict.fromkeys(_KINDS, NO_FILES)
+    same: dict[str, list[SameNames]] = {kind: [] for kind in _KINDS}
     for folder, names in parts:
         place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
-        kinds = collections.Counter(map(media_kind, names))
+        of_names = list(map(media_kind, names))
+        kinds = collections.Counter(of_names)
+        for kind in _KINDS:
+            beside[kind] = beside[kind].and_of(_beside(folder, names, of_names, kind))
+        for kind in _KINDS if not pattern else ():
+            if kinds[kind]:
+                of_kind = itertools.compress(names, (each == kind for each in of_names))
+                same[kind].append(SameNames.of(folder, of_kind))
         for kind in _KINDS:
             numbers[kind] += kinds[kind]
             if kinds[kind] and not pattern:
@@ -74,9 +99,27 @@ def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> Pr
             for name, text in texts:
                 columns[kind][name] = wider(columns[kind].get(name), kind_of_text(text))
     return {
-        kind: Profile(number=numbers[kind], folders=frozenset(folders[kind]), columns=columns[kind])
+        kind: Profile(
+            number=numbers[kind],
+            folders=frozenset(folders[kind]),
+            columns=columns[kind],
+            beside=beside[kind],
+            names=SameNames.merged(same[kind]),
+        )
         for kind in _KINDS
     }
+
+
+def _beside(folder: str, names: Sequence[str], kinds: Sequence[str], kind: str) -> Named:
+    """The files in a folder that are not of a kind, and may hold data."""
+    if kinds.count(kind) == len(names):
+        return NO_FILES
+    found = (
+        name
+        for name, other in zip(names, kinds, strict=True)
+        if other != kind and may_hold_data(name)
+    )
+    return Named.of(joined(folder, name) for name in found)
 
 
 def _texts(
@@ -101,6 +144,8 @@ def _merged(profiles: Sequence[Profile]) -> Profile:
         number=sum(each.number for each in profiles),
         folders=frozenset().union(*(each.folders for each in profiles)),
         columns=merge_kinds(each.columns for each in profiles),
+        beside=functools.reduce(Named.and_of, (each.beside for each in profiles), NO_FILES),
+        names=SameNames.merged(each.names for each in profiles),
     )
 
 

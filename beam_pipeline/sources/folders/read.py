@@ -15,11 +15,12 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.beside import passed_over
 from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.columns.kinds import convert
-from beam_pipeline.sources.folders.doubt import doubt
-from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
+from beam_pipeline.sources.folders.doubt import doubt, unread
+from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import (
     Profile,
     ProfileByKind,
@@ -27,8 +28,9 @@ from beam_pipeline.sources.folders.profile import (
     merge_profiles,
     profile_of,
 )
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, left_out, media_kind
+from beam_pipeline.sources.paths import below, input_folder, media_kind
 
 
 @dataclasses.dataclass
@@ -42,7 +44,8 @@ class ReadClassFolders(beam.PTransform):
       whatever the content. Its class is the first folder below `root`, or below the split; its
       key is the path below `root`. Where no such file lies in a folder there are no labels.
     - Rejected "no class folder", bad, for such a file outside every class folder.
-    - Rejected "not an image file" ("not an audio file", …), not bad, for every other file.
+    - Rejected "data not read", not bad, for every other file that may hold data, and "not an image
+      file" ("not an audio file", …) for what else there is.
 
     The layout has splits where every folder of `root` that holds such files has a split's name
     (`splits.is_split`) and some file lies two folders deep. The names are kept as written. Hidden
@@ -59,23 +62,28 @@ class ReadClassFolders(beam.PTransform):
     Attributes:
         root: The folder, local or remote.
         path_pattern: See `pattern.parse_pattern`; None for class folders.
+        one_class: Whether all files may be of one class.
+        ignored: Files and folders that are left out.
 
     Raises:
-        ConfigError: `root` is not a folder, or the pattern cannot be used.
+        ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
+            runs, the files cannot be read as they lie (`doubt.doubt`).
     """
 
     root: str
     path_pattern: str | None = None
+    one_class: bool = False
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
         root = input_folder(self.root)
-        listed = pipeline | ListNames(root)  # bytes
+        listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
         profiles = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, pattern)  # ProfileByKind
             | "MergeLooks" >> beam.CombineGlobally(merge_profiles)  # ProfileByKind
-            | "CheckFolders" >> beam.Map(checked, root, pattern)  # ProfileByKind
+            | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # ProfileByKind
         )
         return listed | "MakeRecords" >> beam.FlatMap(
             records_of, root, pattern, AsSingleton(profiles)
@@ -87,13 +95,20 @@ def look_into(batch: bytes, pattern: PathPattern | None) -> ProfileByKind:
     return profile_of(unpack(batch), pattern)
 
 
-def checked(profiles: ProfileByKind, root: str, pattern: PathPattern | None) -> ProfileByKind:
+def checked(
+    profiles: ProfileByKind, root: str, pattern: PathPattern | None, one_class: bool = False
+) -> ProfileByKind:
     """The profiles of all files, which tell what a folder is.
 
     Raises:
-        ConfigError: They do not, and no pattern does.
+        ConfigError: They do not, and no pattern does; or what may hold the labels is not read.
     """
-    if not pattern and (problem := doubt(profiles[main_kind(profiles)], root)):
+    kind = main_kind(profiles)
+    if pattern is None:
+        problem = doubt(profiles[kind], root, kind, one_class=one_class)
+    else:
+        problem = "" if has_features(pattern) else unread(profiles[kind], root, kind)
+    if problem:
         raise ConfigError(f"{root} cannot be read as it lies: {problem}")
     return profiles
 
@@ -112,7 +127,7 @@ def records_of(
         for name in names:
             relative = prefix + name
             if media_kind(name) != kind:
-                yield other_file(relative, kind)
+                yield passed_over(relative, kind)
                 continue
             value = make(file=FileRef(path=path + name))
             if pattern:
@@ -168,8 +183,3 @@ def matched_record(
     }
     kind = media_kind(relative)
     return Record(key=relative, features={kind: value, **values}, split=split)
-
-
-def other_file(relative: str, kind: str) -> Rejected:
-    """A file that is no image, audio or array where the others are."""
-    return left_out(relative, f"not an {kind} file", f"its suffix is not an {kind}'s")

@@ -5,11 +5,12 @@ from collections.abc import Collection
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
-from beam_pipeline.sources.paths import folder, media_kind, suffix, uncompressed
+from beam_pipeline.sources.paths import folder, joined, media_kind, suffix, uncompressed
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
-from beam_pipeline.sources.tree import Tree, joined
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split, split_of_folders
 
 
@@ -33,7 +34,11 @@ class Manifest(NamingFile):
 
 
 def find_manifests(
-    path: str, image_root: str, metadata: str, suffixes: Collection[str]
+    path: str,
+    image_root: str,
+    metadata: str,
+    suffixes: Collection[str],
+    ignored: Ignored = NOTHING,
 ) -> list[Manifest]:
     """The manifests that `path` means.
 
@@ -44,6 +49,7 @@ def find_manifests(
         image_root: What the files' paths are relative to, if not the manifest's folder.
         metadata: Hugging Face's file name.
         suffixes: Of manifests, without dot.
+        ignored: Files that are left out.
 
     Raises:
         ConfigError: There is no such file, or it is not clear which.
@@ -55,13 +61,14 @@ def find_manifests(
             raise ConfigError(f"the manifest {path} does not exist")
         manifest = _manifest(parent(path), name_of(path), None, media_root)
         return [dataclasses.replace(manifest, path=path)]
-    if storage.exists(storage.join(path, metadata)):
+    if storage.exists(storage.join(path, metadata)) and not ignored(metadata):
         return [_manifest(path, metadata, None, media_root)]
 
     found = sorted(
         file.relative
         for file in storage.list_files(path)
         if suffix(uncompressed(file.relative)) in suffixes and file.relative.count("/") <= 2
+        if not ignored(file.relative)
     )
     if by_folder := [file for file in found if name_of(file) == metadata]:
         return [_manifest(path, file, name_of(parent(file)), media_root) for file in by_folder]
@@ -82,10 +89,12 @@ def split_folder(key: str) -> str | None:
     return None if elsewhere else split_of_folders(key)
 
 
-def folders_left_out(path: str, manifests: Collection[Manifest]) -> list[str]:
+def folders_left_out(
+    path: str, manifests: Collection[Manifest], ignored: Ignored = NOTHING
+) -> list[str]:
     """Folders with splits' names and media beside those that hold `manifests`, found at `path`."""
     holders = {folder(manifest.relative) for manifest in manifests} - {""}
-    tree = Tree(storage.absolute(path).rstrip("/") or "/")
+    tree = Tree(storage.absolute(path).rstrip("/") or "/", ignored)
     beside = {
         joined(folder(holder), name)
         for holder in holders

@@ -12,6 +12,8 @@ from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
+    joined,
+    media_kind,
     suffix,
     uncompressed,
 )
@@ -34,18 +36,31 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     """Hugging Face's metadata files, or files of these suffixes that name media, or tables."""
     metadata = f"metadata.{suffixes[0]}"
     listing = tree.look()
-    if metadata in listing.files:
-        return [Place(metadata, metadata, has_usual_name=True)]
+    if metadata in listing.files and _is_of_hugging_face(tree, metadata):
+        return [Place(metadata, metadata, has_usual_name=True, files=(metadata,))]
     holders = [name for name in sorted(tree.first_folders()) if metadata in tree.look(name).files]
-    if holders and all(map(is_split, holders)):
-        return [Place("", f"{metadata} in {', '.join(holders)}", has_usual_name=True)]
+    if (
+        holders
+        and all(map(is_split, holders))
+        and _is_of_hugging_face(tree, joined(holders[0], metadata))
+    ):
+        what = f"{metadata} in {', '.join(holders)}"
+        files = tuple(joined(name, metadata) for name in holders)
+        return [Place("", what, has_usual_name=True, files=files)]
     tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
         names = tables
     if 1 < len(names) == len(splits_of_tables(names)):
-        return [Place("", ", ".join(names))]
-    return [Place(name, name) for name in names]
+        return [Place("", ", ".join(names), files=tuple(names))]
+    return [Place(name, name, files=(name,)) for name in names]
+
+
+def _is_of_hugging_face(tree: Tree, path: str) -> bool:
+    """Whether metadata.csv names files, as Hugging Face asks; others are called so, too."""
+    text = _first_text(tree, path)
+    names_files = b"file_name" in text or bool(_MEDIA_NAME.search(text))
+    return names_files or not any(map(media_kind, tree.files()))
 
 
 def _first_text(tree: Tree, name: str) -> bytes:

@@ -19,6 +19,7 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.gather import Gather, ReadInBatches
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_table import CsvTable
@@ -56,6 +57,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, into which compressed manifests are unpacked to be
             read in ranges; "" reads each whole, with its long values in memory.
+        ignored: Files that are left out.
         suffixes: Of such files; "metadata." and the first is Hugging Face's.
     """
 
@@ -64,6 +66,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     path: str
     divided: bool = False
     scratch: str = ""
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -75,8 +78,11 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     def tables(self) -> list[Table]:
         """The files to read; raises ConfigError where there is none that can be read."""
         metadata = f"metadata.{self.suffixes[0]}"
-        found = find_manifests(self.path, self.image_root, metadata, self.suffixes)
-        _warn(f"left out, since they hold no {metadata}", folders_left_out(self.path, found))
+        found = find_manifests(self.path, self.image_root, metadata, self.suffixes, self.ignored)
+        _warn(
+            f"left out, since they hold no {metadata}",
+            folders_left_out(self.path, found, self.ignored),
+        )
         return [
             self.opened(dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside)))
             for each in found

@@ -9,18 +9,18 @@ from typing import Any, ClassVar, NamedTuple
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
 from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
+    joined,
     left_out,
     split_at,
     suffix,
-    unused,
 )
 from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
-from beam_pipeline.sources.tree import joined
 from tfrecord_dataset.split_names import split_of_folders
 
 # Of an annotation. In memory XML takes up to thirty times its text.

@@ -15,8 +15,9 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, FileRef, Rejected
 from beam_pipeline.running.pickling import crosses, pack
+from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.listing import Names, name_of
-from beam_pipeline.sources.paths import below, folder, split_at, suffix, unused
+from beam_pipeline.sources.paths import below, folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import (
     Folders,
     Line,

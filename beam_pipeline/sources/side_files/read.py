@@ -12,6 +12,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, FileRef, Image, Record, Rejected
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import (
     FILES_PER_BUCKET,
     ListNames,
@@ -49,6 +50,7 @@ class ReadSideFiles(beam.PTransform):
         root: The absolute folder, local or remote, that keys are relative to.
         files: Which files belong together, and what they say.
         folders: Those to be listed, below `root`.
+        ignored: What of them is left out.
         files_per_bucket: About how many files' names one worker holds at once; those of one name
             are never divided.
 
@@ -59,11 +61,12 @@ class ReadSideFiles(beam.PTransform):
     root: str
     files: SideFiles
     folders: Sequence[str] = ("",)
+    ignored: Ignored = NOTHING
     files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         root, files, size = self.root, self.files, self.files_per_bucket
-        listed = pipeline | ListNames(root, self.folders)  # bytes
+        listed = pipeline | ListNames(root, self.folders, self.ignored)  # bytes
         surveyed = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, files)  # Survey

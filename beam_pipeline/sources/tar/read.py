@@ -15,6 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tar.members import compressed, read_members
@@ -49,12 +50,14 @@ class ReadTar(ValueOptions, beam.PTransform):
 
     Attributes:
         path: The file; a folder; or a pattern of files.
+        ignored: Files that are left out.
     """
 
     path: str
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        files, others = find_files(self.path, is_tar)
+        files, others = find_files(self.path, is_tar, self.ignored)
         refuse_compressed([file.relative for file in files])
         options = value_options(self)
         read = functools.partial(read_tar, options=options)

@@ -10,6 +10,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.references import name_of, parent
 from tfrecord_dataset.frames import HEADER_BYTES, starts_frame
@@ -41,16 +42,19 @@ class RecordFile(InputFile):
     compressed: bool
 
 
-def find_record_files(path: str) -> tuple[list[RecordFile], list[Rejected]]:
+def find_record_files(
+    path: str, ignored: Ignored = NOTHING
+) -> tuple[list[RecordFile], list[Rejected]]:
     """The TFRecord files that `path` means, sorted, and what else is there.
 
     Args:
         path: A folder, a file, or a pattern of files.
+        ignored: Files that are left out.
 
     Raises:
         ConfigError: There is no TFRecord file.
     """
-    listed, _ = find_files(path, lambda _: True)
+    listed, _ = find_files(path, lambda _: True, ignored)
     threads = _REMOTE_FILES_AT_ONCE if storage.is_remote(path) else 1
     looked = list(zip(listed, map_threads(_look, listed, threads), strict=True))
     found = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]

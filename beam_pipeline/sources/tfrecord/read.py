@@ -12,6 +12,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, FileRef, Record, Rejected
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
@@ -39,13 +40,15 @@ class ReadTFRecords(beam.PTransform):
     Attributes:
         path: A folder, a file, or a pattern of files.
         scratch: The folder where gzip files are unpacked.
+        ignored: Files that are left out.
     """
 
     path: str
     scratch: str
+    ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
-        files, rejected = find_record_files(self.path)
+        files, rejected = find_record_files(self.path, self.ignored)
         expected = expectations(first_records(files))
         return (
             pipeline

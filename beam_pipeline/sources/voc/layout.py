@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from beam_pipeline.records import Value
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
@@ -63,6 +64,7 @@ class ReadVoc(beam.PTransform):
     Attributes:
         root: The folder, local or remote.
         box_format: One of `boxes.FORMATS`; "" is VOC's own, "xyxy".
+        ignored: Files and folders that are left out.
         files_per_bucket: About how many files' names one worker holds at once.
 
     Raises:
@@ -71,12 +73,16 @@ class ReadVoc(beam.PTransform):
 
     root: str
     box_format: str = ""
+    ignored: Ignored = NOTHING
     files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         files = VocFiles(self.box_format or "xyxy")
         return pipeline | ReadSideFiles(
-            input_folder(self.root), files, files_per_bucket=self.files_per_bucket
+            input_folder(self.root),
+            files,
+            ignored=self.ignored,
+            files_per_bucket=self.files_per_bucket,
         )
 
 

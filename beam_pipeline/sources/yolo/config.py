@@ -45,6 +45,7 @@ class YoloConfig:
             that there are none.
         names_keypoints: Whether `kpt_names` names them, which is not kept.
         source: The file that says so, for messages; or "".
+        names_list: The file of the names, if it is another one; or "".
     """
 
     root: str
@@ -54,6 +55,7 @@ class YoloConfig:
     keypoint_shape: tuple[int, int] | tuple[()] | None = None
     names_keypoints: bool = False
     source: str = ""
+    names_list: str = ""
 
 
 def find_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
@@ -109,6 +111,7 @@ def read_darknet(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
         splits=_distinct(splits, path) or None,
         bases=(root,),
         source=path,
+        names_list=names,
     )
 
 

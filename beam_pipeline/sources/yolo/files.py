@@ -11,6 +11,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
+from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.paths import (
     below,
@@ -20,7 +21,6 @@ from beam_pipeline.sources.paths import (
     split_at,
     stem,
     suffix,
-    unused,
 )
 from beam_pipeline.sources.references import is_inside
 from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
@@ -73,11 +73,15 @@ class YoloFiles(SideFiles):
             return "image"
         if below(self.origin, path) in self._description:
             return "list"
+        if self.config.names is not None and path.rpartition("/")[2] in NAME_LISTS:
+            return "list"  # a copy of the list that is read
         return "annotation" if suffix(path) == self.suffix and _may_be_label(path) else ""
 
     @functools.cached_property
     def _description(self) -> Collection[str]:
-        return {self.config.source}.union(*(self.config.splits or {}).values())
+        return {self.config.source, self.config.names_list}.union(
+            *(self.config.splits or {}).values()
+        )
 
     def image_key(self, image: str) -> str:
         return pair_key(image)

@@ -8,6 +8,7 @@ import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
@@ -59,6 +60,7 @@ class ReadYolo(beam.PTransform):
     Attributes:
         root: The folder or YAML file, local or remote.
         allow_outside: Folders elsewhere that data.yaml may name, too.
+        ignored: Files and folders that are left out.
         files_per_bucket: About how many files' names one worker holds at once.
 
     Raises:
@@ -68,13 +70,18 @@ class ReadYolo(beam.PTransform):
 
     root: str
     allow_outside: Sequence[str] = ()
+    ignored: Ignored = NOTHING
     files_per_bucket: int = FILES_PER_BUCKET
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         config = read_config(self.root, self.allow_outside)
         origin = origin_of(config)
         return pipeline | ReadSideFiles(
-            origin, YoloFiles(origin, config), folders_below(origin, config), self.files_per_bucket
+            origin,
+            YoloFiles(origin, config),
+            folders_below(origin, config),
+            self.ignored,
+            self.files_per_bucket,
         )
 
 

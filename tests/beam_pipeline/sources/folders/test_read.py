@@ -80,7 +80,7 @@ def test_main_kind(files, kind):
 def test_a_relative_root_gives_absolute_paths(make_tree, monkeypatch):
     root = make_tree({"cat/1.jpg": ""})
     monkeypatch.chdir(root)
-    (record,) = yielded(ReadClassFolders("."))
+    (record,) = yielded(ReadClassFolders(".", one_class=True))
     assert (record.key, record.features["image"].file.path) == ("cat/1.jpg", f"{root}/cat/1.jpg")
 
 
@@ -105,6 +105,6 @@ def test_a_remote_folder_is_listed_in_parts(bucket):
         "test/cat/3.jpg": "test",
     }
     rejects = {each.source: each.reason for each in elements if isinstance(each, Rejected)}
-    assert rejects == {"4.jpg": "no class folder", "note.txt": "not an image file"}
+    assert rejects == {"4.jpg": "no class folder", "note.txt": "data not read"}
     # Whether it is a folder; its own level; train and test: each file is listed once.
     assert store.calls["list"] <= 4
