@@ -9,6 +9,7 @@ class Follower:
     """Notes the metrics of each epoch."""
 
     is_asked_to_end = False
+    sees_weights = False
 
     def __init__(self, plan, epochs):
         self.step = epochs.start * plan.steps_per_epoch
@@ -24,9 +25,9 @@ class Follower:
     def steps_to_event(self):
         return self._plan.steps_per_epoch - self.step % self._plan.steps_per_epoch
 
-    def advance(self, steps, sums, ends, waiting_s=None):
-        self.step += steps
-        self._sums += sums
+    def advance(self, done):
+        self.step += done.steps
+        self._sums += done.sums
         if self.step % self._plan.steps_per_epoch == 0:
             count = self._plan.steps_per_epoch * self._plan.batch_size
             names = metric_names(self._plan.task)

@@ -15,9 +15,9 @@ from trainer.progress import Progress, as_text
 from trainer.runs.directory import Row, RunDirectory
 from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints
+from trainer.training.follower import Done
 from trainer.training.interruption import Interruption
 from trainer.training.loop import Plan, metric_names
-from trainer.training.optimizers import learning_rate
 from trainer.training.pace import Pace
 
 
@@ -160,15 +160,19 @@ class Recorder:
         """Whether a signal came."""
         return self._interruption.signal_name is not None
 
-    def advance(
-        self, steps: int, sums: Sequence[float], ends: bool, waiting_s: float | None = None
-    ) -> None:
+    @property
+    def sees_weights(self) -> bool:
+        """Whether callbacks look at the weights after each call."""
+        return bool(self._callbacks.callbacks)
+
+    def advance(self, done: Done) -> None:
         """Counts steps that are done, and does what is to be done after them.
 
         Raises:
             TrainingDivergedError: The loss is not finite; nothing of these steps is saved.
             InterruptedRunError: The process was asked to end; the run is saved.
         """
+        steps, sums = done.steps, done.sums
         first, self.step = self.step + 1, self.step + steps
         if not math.isfinite(sums[0]):
             raise TrainingDivergedError(
@@ -177,23 +181,24 @@ class Recorder:
             )
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
-        self._pace.add(steps, waiting_s)
-        rate = learning_rate(self._plan.optimizer)
+        self._pace.add(steps, done.waiting_s)
         left_s = self._pace.seconds_for(self._events.last_step - self.step)
-        self._progress.advance(steps, means, self._pace.facts(rate, left_s))
+        self._progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self._plan.batch_size for each in sums)
         self._log(
             "train",
             {
                 **dict(zip(self._names, now, strict=True)),
-                "learning_rate": rate,
+                "learning_rate": done.learning_rate,
                 **self._pace.scalars(),
             },
         )
         in_epoch = (self.step - 1) % self._events.steps_per_epoch
         self._callbacks.on_train_batch_end(in_epoch, means)
+        if not done.is_settled:
+            return
         # Alone, a process need not wait for the others to know.
-        ends = ends or (self.is_asked_to_end and not self._plan.has_other_workers)
+        ends = done.ends or (self.is_asked_to_end and not self._plan.has_other_workers)
         if ends or self._events.saves_at(self.step):
             self._checkpoints.save(self.step, self._sums)
             for writer in self._writers.values():

@@ -11,8 +11,9 @@ import keras
 
 from trainer.errors import ConfigError
 from trainer.training.fine_tuning import frozen
-from trainer.training.loop import Follower, Plan, metric_names
-from trainer.training.optimizers import check_optimizer, inner_optimizer
+from trainer.training.follower import Done, Follower
+from trainer.training.loop import Plan, metric_names
+from trainer.training.optimizers import check_optimizer, inner_optimizer, learning_rate
 
 
 def check(plan: Plan) -> None:
@@ -82,4 +83,11 @@ class _Reporter(keras.callbacks.Callback):
         sums = [mean * (batch + 1) * self._batch_size for mean in means]
         added = [now - before for now, before in zip(sums, self._sums, strict=True)]
         self._sums = sums
-        self._follower.advance(1, added, ends=self._follower.is_asked_to_end)
+        self._follower.advance(
+            Done(
+                steps=1,
+                sums=added,
+                learning_rate=learning_rate(self.model.optimizer),
+                ends=self._follower.is_asked_to_end,
+            )
+        )

@@ -1,14 +1,18 @@
 """The trainer's own loop: GradientTape under `strategy.run`, several steps per `tf.function`."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from trainer.tasks.task import Task
 from trainer.training.fine_tuning import frozen
+from trainer.training.follower import Done, Follower
+from trainer.training.optimizers import inner_optimizer
 from trainer.training.random_numbers import drawing_for
 
 
@@ -76,39 +80,6 @@ class Plan:
         return self.strategy.distribute_datasets_from_function(part)
 
 
-class Follower(Protocol):
-    """Follows a training step by step; `recording.Recorder` is one.
-
-    Attributes:
-        step: Steps done.
-        is_asked_to_end: Whether this process was told to end.
-    """
-
-    step: int
-
-    @property
-    def is_asked_to_end(self) -> bool: ...
-
-    @property
-    def is_done(self) -> bool:
-        """Whether training ends here."""
-
-    def steps_to_event(self) -> int:
-        """Steps until the follower has something to do, at least 1."""
-
-    def advance(
-        self, steps: int, sums: Sequence[float], ends: bool, waiting_s: float | None = None
-    ) -> None:
-        """Counts steps that are done.
-
-        Args:
-            steps: How many.
-            sums: Over all examples of these steps, in the order of `metric_names`.
-            ends: Whether a worker was asked to end before them; all are told alike.
-            waiting_s: Seconds in which they waited for their batches, if that was measured.
-        """
-
-
 def run(plan: Plan, follower: Follower) -> None:
     """Trains on from the follower's step until it says that training is done."""
     batches = iter(plan.distributed_batches(follower.step))
@@ -125,18 +96,55 @@ def _train(
     last_step: int | None = None,
 ) -> None:
     train_steps = train_function(plan, frozen_layers)
+
+    def begin(steps: int) -> _Call:
+        asked = tf.constant(float(follower.is_asked_to_end))
+        return _Call(steps, *train_steps(batches, tf.constant(steps), asked))
+
+    is_first = True  # it compiles, and is measured alone
     while not follower.is_done and (last_step is None or follower.step < last_step):
-        steps = min(plan.steps_per_call, follower.steps_to_event())
+        left = follower.steps_to_event()
         if last_step is not None:
-            steps = min(steps, last_step - follower.step)
-        sums, asked, waiting_s = train_steps(
-            batches, tf.constant(steps), tf.constant(float(follower.is_asked_to_end))
-        )
-        follower.advance(
-            steps,
-            sums.numpy().tolist(),
-            ends=float(asked) > 0,
-            waiting_s=float(waiting_s) if plan.times_input else None,
+            left = min(left, last_step - follower.step)
+        call = begin(min(plan.steps_per_call, left))
+        left -= call.steps
+        ends = False
+        while left and not (ends or is_first or follower.sees_weights):
+            # The device has its next steps before the sums of the last ones are read.
+            following = begin(min(plan.steps_per_call, left))
+            left -= following.steps
+            follower.advance(call.done(plan, is_settled=False))
+            ends = call.ends or (follower.is_asked_to_end and not plan.has_other_workers)
+            call = following
+        follower.advance(call.done(plan, ends=ends))
+        is_first = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """Steps that were begun, and what `train_function` returns of them."""
+
+    steps: int
+    sums: Any
+    asked: Any
+    waiting_s: Any
+    learning_rate: Any
+
+    @property
+    def ends(self) -> bool:
+        """Whether a worker was asked to end before them, once they are done."""
+        return float(self.asked) > 0
+
+    def done(self, plan: Plan, *, is_settled: bool = True, ends: bool = False) -> Done:
+        """The call, once it is done."""
+        sums = functools.reduce(np.add, self.sums.numpy())  # step by step, in float32
+        return Done(
+            steps=self.steps,
+            sums=sums.tolist(),
+            learning_rate=float(self.learning_rate),
+            ends=ends or self.ends,
+            waiting_s=float(self.waiting_s) if plan.times_input else None,
+            is_settled=is_settled,
         )
 
 
@@ -150,9 +158,10 @@ def train_function(
 ) -> Callable[[Any, Any, Any], Any]:
     """The function (iterator of distributed batches, number of steps, asked) that trains.
 
-    It returns the sums over all examples of those steps, float32 [1 + metrics], in the
-    order of `metric_names`; the sum of `asked` over the replicas; and the seconds in which steps
-    waited for their batches, float64. Weights only affect the loss. Frozen layers do not learn.
+    It returns the sums over all examples of each of those steps, float32 [steps, 1 + metrics], in
+    the order of `metric_names`, which the replicas add up once; the sum of `asked` over the
+    replicas; the seconds in which steps waited for their batches, float64; and the learning rate of
+    the next step. Weights only affect the loss. Frozen layers do not learn.
     """
     strategy, model, optimizer = plan.strategy, plan.model, plan.optimizer
     scales_loss = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
@@ -194,32 +203,46 @@ def train_function(
         optimizer.apply(gradients, model.trainable_variables)
         return sums
 
+    def step_of_call(sums: Any, number: Any, *batch: Any) -> Any:
+        """A replica's sums of the call, with those of this step."""
+        return tf.tensor_scatter_nd_update(sums, [[number]], [replica_step(*batch)])
+
     def total(by_replica: Any) -> Any:
         return strategy.reduce(tf.distribute.ReduceOp.SUM, by_replica, axis=None)
 
     def train_steps(batches: Any, steps: Any, asked: Any) -> Any:
-        sums = tf.zeros([len(metric_names(plan.task))])
+        sums = strategy.run(lambda: tf.zeros([steps, len(metric_names(plan.task))]))
         waiting_s = tf.zeros([], tf.float64)
         with frozen(frozen_layers):  # while it is traced
-            for _ in tf.range(steps):
+            for number in tf.range(steps):
                 # The next batch may be taken during a step: that is no waiting.
-                since = _time_after(sums) if plan.times_input else waiting_s
+                since = _time_of(sums) if plan.times_input else waiting_s
                 batch = next(batches)
                 if plan.times_input:
                     waiting_s += tf.maximum(_time_after(batch) - since, 0.0)
-                sums += total(strategy.run(replica_step, args=batch))
-        return sums, total(strategy.run(tf.identity, args=(asked,))), waiting_s
+                sums = strategy.run(step_of_call, args=(sums, number, *batch))
+        asked = total(strategy.run(tf.identity, args=(asked,)))
+        rate = tf.convert_to_tensor(inner_optimizer(optimizer).learning_rate)
+        return total(sums), asked, waiting_s, rate
 
     compiled: Callable[[Any, Any, Any], Any] = tf.function(train_steps)
     return compiled
 
 
-def _time_after(values: Any) -> Any:
-    """Seconds, float64 [], once `values` have been computed; of a batch, once the host has it."""
+def _time_of(sums: Any) -> Any:
+    """Seconds, float64 [], once a replica has computed its sums, a few numbers."""
     with tf.device("/cpu:0"):
-        first = tf.nest.flatten(values, expand_composites=True)[0]
-        with tf.control_dependencies([tf.identity(first)]):
-            return tf.timestamp()
+        return _time_after(tf.identity(_first(sums)))
+
+
+def _time_after(values: Any) -> Any:
+    """Seconds, float64 [], once `values` are there; none is copied to the host for that."""
+    with tf.control_dependencies([_first(values)]), tf.device("/cpu:0"):
+        return tf.timestamp()
+
+
+def _first(values: Any) -> Any:
+    return tf.nest.flatten(values, expand_composites=True)[0]
 
 
 def _parts(batch: Any, count: int) -> list[Any]:

@@ -12,6 +12,7 @@ from trainer.progress import Progress
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recording import Events, Recorder
 from trainer.training.checkpoint import Checkpoints
+from trainer.training.follower import Done
 
 
 class Callback(keras.callbacks.Callback):
@@ -61,6 +62,10 @@ def linear():
     )
 
 
+def done(steps, loss, **more):
+    return Done(steps=steps, sums=[loss, 0.0], learning_rate=0.01, **more)
+
+
 def follow(recorder, steps=None):
     """Goes on, with a loss that is the number of the step and weights that are, too."""
     with recorder.following():
@@ -69,7 +74,7 @@ def follow(recorder, steps=None):
             losses = np.arange(recorder.step, recorder.step + count) + 1
             model = recorder._plan.model
             model.set_weights([np.full_like(each, losses[-1]) for each in model.get_weights()])
-            recorder.advance(count, [8.0 * losses.sum(), 0.0], ends=False)
+            recorder.advance(done(count, 8.0 * losses.sum()))
             steps = None if steps is None else steps - count
 
 
@@ -164,7 +169,7 @@ def test_a_loss_that_is_no_number_ends_the_run_at_once(make_recorder):
     follow(recorder, steps=2)
 
     with pytest.raises(TrainingDivergedError, match=r"step 3 to 4 is nan; lower --learning-rate"):
-        recorder.advance(2, [float("nan"), 0.0], ends=False)
+        recorder.advance(done(2, float("nan")))
     assert not run.history_file.exists()
     assert make_recorder()[1].restore() == 2
 
@@ -177,7 +182,7 @@ def test_a_signal_saves_the_run(make_recorder):
     with recorder.following():
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(InterruptedRunError, match="SIGTERM; the run is saved"):
-            recorder.advance(2, [1.0, 0.0], ends=False)
+            recorder.advance(done(2, 1.0))
 
     assert make_recorder()[1].restore() == 2
     assert signal.getsignal(signal.SIGTERM) is handler

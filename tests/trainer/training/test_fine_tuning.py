@@ -88,7 +88,11 @@ def trained(make_plan, one_replica, two_replicas):
         if (loop, replicas, steps) not in results:
             strategy = {1: one_replica, 2: two_replicas}[replicas]
             plan = make_plan(
-                strategy, model=with_backbone, steps_per_epoch=3, ema=0.9, weight_decay=0.1
+                strategy,
+                model=with_backbone,
+                steps_per_epoch=3,
+                ema=0.9 if loop == "custom" else None,  # `fit` refuses it
+                weight_decay=0.1,
             )
             plan = dataclasses.replace(plan, backbones=backbones(plan.model), head_steps=3)
             if steps:

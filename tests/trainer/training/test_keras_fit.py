@@ -24,8 +24,8 @@ class Steps:
     def is_done(self):
         return self.step >= self._count
 
-    def advance(self, steps, sums, ends, waiting_s=None):
-        self.step += steps
+    def advance(self, done):
+        self.step += done.steps
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""What a call of several steps copies and adds up, and that the next one does not wait for it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from following import Follower
+
+from trainer.training import loop
+
+
+@pytest.fixture(scope="module")
+def plan(make_plan):
+    """Two replicas on devices beside the host's, /cpu:0."""
+    strategy = tf.distribute.MirroredStrategy(
+        ["/cpu:1", "/cpu:2"], cross_device_ops=tf.distribute.ReductionToOneDevice()
+    )
+    return make_plan(strategy)
+
+
+@pytest.fixture(scope="module")
+def steps(plan):
+    """The operations of the loop over steps, as the graph has them: {name: operation}."""
+    batches = iter(plan.distributed_batches(0))
+    call = loop.train_function(plan).get_concrete_function(
+        batches, tf.constant(2), tf.constant(0.0)
+    )
+    functions = call.graph.as_graph_def().library.function
+    (body,) = [each for each in functions if "while_body" in each.signature.name]
+    return {each.name: each for each in body.node_def}
+
+
+def sources(steps, operation):
+    """The operations whose values another takes; control inputs have none."""
+    names = [each.partition(":")[0] for each in operation.input if not each.startswith("^")]
+    return [steps[name] for name in names if name in steps]
+
+
+def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
+    batches = [each for each in steps.values() if each.op == "IteratorGetNext"]
+    on_host = [each for each in steps.values() if each.device.endswith("/device:CPU:0")]
+
+    assert [each.attr["output_types"].list.type[0] for each in batches] == [
+        tf.uint8.as_datatype_enum
+    ] * 2
+    assert sorted(each.op for each in on_host) == ["Identity", "Timestamp", "Timestamp"]
+    assert [sources(steps, each) for each in on_host] == [[], [], []]
+    (copied,) = [each for each in on_host if each.op == "Identity"]
+    (taken,) = copied.input  # what the loop carries from step to step
+    updated = [each for each in steps.values() if each.op == "TensorScatterUpdate"]
+    assert taken in updated[0].input
+    assert [each.attr["T"].type for each in [copied, *updated]] == [tf.float32.as_datatype_enum] * 3
+
+
+def test_in_each_step_replicas_add_up_their_gradients_alone(plan, steps):
+    def devices(operation):
+        return {each.device[-5:] for each in sources(steps, operation)}
+
+    added = [each for each in steps.values() if {"CPU:1", "CPU:2"} <= devices(each)]
+
+    assert [each.op for each in added] == ["AddN"] * len(plan.model.trainable_variables)
+
+
+class Watcher(Follower):
+    """Notes the steps of each call, and how many more the weights have."""
+
+    def __init__(self, plan, epochs, asked_after=None, sees_weights=False):
+        super().__init__(plan, epochs)
+        self.calls = []
+        self.sees_weights = sees_weights
+        self._asked_after = asked_after
+
+    @property
+    def is_asked_to_end(self):
+        return self.step >= (self._asked_after or 1000)
+
+    @property
+    def is_done(self):
+        return super().is_done or self.is_asked_to_end
+
+    def advance(self, done):
+        super().advance(done)
+        ahead = int(self._plan.optimizer.iterations.numpy()) - self.step
+        self.calls.append((done.steps, ahead, done.is_settled, done.ends))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(
+            {},
+            [
+                *[(3, 0, True, False), (3, 3, False, False), (3, 1, False, False)],
+                (1, 0, True, False),
+                *[(3, 3, False, False), (3, 3, False, False), (3, 1, False, False)],
+                (1, 0, True, False),
+            ],
+            id="the first call compiles; at the end of an epoch the weights are its own",
+        ),
+        pytest.param(
+            {"asked_after": 6},
+            [(3, 0, True, False), (3, 3, False, False), (3, 0, True, True)],
+            id="asked to end",
+        ),
+        pytest.param(
+            {"sees_weights": True},
+            [(3, 0, True, False), (3, 0, True, False), (3, 0, True, False), (1, 0, True, False)]
+            * 2,
+            id="callbacks",
+        ),
+    ],
+)
+def test_the_next_call_is_begun_before_the_sums_of_the_last_are_read(
+    make_plan, one_replica, options, expected
+):
+    plan = make_plan(one_replica, plan={"steps_per_call": 3})
+    follower = Watcher(plan, range(2), **options)
+
+    loop.run(plan, follower)
+
+    assert follower.calls == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_history_and_weights_are_those_of_steps_one_by_one(
+    make_plan, one_replica, two_replicas, replicas
+):
+    """Bit for bit, in calls of any length."""
+    strategy = {1: one_replica, 2: two_replicas}[replicas]
+    found = []
+    for steps_per_call in (1, 4, 7):
+        tf.config.experimental.enable_op_determinism()
+        plan = make_plan(strategy, plan={"steps_per_call": steps_per_call, "times_input": False})
+        follower = Follower(plan, range(2))
+        loop.run(plan, follower)
+        weights = b"".join(each.tobytes() for each in plan.model.get_weights())
+        found.append((weights, follower.history))
+    sums = [[row for _, row in history] for _, history in found]
+
+    assert len({weights for weights, _ in found}) == 1
+    for rows in sums[1:]:  # added up to calls in float32
+        for row, other in zip(rows, sums[0], strict=True):
+            np.testing.assert_allclose([*row.values()], [*other.values()], rtol=1e-6)
