@@ -21,7 +21,7 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
         target: As `BoxesTarget.with_totals` returns it, or a part of that batch.
         outputs: float32 [b, p, classes + 5], as `model.detector` returns them.
     """
-    classes, quality = example_sums(points, _assigned(points, target), outputs)
+    classes, quality = example_sums(points, target["assigned"], outputs)
     positives, centerness, size = tf.unstack(target["totals"][0], num=3)
     return size * (
         classes / tf.maximum(positives, 1.0)
@@ -30,30 +30,33 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
     )
 
 
-def batch_totals(points: Points, target: dict[str, Tensor]) -> Tensor:
+def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
+    """What every point should predict; boxes around crowds are background."""
+    labels = tf.where(target["crowd"], tf.constant(-1, tf.int64), target["labels"])
+    return assign(points, target["boxes"], labels)
+
+
+def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
     """What the global batch has, over all replicas, where this is called in `strategy.run`.
+
+    Args:
+        assigned: What the points of this replica's batch should predict.
+        records: float32 [b]: 1, and 0 for the padding of a batch in evaluation.
 
     Returns:
         float32 [3]: its positive points, the sum of their centerness, its records.
     """
-    assigned = _assigned(points, target)
     totals = tf.stack(
         [
             tf.reduce_sum(tf.cast(assigned.labels >= 0, tf.float32)),
             tf.reduce_sum(assigned.centerness),
-            tf.reduce_sum(target["records"]),  # not the size of a batch padded for evaluation
+            tf.reduce_sum(records),
         ]
     )
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return totals
     return tf.stop_gradient(context.all_reduce(tf.distribute.ReduceOp.SUM, totals))
-
-
-def _assigned(points: Points, target: dict[str, Tensor]) -> Assigned:
-    """What every point should predict; boxes around crowds are background."""
-    labels = tf.where(target["crowd"], tf.constant(-1, tf.int64), target["labels"])
-    return assign(points, target["boxes"], labels)
 
 
 def example_sums(

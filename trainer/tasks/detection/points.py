@@ -19,20 +19,38 @@ _USUAL_SIDE, _LARGEST_SIDE = 320, 640
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """The points of one feature map: every pair of y and x, row by row.
+
+    Attributes:
+        stride: Pixels between neighbours.
+        least: The distance in pixels from a point to the farthest side of its box is more.
+        largest: It is at most this.
+        x: float32 [columns], in pixels of the model's input.
+        y: float32 [rows], likewise.
+    """
+
+    stride: int
+    least: float
+    largest: float
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
     """All points of all levels, in the order of the model's outputs; p of them.
 
     Attributes:
+        levels: From the finest.
         centers: float32 [p, 2]: x, y in pixels of the model's input.
         strides: float32 [p]: pixels between neighbours of the same level.
-        reach: float32 [p, 2]: the least (exclusive) and largest distance in pixels from a point
-            to the farthest side of its box.
         size: Of the model's input.
     """
 
+    levels: tuple[Level, ...]
     centers: np.ndarray
     strides: np.ndarray
-    reach: np.ndarray
     size: ImageSize
 
     def __len__(self) -> int:
@@ -57,20 +75,24 @@ def points_of(size: ImageSize) -> Points:
             f"--image-size {size} is not a multiple of {step} on both sides, which the detector "
             f"needs; give {near}"
         )
-    centers, strides, reaches = [], [], []
-    for stride in STRIDES:
-        y, x = np.mgrid[: size.height // stride, : size.width // stride]
-        level = (np.stack([x, y], axis=-1).reshape(-1, 2) + 0.5) * stride
-        least = 0.0 if stride == STRIDES[0] else _REACH * stride / 2
-        largest = math.inf if stride == STRIDES[-1] else _REACH * stride
-        centers.append(level)
-        strides.append(np.full(len(level), stride))
-        reaches.append(np.tile([least, largest], (len(level), 1)))
+    levels = tuple(_level(stride, size) for stride in STRIDES)
+    centers = [np.stack(np.meshgrid(level.x, level.y), axis=-1).reshape(-1, 2) for level in levels]
+    strides = [
+        np.full(len(of_level), level.stride, np.float32)
+        for level, of_level in zip(levels, centers, strict=True)
+    ]
     return Points(
-        centers=np.concatenate(centers).astype(np.float32),
-        strides=np.concatenate(strides).astype(np.float32),
-        reach=np.concatenate(reaches).astype(np.float32),
-        size=size,
+        levels=levels, centers=np.concatenate(centers), strides=np.concatenate(strides), size=size
+    )
+
+
+def _level(stride: int, size: ImageSize) -> Level:
+    return Level(
+        stride=stride,
+        least=0.0 if stride == STRIDES[0] else _REACH * stride / 2,
+        largest=math.inf if stride == STRIDES[-1] else _REACH * stride,
+        x=(np.arange(size.width // stride, dtype=np.float32) + 0.5) * stride,
+        y=(np.arange(size.height // stride, dtype=np.float32) + 0.5) * stride,
     )
 
 

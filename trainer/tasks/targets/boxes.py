@@ -18,7 +18,7 @@ from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.coco_results import coco_results
 from trainer.tasks.detection.drawing import draw_boxes, image_size
-from trainer.tasks.detection.losses import batch_totals, detection_loss
+from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import Points, default_size, points_of
@@ -144,9 +144,10 @@ class BoxesTarget(Target):
         return step
 
     def with_totals(self, target: Any) -> Any:
-        totals = batch_totals(self.points, target)
+        found = assigned_to(self.points, target)
+        totals = batch_totals(found, target["records"])
         by_record = tf.broadcast_to(totals, [tf.shape(target["records"])[0], 3])
-        return {**target, "totals": by_record}
+        return {**target, "assigned": found, "totals": by_record}
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The detector's loss, normalised over the global batch: see `detection.losses`."""

@@ -104,3 +104,64 @@ def test_centerness_falls_from_the_middle_to_the_sides():
     # Distances 4 and 20 on the x axis, 12 and 12 on the y axis: the root of 4 / 20.
     assert centerness[at[20, 28]] == pytest.approx(np.sqrt(4 / 20))
     assert labels[at[20, 28]] == 0
+
+
+def by_hand(points, boxes, labels):
+    """Labels, boxes and centerness by point for one record, all points against all boxes."""
+    least, most = boxes[:, :2] * points.pixels[:2], boxes[:, 2:] * points.pixels[:2]
+    centers = points.centers[:, None]
+    sides = np.concatenate([centers - least, most - centers], axis=-1)  # [p, n, 4]
+    from_middle = np.abs(centers - (least + most) / 2).max(-1)
+    farthest = sides.max(-1)
+    reach = np.array([(0, 64), (64, 128), (128, np.inf)])[np.log2(points.strides / 8).astype(int)]
+    fits = (
+        (sides.min(-1) > 0)
+        & (from_middle < 1.5 * points.strides[:, None])
+        & (farthest > reach[:, :1])
+        & (farthest <= reach[:, 1:])
+        & (labels >= 0)
+    )
+    area = np.where(fits, (most - least).prod(-1), np.inf)
+    chosen, found = area.argmin(-1), fits.any(-1)
+    before, after = np.split(sides[np.arange(len(points)), chosen], 2, axis=-1)
+    ratios = np.minimum(before, after) / np.maximum(np.maximum(before, after), 1e-6)
+    centerness = np.sqrt(np.clip(ratios, 0, 1).prod(-1))
+    pixels = np.concatenate([least, most], axis=-1)[chosen]
+    return np.where(found, labels[chosen], -1), pixels, np.where(found, centerness, 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_points_have_what_all_pairs_of_points_and_boxes_give(seed):
+    """Boxes of all sizes, some on the points and on their borders, equal, crossing and padding."""
+    points = points_of(ImageSize(160, 256))
+    random = np.random.default_rng(seed)
+    corners = random.uniform(0, 1, (3, 12, 2, 2)) ** random.uniform(1, 3)
+    on_grid = np.round(corners * [64, 40]) / [64, 40]  # of four pixels
+    corners = np.where(random.uniform(size=(3, 12, 1, 1)) < 0.5, on_grid, corners)
+    boxes = np.concatenate([corners.min(2), corners.max(2)], axis=-1).astype(np.float32)
+    boxes[:, 5] = boxes[:, 4]
+    labels = random.integers(-1, 4, (3, 12))
+
+    found = assign(points, tf.constant(boxes), tf.constant(labels, tf.int64))
+
+    for number in range(3):
+        expected_labels, expected_boxes, centerness = by_hand(points, boxes[number], labels[number])
+        is_box = expected_labels >= 0
+        np.testing.assert_array_equal(found.labels[number], expected_labels)
+        np.testing.assert_array_equal(found.boxes[number][is_box], expected_boxes[is_box])
+        np.testing.assert_allclose(found.centerness[number], centerness, rtol=1e-6)
+
+
+def test_there_is_at_most_a_number_for_each_point_and_box():
+    points, batch, most = points_of(ImageSize(64, 96)), 5, 7
+    graph = tf.function(lambda boxes, labels: assign(points, boxes, labels)).get_concrete_function(
+        tf.TensorSpec([batch, most, 4]), tf.TensorSpec([batch, most], tf.int64)
+    )
+
+    sizes = [
+        output.shape.num_elements()
+        for operation in graph.graph.get_operations()
+        for output in operation.outputs
+    ]
+
+    assert max(sizes) == batch * len(points.levels[0].x) * len(points.levels[0].y) * (most + 1)
