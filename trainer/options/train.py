@@ -214,6 +214,13 @@ class TrainConfig(Options):
             choices=("float32", "mixed_bfloat16", "mixed_float16"),
         ),
     ] = "float32"
+    sync_batch_norm: Annotated[
+        bool,
+        RunOption(
+            "batch normalisation runs over the global batch (default: over each replica's part, as "
+            "in Keras)"
+        ),
+    ] = False
     jit_compile: Annotated[bool, RunOption("compile forward and backward passes by XLA")] = False
     cache: Annotated[
         str,

@@ -11,7 +11,7 @@ from trainer.runs.batches import BALANCED, checked_augmentation
 from trainer.runs.preparing import Prepared
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches, training_batches
-from trainer.training import fine_tuning
+from trainer.training import batch_normalization, fine_tuning
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
 from trainer.training.optimizers import create_optimizer
@@ -30,12 +30,21 @@ def build(prepared: Prepared) -> Plan:
             model = task.model(config.model.lower())
         else:
             model = models.model_from_function(task, own.model_fn)
+        if config.sync_batch_norm:
+            batch_normalization.synchronize(model)
         backbones = fine_tuning.backbones(model) if config.weights else []
         if config.frozen_stages:
             for backbone in backbones:
                 fine_tuning.freeze_stages(backbone, config.frozen_stages)
         optimizer = _optimizer(prepared)
         optimizer.build(model.trainable_variables)
+    num_replicas = prepared.strategy.num_replicas_in_sync
+    if num_replicas > 1 and batch_normalization.is_apart(model):
+        records = config.batch_size // num_replicas
+        prepared.progress.say(
+            f"batch normalisation runs over the {records} records of each replica; "
+            "--sync-batch-norm makes it run over all"
+        )
     assert config.seed is not None
     seed_by_step(model, optimizer, config.seed)
     return Plan(

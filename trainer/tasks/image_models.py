@@ -23,8 +23,7 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
     """One vector per image, from a Keras tensor of float32 images in 0..1.
 
     Args:
-        name: "small", or a model of `keras.applications` such as "MobileNetV2". Their
-            batch normalisation is changed to run over the global batch, and the
+        name: "small", or a model of `keras.applications` such as "MobileNetV2". The
             preprocessing that their weights expect is part of the model.
         image: [b, height, width, channels].
         weights: A file of weights for a `keras.applications` model without its
@@ -104,7 +103,6 @@ def _backbone(
         raise ConfigError(
             f"--model {name} cannot take images of {ImageSize(height, width)}: {error}"
         ) from error
-    synchronize_batch_normalization(backbone)
     if weights is not None:
         _load_all(backbone, weights)
     return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
@@ -124,17 +122,6 @@ def _constructor(name: str) -> Any:
         f"there is no model {name!r}" + (f" (did you mean {guess!r}?)" if guess else "") + "; use "
         f"small, or a name of keras.applications: {', '.join(sorted(available))}"
     )
-
-
-def synchronize_batch_normalization(model: keras.Model) -> None:
-    """Makes every BatchNormalization of `model` use the statistics of the global batch.
-
-    By default each replica normalises its own part, and the moving statistics differ
-    between replicas.
-    """
-    for layer in model._flatten_layers():
-        if isinstance(layer, keras.layers.BatchNormalization):
-            layer.synchronized = True
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:

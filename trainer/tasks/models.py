@@ -9,7 +9,6 @@ from typing import Any
 import keras
 
 from trainer.errors import ConfigError
-from trainer.tasks.image_models import synchronize_batch_normalization
 from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.task import Task
 
@@ -44,7 +43,6 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
             f"the model of --model-fn {path} cannot be saved: {error}; give its own layers a "
             "get_config method, and register them with keras.saving.register_keras_serializable()"
         ) from error
-    synchronize_batch_normalization(model)
     if outputs.dtype == "float32":
         return model
     outputs = keras.layers.Activation("linear", dtype="float32", name="in_float32")(outputs)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
 from trainer.tasks.task import Task
+from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names
 from trainer.training.strategy import read_workers
 
@@ -53,6 +54,8 @@ def evaluator(
         records = (target, task.goal.predict(outputs), mask) if accumulates else ()
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0), records
 
+    equalise = equaliser(model, strategy)
+
     # Takes the iterator, not a batch: a batch would be traced again for each length of sequences.
     @tf.function
     def evaluate_step(iterator: Any) -> Any:
@@ -65,6 +68,7 @@ def evaluator(
     def evaluate(num_batches: int | None = None) -> dict[str, float]:
         totals = [0.0] * (len(names) + 1)
         accumulators = task.goal.accumulators()
+        equalise()
         iterator = iter(distributed)
         for _ in itertools.count() if num_batches is None else range(num_batches):
             try:

@@ -2,7 +2,7 @@
 
 Batches are full and endless, with `steps_per_epoch`: of finite data of unknown size `fit` runs too
 many steps, an uneven last batch weighs its examples wrongly, and a replica without examples fails.
-`check_optimizer` refuses optimizers; batch normalisation is synchronised in every model.
+`check_optimizer` refuses optimizers.
 """
 
 from typing import Any

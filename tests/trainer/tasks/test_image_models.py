@@ -28,18 +28,6 @@ def mobilenet():
 
 
 @pytest.mark.slow
-def test_an_application_is_prepared_for_replicas(mobilenet):
-    normalizations = [
-        layer
-        for layer in mobilenet._flatten_layers()
-        if isinstance(layer, keras.layers.BatchNormalization)
-    ]
-
-    assert len(normalizations) == 27
-    assert all(layer.synchronized for layer in normalizations)
-
-
-@pytest.mark.slow
 def test_an_application_has_its_preprocessing_inside(mobilenet):
     pixels = np.random.default_rng(1).integers(0, 256, (2, 32, 32, 3)).astype("float32")
     backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))

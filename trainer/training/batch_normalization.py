@@ -1,0 +1,52 @@
+"""What replicas keep apart in training: statistics of the values that each has seen.
+
+Keras's batch normalisation uses those of the replica's own part of a batch, unless it is
+synchronised, and its moving averages are of that part. The model that is saved has those of the
+first replica.
+"""
+
+from collections.abc import Callable, Iterator
+
+import keras
+import tensorflow as tf
+
+
+def synchronize(model: keras.Model) -> None:
+    """Lets every BatchNormalization of `model` use the statistics of the global batch."""
+    for layer in _normalizations(model):
+        layer.synchronized = True
+
+
+def is_apart(model: keras.Model) -> bool:
+    """Whether some batch normalisation of `model` is not synchronised."""
+    return any(not layer.synchronized for layer in _normalizations(model))
+
+
+def _normalizations(model: keras.Model) -> Iterator[keras.layers.BatchNormalization]:
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            yield layer
+
+
+def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[[], None]:
+    """A function that gives all replicas, on all workers, the statistics of the first one.
+
+    So whatever replica evaluates a record, it is by the model that is saved. Training does not
+    look at them.
+    """
+    kept = [
+        each.value for each in model.non_trainable_variables if tf.as_dtype(each.dtype).is_floating
+    ]
+    if strategy.num_replicas_in_sync == 1 or not kept:
+        return lambda: None
+
+    def of_replica() -> None:
+        context = tf.distribute.get_replica_context()
+        is_first = tf.equal(context.replica_id_in_sync_group, 0)
+        own = [tf.where(is_first, each, tf.zeros_like(each)) for each in kept]
+        for variable, value in zip(
+            kept, context.all_reduce(tf.distribute.ReduceOp.SUM, own), strict=True
+        ):
+            variable.assign(value)
+
+    return tf.function(lambda: strategy.run(of_replica))  # type: ignore[no-any-return]
