@@ -62,6 +62,7 @@ LAYERS = {
         folders
         manifest
         voc coco yolo kitti labelme tar arrays tfrecord
+        proposing
         registry
         detection
         inputs

@@ -1,6 +1,7 @@
 """Which layout lies at a path: found by looking at the top of its tree, or as a user says."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
@@ -10,9 +11,10 @@ from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
 from beam_pipeline.sources.paths import stem, suffix, uncompressed
+from beam_pipeline.sources.proposing import proposed_table
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
@@ -36,7 +38,7 @@ def detect(path: str, ignored: Ignored = NOTHING) -> Input:
     if not storage.is_directory(absolute):
         return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute)
     tree = Tree(absolute, ignored)
-    found = _only(_inputs(tree), path)
+    found = _only(_inputs(tree), path, tree)
     return found or _give_up(f"cannot tell the layout of {path}", tree, [*layouts().values()])
 
 
@@ -76,6 +78,25 @@ def _input(layout: Layout, path: str, what: str) -> Input:
 
 
 def _places(layout: Layout, tree: Tree) -> list[Input]:
+    return [
+        _with_table(found, tree) if layout.kind == "folders" else found
+        for found in _as_they_lie(layout, tree)
+    ]
+
+
+def _with_table(found: Input, tree: Tree) -> Input:
+    """What lies in folders, if it is in doubt with the table that tells."""
+    if not (found.doubt or found.one_class) or not (table := proposed_table(tree)):
+        return found
+    told = f"; or {table}" if table.has_labels else f"; or, to read what it says of them, {table}"
+    return dataclasses.replace(
+        found,
+        doubt=found.doubt and found.doubt + told,
+        one_class=found.one_class and found.one_class + told,
+    )
+
+
+def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
     return [
         dataclasses.replace(
             _input(layout, tree.path(place.path), place.summary),
@@ -132,30 +153,38 @@ def _inputs(tree: Tree) -> list[Input]:
     return inner or of_kind("folders")
 
 
-def _only(inputs: list[Input], path: str) -> Input | None:
+def _only(inputs: list[Input], path: str, tree: Tree | None = None) -> Input | None:
     if len(inputs) > 1:
         raise ConfigError(
             f"{path} can be read in {len(inputs)} ways: "
             + "; ".join(each.summary for each in inputs)
-            + f"; {_choice(inputs)}"
+            + f"; {_choice(inputs, tree)}"
         )
     if inputs and inputs[0].doubt and not inputs[0].one_class:
         raise ConfigError(f"{inputs[0].path} cannot be read as it lies: {inputs[0].doubt}")
     return inputs[0] if inputs else None
 
 
-def _choice(inputs: Sequence[Input]) -> str:
+def _choice(inputs: Sequence[Input], tree: Tree | None) -> str:
     """How a user says which of several inputs is meant."""
+    of_tables = all(each.layout.kind == "manifest" for each in inputs)
+    if tree and of_tables and (table := proposed_table(tree)):
+        return str(table)
     if len({each.layout.name for each in inputs}) > 1:
         return "choose with --layout, or give one file or folder"
     paths = [each.path for each in inputs]
     splits = [path for path in paths if is_split(stem(uncompressed(path)))]
     one = f"give one of them, such as {(splits or paths)[-1]}"
-    if not splits or len(splits) == len(paths):
-        return f"{one}, or move the others elsewhere"
-    others = ", ".join(name_of(path) for path in paths if path not in splits)
-    read = " and ".join(map(name_of, splits))
-    return f"{one}, or move {others} elsewhere to read {read}"
+    if len(splits) < 2 or len(splits) == len(paths) or len(set(map(_first_line, splits))) > 1:
+        return one
+    others = " ".join(
+        f"--ignore {shlex.quote(name_of(path))}" for path in paths if path not in splits
+    )
+    return f"{one}, or pass {others} to read {' and '.join(map(name_of, splits))}"
+
+
+def _first_line(path: str) -> bytes:
+    return head(path).splitlines()[0] if head(path) else b""
 
 
 def _of_file(path: str) -> Input:

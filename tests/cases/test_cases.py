@@ -14,6 +14,7 @@ A case is a folder with
 import functools
 import json
 import logging
+import os
 import re
 import shlex
 from pathlib import Path
@@ -26,7 +27,7 @@ from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Record
+from beam_pipeline.records import Audio, Image, Record
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
@@ -46,6 +47,14 @@ IN_DOUBT = [
     name
     for name, case in CASES.items()
     if (case / "error").exists() and "--path-pattern" in (case / "error").read_text("utf-8")
+]
+_TABLE = re.compile(
+    r"give ('[^']+'|\S+\.(?:csv|tsv|txt|jsonl))(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+))+))?"
+)
+TABLES_PROPOSED = [
+    name
+    for name, case in CASES.items()
+    if (case / "error").exists() and " with --" in (case / "error").read_text("utf-8")
 ]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # The options that a refusal names.
@@ -143,6 +152,21 @@ def test_every_pattern_that_a_refusal_names_is_a_way_to_read_it(tmp_path, name):
         config = BuildConfig(input=path, path_pattern=pattern, ignore=ignored)
         elements = yielded(source_of(config, find_input(config), ""))
         assert any(isinstance(each, Record) for each in elements), pattern
+
+
+@pytest.mark.parametrize("name", TABLES_PROPOSED)
+def test_every_table_that_a_refusal_proposes_names_files_that_are_there(tmp_path, name):
+    make(CASES[name] / "input", tmp_path)
+    error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
+    for path, options in _TABLE.findall(error):
+        arguments = parser().parse_args(["plan", *shlex.split(path), *shlex.split(options)])
+        config = options_of("plan", vars(arguments))
+        elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
+        records = [each for each in elements if isinstance(each, Record)]
+        values = [value for record in records for value in record.features.values()]
+        files = [value.file.path for value in values if isinstance(value, Image | Audio)]
+        assert len(files) == len(records) > 0
+        assert all(map(os.path.exists, files))
 
 
 class ReadAll(beam.PTransform):

@@ -4,13 +4,12 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 
-from beam_pipeline.files import storage
 from beam_pipeline.media import png
-from beam_pipeline.sources.beside import TABLE_SUFFIXES, Named
+from beam_pipeline.sources.beside import Named
 from beam_pipeline.sources.folders.masks import masks
 from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
-from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below, suffix
+from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
 from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import head, places
 from tfrecord_dataset.split_names import is_split
@@ -56,10 +55,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
     ):
         return problem
     if problem := _of_folders(profile, root):
-        table = _table(profile, root)
-        return problem + (
-            f"; or give a table that names the files, such as {table}" if table else ""
-        )
+        return problem
     classes = sorted(profile.classes)
     if len(classes) == 1 and not one_class:
         [folder] = classes
@@ -78,17 +74,10 @@ def unread(profile: Profile, root: str, kind: str, state: str = "have no labels"
     """That files lie beside that may hold the labels of those that have none; "" without such."""
     if not profile.beside.number:
         return ""
-    table = _table(profile, root)
-    give = f"give {table} as the input, or " if table else ""
     return (
-        f"{_were(profile.beside)} not read, and the {_NOUNS[kind]} {state}; {give}pass "
+        f"{_were(profile.beside)} not read, and the {_NOUNS[kind]} {state}; pass "
         f"{profile.beside.ignoring()} to read the {_NOUNS[kind]} alone"
     )
-
-
-def _table(profile: Profile, root: str) -> str:
-    tables = [path for path in profile.beside.first if suffix(path) in TABLE_SUFFIXES]
-    return storage.join(root, tables[0]) if tables else ""
 
 
 def _were(files: Named) -> str:

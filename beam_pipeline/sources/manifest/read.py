@@ -42,6 +42,7 @@ from beam_pipeline.sources.manifest.records import (
 )
 from beam_pipeline.sources.manifest.survey import Questions, overview, surveyed
 from beam_pipeline.sources.manifest.table import Range, Table
+from beam_pipeline.sources.manifest.whereabouts import check_whereabouts, texts_of
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -112,11 +113,23 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         if tables[0].header:
             check_ignored(elsewhere, [*ignorables])
         facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
+        self.check_whereabouts(tables, rows, facts)
         columns = with_lists(self.columns(names, rows, facts), facts, rows)
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
         return ReadTables(tables, questions, self.scratch)
+
+    def check_whereabouts(
+        self, tables: Sequence[Table], rows: FirstRows, facts: ColumnFacts
+    ) -> None:
+        """Raises ConfigError where the files that the rows name lie elsewhere below the table."""
+        is_told = self.schema or self.image_root or self.image_template
+        if is_told or facts.files or storage.is_remote(self.path):
+            return
+        left_out = {*self.ignore_columns, *self.labels, self.split_column}
+        texts = {name: each for name, each in texts_of(rows).items() if name not in left_out}
+        check_whereabouts(tables[0].manifest.path, tables[0].manifest.folder, texts)
 
     def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.
