@@ -39,8 +39,9 @@ def read_record(
         stored: The images by name as `decode_stored` makes them; None decodes them here.
     """
     decoded: Tensors = {}
-    images = [(each, of) for each in features if isinstance(of := reader(each), Image)]
-    others = [(each, of) for each in features if not isinstance(of := reader(each), Image)]
+    readers = [(each, reader(each)) for each in features]
+    images = [(each, of) for each, of in readers if isinstance(of, Image)]
+    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
     for feature, of_other in others:
         decoded |= of_other.decode(feature, parsed, decoding)
     boxes = [each for each in features if each.kind == "boxes"]
