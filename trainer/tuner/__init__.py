@@ -1,5 +1,6 @@
 """The command `tune`: what bounds the input on this machine, and what may be tuned."""
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -7,28 +8,26 @@ from typing import Any
 from tfrecord_dataset import durable
 from tfrecord_dataset.opening import cache_of
 from tfrecord_dataset.sealed_json import to_text
-from trainer import parsing
 from trainer.dataset.opening import open_data
 from trainer.image_cache import ImageCache, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.tasks.reading import with_statistics
-from trainer.tuner.ladder import Rung, as_lines, find_bound
+from trainer.tuner.ladder import WORTH, Remedy, Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
+from trainer.tuner.sized_images import images_to_store, try_sizes
 from trainer.tuning import Tuning, cpu_count, usual_parallel_calls
 
 __all__ = ["tune"]
-
-# A setting is changed for so much, which measurements of the same thing hardly differ by.
-_WORTH = 1.1
 
 
 def tune(config: TuneConfig) -> dict[str, Any]:
     """Measures the input of a training, and writes what may be tuned.
 
     Returns:
-        `records_per_s` by stage, the stage that `bounds`, and the `tuning`.
+        `records_per_s` by stage, the stage that `bounds`, what was `tried` where that is the
+        decoding, and the `tuning`.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -49,16 +48,26 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     )
     progress.say(f"measuring {split!r} of {dataset.path}, {config.seconds:g} s a stage")
     ladder = list(measurement.ladder())
-    bound = find_bound(ladder)
     for line in as_lines(ladder):
         progress.say(line)
+    rate = ladder[-1].records_per_s
+    kept, cached = _with_cache(config, measurement, progress)
+    tried = []
+    if find_bound(ladder).stage == "decode":
+        if kept is not None:
+            (rung,) = cached
+            tried.append(
+                Remedy(text=f"train --cache {kept.place}", records_per_s=rung.records_per_s)
+            )
+        for remedy in try_sizes(measurement):
+            progress.say(f"{remedy}, on a sample")
+            tried.append(remedy)
+    bound = find_bound(ladder, tried)
     progress.say(
         f"{bound.stage} bounds: {bound.share:.0%} of the time of a record; without it "
         f"{bound.records_per_s:,.0f} records/s. Remedy: {bound.remedy}"
     )
-    rate = ladder[-1].records_per_s
-    kept, cached = _with_cache(config, measurement, progress)
-    is_worth_it = kept is not None and cached[0].records_per_s > rate * _WORTH
+    is_worth_it = kept is not None and cached[0].records_per_s > rate * WORTH
     tuning = Tuning(
         parallel_calls=_parallel_calls(measurement, rate, progress),
         cache=kept.place if kept is not None and is_worth_it else None,
@@ -68,7 +77,12 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     durable.write(config.output, to_text(tuning.to_json()).encode())
     progress.say(f"tuning: {output} (train --tuning {output})")
     rates = {rung.stage: round(rung.records_per_s, 1) for rung in [*ladder, *cached]}
-    return {"records_per_s": rates, "bounds": bound.stage, "tuning": tuning.to_json()}
+    return {
+        "records_per_s": rates,
+        "bounds": bound.stage,
+        "tried": [dataclasses.asdict(each) for each in tried],
+        "tuning": tuning.to_json(),
+    }
 
 
 def _with_cache(
@@ -76,7 +90,7 @@ def _with_cache(
 ) -> tuple[ImageCache | None, list[Rung]]:
     """The cache that "auto" would take, and what the pipeline reaches with it; or none."""
     task, dataset = measurement.task, measurement.dataset
-    images = parsing.images_of([dataset.features[each.name] for each in task.inputs.values()])
+    images = images_to_store(measurement)
     asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
     views, size = task.augmentation.views, task.decoding.image_size
     cache = dataset.image_cache(measurement.split, asked, images, views, size)
@@ -89,7 +103,7 @@ def _with_cache(
 
 def _parallel_calls(measurement: Measurement, rate: float, progress: Progress) -> int | None:
     """Records to decode at once, where another number beats the usual one."""
-    best, chosen = rate * _WORTH, None
+    best, chosen = rate * WORTH, None
     usual = usual_parallel_calls()
     for count in (cpu_count(), 2 * usual):
         found = measurement.rate(measurement.batches(tuning=Tuning(parallel_calls=count)))

@@ -3,12 +3,14 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+# What is proposed is faster by so much, which measurements of the same thing hardly differ by.
+WORTH = 1.1
+
 # By stage; what changes without it is said before.
 _REMEDIES: Mapping[str, str] = {
     "read": "put the shards on a faster disk, or on this machine",
     "parse": "leave features out (--inputs), or build a dataset without those that are not used",
-    "decode": "keep decoded images (--cache memory or disk), or build the dataset with smaller "
-    "ones (build --image-max-side)",
+    "decode": "more CPU cores: no other way to store or keep images was faster",
     "augment": "choose a cheaper --augment",
     "batch": "more CPU cores: batches are only copied and checked",
 }
@@ -25,6 +27,25 @@ class Rung:
 
     stage: str
     records_per_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What was tried, and what came of it.
+
+    Attributes:
+        text: What to type.
+        records_per_s: Of the whole pipeline.
+        record_bytes: That a record takes on disk; None for those that it takes now.
+    """
+
+    text: str
+    records_per_s: float
+    record_bytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.record_bytes is None else f", {self.record_bytes:,} bytes a record"
+        return f"{self.text} ({self.records_per_s:,.0f} records/s{size})"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,17 +76,24 @@ def seconds_by_stage(ladder: Sequence[Rung]) -> dict[str, float]:
     return found
 
 
-def find_bound(ladder: Sequence[Rung]) -> Bound:
-    """The stage that bounds the pipeline."""
+def find_bound(ladder: Sequence[Rung], tried: Sequence[Remedy] = ()) -> Bound:
+    """The stage that bounds the pipeline, and what to do: the fastest that was tried, if it pays.
+
+    Args:
+        ladder: The stages.
+        tried: What may be done about the decoding.
+    """
     seconds = seconds_by_stage(ladder)
     total = sum(seconds.values())
     stage = max(seconds, key=seconds.__getitem__)
     left = total - seconds[stage]
+    best = max(tried, key=lambda each: each.records_per_s, default=None)
+    pays = stage == "decode" and best is not None and best.records_per_s * total > WORTH
     return Bound(
         stage=stage,
         share=seconds[stage] / total,
         records_per_s=1 / left if left > 0 else float("inf"),
-        remedy=_REMEDIES[stage],
+        remedy=str(best) if pays else _REMEDIES[stage],
     )
 
 

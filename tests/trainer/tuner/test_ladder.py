@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from trainer.tuner.ladder import Rung, as_lines, find_bound, seconds_by_stage
+from trainer.tuner.ladder import Remedy, Rung, as_lines, find_bound, seconds_by_stage
 
 LADDER = [Rung("read", 10_000), Rung("parse", 5_000), Rung("decode", 500), Rung("batch", 400)]
 
@@ -30,6 +30,26 @@ def test_the_bound(ladder, stage, share, rate):
     assert bound.stage == stage
     assert bound.share == pytest.approx(share, abs=0.005)
     assert bound.records_per_s == pytest.approx(rate, abs=1)
+
+
+SLOWER, FASTER = (Remedy(text=f"build {n}", records_per_s=n, record_bytes=9) for n in (400, 800))
+
+
+@pytest.mark.parametrize(
+    ("ladder", "tried", "remedy"),
+    [
+        pytest.param(
+            LADDER, [SLOWER, FASTER], "build 800 (800 records/s, 9 bytes a record)", id="best"
+        ),
+        pytest.param(LADDER, [SLOWER], "more CPU cores", id="nothing that was tried pays"),
+        pytest.param(LADDER, [], "more CPU cores", id="nothing was tried"),
+        pytest.param(
+            [Rung("read", 100), Rung("decode", 90)], [FASTER], "faster disk", id="reading"
+        ),
+    ],
+)
+def test_the_remedy_was_tried(ladder, tried, remedy):
+    assert remedy in find_bound(ladder, tried).remedy
 
 
 def test_a_stage_takes_no_less_than_nothing():

@@ -30,6 +30,9 @@ def test_a_training_takes_what_was_tuned(colors, tmp_path):
     assert min(found["records_per_s"].values()) > 0
     assert found["bounds"] in stages
     assert f"{found['bounds']} bounds: " in tuned.stderr
+    assert all(
+        each["text"].startswith(("train --cache memory", "build ")) for each in found["tried"]
+    )
     assert "Remedy: " in tuned.stderr
     assert json.loads(tuning.read_text()) == found["tuning"]
 
