@@ -8,6 +8,7 @@ No Beam here: worker processes import this module.
 """
 
 import hashlib
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -60,7 +61,7 @@ READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
     """The table of (inspected record, its split, its position)."""
-    columns: list[list[Any]] = [[] for _ in SCHEMA]
+    rows = []
     for record, split, position in records:
         stated = annotation(record).encode("utf-8", "surrogateescape")
         annotated = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
@@ -77,8 +78,8 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
             record.num_bytes,
             pack_record(record),
         )
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
+        rows.append(row)
+    columns = zip(*rows, strict=True) if rows else itertools.repeat((), len(SCHEMA))
     return pa.Table.from_arrays(
         [pa.array(values, each.type) for values, each in zip(columns, SCHEMA, strict=True)],
         schema=SCHEMA,
@@ -112,10 +113,10 @@ def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Ins
         first_number: The first record's `source_id`, from which the others' count up; None leaves
             every record its own.
     """
-    columns = (table.column(name) for name in ("key", "source", "record"))
+    columns = (table.column(name).to_pylist() for name in ("key", "source", "record"))
     for row, (key, source, data) in enumerate(zip(*columns, strict=True)):
         number = "" if first_number is None else str(first_number + row)
-        yield unpack_record(key.as_py(), source.as_py(), data.as_buffer(), number)
+        yield unpack_record(key, source, data, number)
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:

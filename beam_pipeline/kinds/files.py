@@ -19,6 +19,13 @@ from tfrecord_dataset.value_forms import form_of
 Media = TypeVar("Media", Audio, Image)
 
 
+# What they have beside their file.
+_FACTS: dict[type, list[str]] = {
+    each: [field.name for field in dataclasses.fields(each) if field.name != "file"]
+    for each in (Audio, Image)
+}
+
+
 class MediaKind(Kind[Media]):
     """Encoded media.
 
@@ -65,8 +72,7 @@ def of_key(key: str) -> Iterator[None]:
 
 def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
     """An image or audio whose file holds `data`, with all that its facts tell."""
-    names = (field.name for field in dataclasses.fields(value) if field.name != "file")
-    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in names})
+    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in _FACTS[value]})
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:

@@ -112,7 +112,7 @@ class BatchSource(beam.DoFn):
 
 
 def _batch(elements: Sequence[Element]) -> Iterator[bytes]:
-    yield pack(elements)
+    yield pack(elements, compressed=False)
 
 
 def _parts(elements: Sequence[Element]) -> Iterator[tuple[int, bytes]]:
