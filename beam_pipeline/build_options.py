@@ -245,6 +245,11 @@ class BuildOptions(Options):
         ),
         _INPUT,
     ] = ()
+    no_header: Annotated[
+        bool,
+        BuildOption("the first line of a CSV file is a row; columns are column_1, column_2, …"),
+        _INPUT,
+    ] = False
     ignore_columns: Annotated[
         tuple[str, ...],
         BuildOption("manifest columns to leave out", metavar="A,B", parse=parse_names),

@@ -1,5 +1,6 @@
 """How a CSV file is written: its delimiter, its header, and quotes that enclose no field."""
 
+import contextlib
 import csv
 import itertools
 import re
@@ -9,14 +10,17 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
-from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
+from beam_pipeline.sources.paths import suffix, uncompressed
 
-_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
-_HEADERLESS = "if there is no header line, name the columns with --column-names"
+_HEADERLESS = (
+    "if there is no header line, name the columns with --column-names, or pass --no-header"
+)
+_ROWS = 100
 
 
 class Dialect(NamedTuple):
@@ -64,7 +68,9 @@ class Dialect(NamedTuple):
         return self.delimiter.join(fields) + line[len(text) :]
 
 
-def dialect_of(path: str, column_names: Sequence[str] = ()) -> tuple[list[str], Dialect]:
+def dialect_of(
+    path: str, column_names: Sequence[str] = (), *, no_header: bool = False
+) -> tuple[list[str], Dialect]:
     """The names of a CSV file's columns, "" for one that is left out, and its dialect.
 
     The delimiter is the one of comma, semicolon, tab and bar that the first line has most of, or
@@ -74,6 +80,7 @@ def dialect_of(path: str, column_names: Sequence[str] = ()) -> tuple[list[str], 
     Args:
         path: The file.
         column_names: The header, where the file has no such line.
+        no_header: Whether it has none, so that columns are called "column_1", "column_2", ….
 
     Raises:
         ConfigError: The file is empty, has a name twice, or begins with a row of data.
@@ -81,44 +88,53 @@ def dialect_of(path: str, column_names: Sequence[str] = ()) -> tuple[list[str], 
     """
     lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
     first = next(lines, "")
-    header = _header(path, first, lines, column_names)
     delimiter = _delimiter(path, first, len(column_names))
-    return header, Dialect(len(header), delimiter, f"{delimiter} " in first)
-
-
-def _header(path: str, first: str, later: Iterator[str], column_names: Sequence[str]) -> list[str]:
-    """The names in the first row, or `column_names` where there is no such row."""
-    try:
-        lines = itertools.chain([first] if first else [], later)
-        reader = csv.reader(lines, delimiter=_delimiter(path, first), strict=True)
-        names = [] if column_names else next(reader, [])
-    except csv.Error as error:
-        raise ConfigError(
-            f"{path} has no header line that can be read: {error}; save it with line ends of LF or "
-            f"CRLF, and quotes that pair, or, {_HEADERLESS}"
-        ) from error
-    header = list(column_names) or [name.strip() for name in names]
+    header = list(column_names)
     if not header:
-        raise ConfigError(f"{path} is empty, or its first line is")
+        header, rows = _first_row(path, first, lines, delimiter)
+        if no_header:
+            header = [f"column_{number}" for number in range(1, len(header) + 1)]
+        else:
+            _check_header(path, header, rows)
     check_number(header, path)
-    shown = ", ".join(map(repr, header[:10]))
-    if data := [name for name in header if media_kind(name) or _FRACTION.fullmatch(name)]:
-        raise ConfigError(
-            f"{path} begins with {shown}, of which {data[0]!r} is not the name of a column: "
-            f"{_HEADERLESS}, else rename such columns"
-        )
-    numbers = [int(name) for name in header if re.fullmatch("[0-9]{1,18}", name)]
-    if numbers != sorted(set(numbers)):
-        raise ConfigError(
-            f"{path} begins with {shown}: numbers name columns where each is larger than the one "
-            f"before; {_HEADERLESS}, else rename such columns"
-        )
     names = [name for name in header if name]
     if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(
             f"{path} has the column {min(twice)!r} twice: rename one, or, {_HEADERLESS}"
         )
-    return header
+    return header, Dialect(len(header), delimiter, f"{delimiter} " in first)
+
+
+def _first_row(
+    path: str, first: str, later: Iterator[str], delimiter: str
+) -> tuple[list[str], list[list[str]]]:
+    """The cells of the first row, and some rows below it, as far as they can be read."""
+    reader = csv.reader(itertools.chain([first], later), delimiter=delimiter, strict=True)
+    try:
+        names = next(reader, []) if first else []
+    except csv.Error as error:
+        raise ConfigError(
+            f"{path} has no header line that can be read: {error}; save it with line ends of LF or "
+            f"CRLF, and quotes that pair, or, {_HEADERLESS}"
+        ) from error
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # the rows are read again
+        rows += itertools.islice(reader, _ROWS)
+    header = [name.strip() for name in names]
+    if not header:
+        raise ConfigError(f"{path} is empty, or its first line is")
+    return header, rows
+
+
+def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Raises ConfigError where the first row is data."""
+    if found := cell_of_data(header, rows):
+        cell, why = found
+        shown = ", ".join(map(repr, header[:10]))
+        raise ConfigError(
+            f"{path} begins with {shown}, of which {cell!r} is no name of a column, since {why}: "
+            f"{_HEADERLESS}, else rename such columns"
+        )
 
 
 def _delimiter(path: str, first: str, num_columns: int = 0) -> str:

@@ -14,7 +14,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
-from beam_pipeline.sources.columns.column import ColumnFacts, Columns
+from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
@@ -22,6 +22,7 @@ from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
+from beam_pipeline.sources.manifest.csv_header import check_headers
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
@@ -114,6 +115,8 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             check_ignored(elsewhere, [*ignorables])
         facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
         self.check_whereabouts(tables, rows, facts)
+        headers = {table.manifest.relative: table.header for table in tables}
+        check_headers(headers, {*self.ignore_columns, *self.labels, *LABELS.of_record})
         columns = with_lists(self.columns(names, rows, facts), facts, rows)
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows)
@@ -206,20 +209,22 @@ class ReadCsv(ReadManifest):
 
     Attributes:
         column_names: The header of files that have none; "" leaves a column out.
+        no_header: Whether files have none, and columns are called "column_1", ….
     """
 
     suffixes = ("csv", "tsv", "txt")
 
     column_names: Sequence[str] = ()
+    no_header: bool = False
 
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
-        header, dialect = dialect_of(manifest.path, self.column_names)
+        header, dialect = dialect_of(manifest.path, self.column_names, no_header=self.no_header)
         return CsvTable(
             manifest=manifest,
             header=tuple(header),
             dialect=dialect,
-            has_header=not self.column_names,
+            has_header=not (self.column_names or self.no_header),
         )
 
     def tables(self) -> list[Table]:

@@ -27,6 +27,7 @@ EXAMPLES = {
     "label_column": (["color", "color,shape"], ["", ",color"]),
     "split_column": (["split"], ["a,b"]),
     "column_names": (["id,x,y"], [",id"]),
+    "no_header": (["true", "false"], ["1"]),
     "ignore_columns": (["id", "id,x"], ["id,"]),
     "missing_numbers": (["reject", "nan"], ["drop", "NaN"]),
     "missing_values": (["NA", "NA,?"], [""]),

@@ -1,0 +1,90 @@
+"""Headers of CSV files: whether a first row is one, and whether those of a dataset agree."""
+
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.columns.kinds import kind_of_text
+from beam_pipeline.sources.paths import media_kind
+
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
+_WHOLE = re.compile("[0-9]{1,18}")
+_YEARS = range(1000, 3000)
+_RUN = re.compile("[0-9]+|[^0-9]+")
+# Dates and numbered names have as many digits, letters and signs in every row.
+_FEWEST_DIGITS, _FEWEST_ROWS = 2, 3
+_WORDS = 5  # of a sentence
+
+
+def cell_of_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, str] | None:
+    """A cell of the first row that names no column, and why; None where all may be names.
+
+    Args:
+        names: The cells of the first row.
+        rows: Some below it, with as many.
+    """
+    rows = [row for row in rows if len(row) == len(names) and [*map(str.strip, row)] != [*names]]
+    found = next((name for name in names if media_kind(name) or _FRACTION.fullmatch(name)), "")
+    if found:
+        return found, "it is a number or a file"
+    if number := next(_stray_numbers(names), ""):
+        return (
+            number,
+            "it is a number, and numbers name columns where each is larger than the one before",
+        )
+    columns = [[row[at].strip() for row in rows] for at in range(len(names))]
+    for name, column in zip(names, columns, strict=True):
+        values = list(filter(None, column))
+        if name and values and (why := _like(name, values, names)):
+            return name, why
+    return None
+
+
+def _stray_numbers(names: Sequence[str]) -> Iterator[str]:
+    """Numbers that are not in the order of names such as pixels, years and depths."""
+    numbers = [(int(name), name) for name in names if _WHOLE.fullmatch(name)]
+    return (other for (one, _), (two, other) in pairwise(numbers) if two <= one)
+
+
+def _like(name: str, values: Sequence[str], names: Sequence[str]) -> str:
+    """Why a cell is as the values below it; "" where it may be their name."""
+    if _WHOLE.fullmatch(name):
+        numbers = [int(each) for each in names if _WHOLE.fullmatch(each)]
+        may_name = len(numbers) > 2 or all(number in _YEARS for number in numbers)
+        return "" if may_name or str in map(kind_of_text, values) else "numbers are below it"
+    if name in values and len(set(values)) < len(values):
+        return "it occurs again below"
+    if name.endswith((".", "!")) and _is_sentence(name):
+        sentences = sum(map(_is_sentence, values))
+        return "it is a sentence, as those below it" if sentences * 2 > len(values) else ""
+    if sum(map(str.isdigit, name)) >= _FEWEST_DIGITS and len(values) >= _FEWEST_ROWS:
+        alike = {_shape(each) for each in values} == {_shape(name)}
+        return "the values below it are written alike" if alike else ""
+    return ""
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= _WORDS
+
+
+def _shape(text: str) -> tuple[tuple[bool, int | str], ...]:
+    """Its runs: of digits their number, of others the text: "LJ001-0002" as "LJ001-0001"."""
+    return tuple((run.isdigit(), len(run) if run.isdigit() else run) for run in _RUN.findall(text))
+
+
+def check_headers(headers: Mapping[str, Sequence[str]], may_lack: Collection[str]) -> None:
+    """Raises ConfigError where a table lacks a column that another one has, but these."""
+    headers = {table: header for table, header in headers.items() if header}
+    names = dict.fromkeys(name for header in headers.values() for name in header if name)
+    for name in names:
+        having = [table for table, header in headers.items() if name in header]
+        without = [table for table, header in headers.items() if name not in header]
+        if without and name.strip().lower() not in may_lack and name not in may_lack:
+            raise ConfigError(
+                f"the column {name!r} is in {', '.join(having[:3])}, but not in "
+                f"{', '.join(without[:3])}: if it is the label, pass --label-column "
+                f"{shlex.quote(name)}; else leave it out by --ignore-columns {shlex.quote(name)}, "
+                "or read one table alone"
+            )
