@@ -73,7 +73,8 @@ def validator(prepared: Prepared, plan: Plan) -> Callable[..., dict[str, float]]
         plan.task,
         plan.model,
         plan.strategy,
-        evaluation_batches(
+        functools.partial(
+            evaluation_batches,
             plan.task,
             prepared.dataset,
             split,

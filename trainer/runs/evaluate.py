@@ -1,6 +1,7 @@
 """The command `evaluate`."""
 
 import dataclasses
+import functools
 
 from tfrecord_dataset.opening import cache_of
 from trainer.dataset.opening import open_data
@@ -39,7 +40,9 @@ def evaluate(config: EvaluateConfig) -> Row:
     dataset = open_data(config.data, config.schema, run.features_of(task.features), cache)
     check_same_records(task, dataset.features, settings(run.options))
     split_name = evaluation_split(dataset, config.split)
-    batches = evaluation_batches(task, dataset, split_name, batch_size=global_batch)
+    batches = functools.partial(
+        evaluation_batches, task, dataset, split_name, batch_size=global_batch
+    )
     num_records = dataset.num_records(split_name)
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
     result = evaluator(task, run.model, strategy, batches, global_batch, num_records)()

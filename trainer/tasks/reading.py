@@ -149,19 +149,40 @@ def evaluation_batches(
     split: str,
     *,
     batch_size: int,
+    worker: int = 0,
+    num_workers: int = 1,
     cache: ImageCache | str = "none",
     tuning: Tuning | None = None,
 ) -> tf.data.Dataset:
-    """One pass of (inputs, target), without weights."""
-    return dataset.batches(
+    """One pass of (inputs, target), without weights.
+
+    Of several workers, each has its part of every batch, and as many batches as all others: of the
+    last one it may have no record.
+    """
+    batches = dataset.batches(
         split,
         batch_size=batch_size,
         features=task.features,
+        repeat=num_workers > 1,
+        worker=worker,
+        num_workers=num_workers,
         cache=cache,
         tuning=tuning,
         prepare=task.host_step(),
         **decoding_arguments(task),
     )
+    if num_workers == 1:
+        return batches
+    num_records, size = dataset.num_records(split), batch_size // num_workers
+
+    def of_this_pass(number: Tensor, batch: Any) -> Any:
+        left = num_records - number * batch_size - worker * size
+        return tf.nest.map_structure(
+            lambda values: values[: tf.clip_by_value(left, 0, size)], batch
+        )
+
+    shared = batches.take(-(-num_records // batch_size)).enumerate()
+    return shared.map(of_this_pass, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def prediction_batches(

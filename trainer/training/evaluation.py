@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError
@@ -12,46 +13,58 @@ from trainer.input_pipeline import with_mask
 from trainer.tasks.task import Task
 from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names
-from trainer.training.strategy import read_workers
 
 
 def evaluator(
     task: Task,
     model: keras.Model,
     strategy: tf.distribute.Strategy,
-    batches: tf.data.Dataset,
+    batches: Callable[..., tf.data.Dataset],
     batch_size: int,
     num_records: int,
 ) -> Callable[..., dict[str, float]]:
     """A function that evaluates `model`, as it is when called, on `batches`.
 
     The last batch is padded and masked, so that each replica gets a part of it; `Model.fit`
-    and `Model.evaluate` fail there, or count the padding.
+    and `Model.evaluate` fail there, or count the padding. Several workers share every batch.
 
     Args:
         task: Loss and metrics.
         model: Made in the strategy's scope.
         strategy: The replicas.
-        batches: One pass of (inputs, target).
+        batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target): of that
+            worker's part of each global batch, as many for all.
         batch_size: Examples per global batch; a multiple of the number of replicas.
-        num_records: The number of records in `batches`.
+        num_records: The number of records in `batches` of all workers.
 
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
         raises DatasetDamagedError if there are not `num_records` of them. With a number of
         batches, it takes only so many.
     """
-    distributed = strategy.experimental_distribute_dataset(with_mask(batches, batch_size))
+    is_shared = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+    def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
+        own = batches(worker=worker, num_workers=num_workers)
+        by_worker = with_mask(own, batch_size // num_workers)
+        return by_worker.rebatch(batch_size // context.num_replicas_in_sync)
+
+    if is_shared:
+        distributed = strategy.distribute_datasets_from_function(part)
+    else:
+        whole = with_mask(batches(worker=0, num_workers=1), batch_size)
+        distributed = strategy.experimental_distribute_dataset(whole)
     names = metric_names(task)
     accumulates = bool(task.goal.accumulators())
-    is_several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-    num_workers = read_workers().count if is_several else 1
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)
         losses = task.loss(task.goal.with_totals(target), outputs)
         sums = example_sums(task, losses, target, outputs, mask)
         records = (target, task.goal.predict(outputs), mask) if accumulates else ()
+        if is_shared:
+            records = tf.nest.map_structure(_of_all_workers, records)
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0), records
 
     equalise = equaliser(model, strategy)
@@ -60,13 +73,15 @@ def evaluator(
     @tf.function
     def evaluate_step(iterator: Any) -> Any:
         sums, records = strategy.run(replica_step, args=next(iterator))
-        gathered = tf.nest.map_structure(
-            lambda value: tf.concat(strategy.experimental_local_results(value), axis=0), records
-        )
+        local = strategy.experimental_local_results
+        if is_shared:
+            gathered = tf.nest.map_structure(lambda value: local(value)[0], records)
+        else:
+            gathered = tf.nest.map_structure(lambda value: tf.concat(local(value), axis=0), records)
         return strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None), gathered
 
     def evaluate(num_batches: int | None = None) -> dict[str, float]:
-        totals = [0.0] * (len(names) + 1)
+        of_batches = []
         accumulators = task.goal.accumulators()
         equalise()
         iterator = iter(distributed)
@@ -75,14 +90,15 @@ def evaluator(
                 sums, records = evaluate_step(iterator)
             except tf.errors.OutOfRangeError:
                 break
-            added = sums.numpy().tolist()
-            totals = [total + more for total, more in zip(totals, added, strict=True)]
+            of_batches.append(sums)  # read at the end: the next batch need not wait for it
             if accumulates:
                 target, predictions = _without_padding(*records)
                 for accumulator in accumulators:
                     accumulator.update(target, predictions)
-        # Where several workers train, each goes through the whole split.
-        *sums, count = [total / num_workers for total in totals]
+        totals = np.zeros(len(names) + 1)
+        for sums in of_batches:
+            totals += sums.numpy()
+        *sums, count = totals.tolist()
         if num_batches is None and count != num_records:
             raise DatasetDamagedError(
                 f"evaluation read {count:.0f} records, but the split has {num_records}; run "
@@ -94,6 +110,25 @@ def evaluator(
         return result
 
     return evaluate
+
+
+def _of_all_workers(values: Any) -> Any:
+    """The values of a batch's records on all workers, where this is called in `strategy.run`.
+
+    What workers have padded to the longest of their own records is padded on with -1, as in the
+    input pipeline.
+    """
+    context = tf.distribute.get_replica_context()
+    if values.dtype == tf.bool:
+        return _of_all_workers(tf.cast(values, tf.int32)) > 0
+    for axis, length in enumerate(values.shape):
+        if axis and length is None:
+            own = tf.shape(values)[axis]
+            longest = tf.reduce_max(context.all_gather(own[None], axis=0))
+            missing = tf.one_hot(axis, len(values.shape), dtype=tf.int32) * (longest - own)
+            behind = tf.stack([tf.zeros_like(missing), missing], axis=1)
+            values = tf.pad(values, behind, constant_values=tf.cast(-1, values.dtype))
+    return context.all_gather(tf.identity(values), axis=0)  # which is on the replica's device
 
 
 def _without_padding(target: Any, predictions: Any, mask: Any) -> Any:

@@ -70,22 +70,28 @@ def end():
 """
 
 
-def train(colors, run, num_workers, *more, ended=None, exit_code=0):
+ALL_CHANGES = (
+    *("--epochs", "2", "--steps-per-epoch", "5", "--batch-size", "8", "--image-size", "16"),
+    *("--optimizer", "sgd", "--learning-rate", "0.01"),
+    *("--augment", "rand", "--mixup", "0.4", "--cutmix", "1", "--label-smoothing", "0.1"),
+    *("--class-weights", "red=2,blue=0.5", "--sampling", "balanced"),
+)
+
+
+def train(data, run, num_workers, *more, options=ALL_CHANGES, ended=None, exit_code=0):
     """Trains in so many processes; returns what each said.
 
     Args:
+        options: Of the command.
         ended: The number of the process that gets SIGTERM after three steps, or None.
         exit_code: What all of them return.
     """
     (run.parent / "mine.py").write_text(MODULE)
     addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
     command = [
-        *(sys.executable, "-m", "trainer", "train", "--data", colors, "--output", run),
-        *("--epochs", "2", "--steps-per-epoch", "5", "--batch-size", "8", "--image-size", "16"),
-        *("--devices", "cpu", "--optimizer", "sgd", "--learning-rate", "0.01", "--seed", "4"),
-        *("--augment", "rand", "--mixup", "0.4", "--cutmix", "1", "--label-smoothing", "0.1"),
-        *("--class-weights", "red=2,blue=0.5", "--sampling", "balanced"),
-        *("--callback", "mine:end", "--steps-per-call", "1", *more),
+        *(sys.executable, "-m", "trainer", "train", "--data", data, "--output", run),
+        *("--devices", "cpu", "--seed", "4", "--callback", "mine:end", "--steps-per-call", "1"),
+        *(*options, *more),
     ]
     processes = []
     for number in range(num_workers):
@@ -126,7 +132,7 @@ def one(colors, tmp_path_factory):
 
 
 def check_same(run, one):
-    """The weights and the last row of the history are those of one process."""
+    """The weights and the last row of the history, validation too, are those of one process."""
     np.testing.assert_allclose(weights(run), weights(one), rtol=0, atol=1e-5)
     rows = [(each / "history.csv").read_text().splitlines()[-1] for each in (one, run)]
     for ours, theirs in zip(*(map(float, row.split(",")) for row in rows), strict=True):
@@ -155,3 +161,42 @@ def test_another_number_of_workers_goes_on(colors, one, tmp_path):
     train(colors, run, 2)
 
     check_same(run, one)
+
+
+@pytest.mark.slow
+def test_boxes_are_validated_by_two_workers_as_by_one(write_dataset, schema, png, tmp_path):
+    """Each worker pads to the most boxes of its own records."""
+    random = np.random.default_rng(1)
+
+    def record(number):
+        corners = random.uniform(0.1, 0.9, (number % 5, 2, 2))
+        (ymin, xmin), (ymax, xmax) = corners.min(1).T, corners.max(1).T
+        side = "image/object/bbox/"
+        return {
+            "image/encoded": png(random.integers(0, 256, (32, 32, 3))),
+            f"{side}xmin": xmin.tolist(),
+            f"{side}ymin": ymin.tolist(),
+            f"{side}xmax": xmax.tolist(),
+            f"{side}ymax": ymax.tolist(),
+            "image/object/class/label": random.integers(1, 3, number % 5).tolist(),
+        }
+
+    boxes = schema["boxes"] | {"attributes": {}}
+    data = write_dataset(
+        tmp_path / "data" / "1.0.0",
+        [schema["image"], boxes],
+        {name: [record(number) for number in range(9)] for name in ("train", "validation")},
+    )
+    options = ("--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4", "--image-size", "32")
+    for num_workers in (1, 2):
+        train(data, tmp_path / f"run{num_workers}", num_workers, options=options)
+
+    rows = [
+        [
+            float(value)
+            for value in (tmp_path / run / "history.csv").read_text().split()[-1].split(",")
+        ]
+        for run in ("run1", "run2")
+    ]
+    assert rows[1] == pytest.approx(rows[0], abs=1e-4)
+    assert "val_mAP" in (tmp_path / "run2" / "history.csv").read_text()

@@ -96,7 +96,7 @@ def run(plan, loop="custom", epochs=range(1)):
 def evaluated(plan, dataset, model=None, task=None):
     """Loss and metrics on the test split, but AUC: of 13 records rounding can swap two."""
     task = task or plan.task
-    batches = evaluation_batches(task, dataset, "test", batch_size=BATCH)
+    batches = functools.partial(evaluation_batches, task, dataset, "test", batch_size=BATCH)
     result = evaluator(task, model or plan.model, plan.strategy, batches, BATCH, 13)()
     return {name: value for name, value in result.items() if name != "auc"}
 

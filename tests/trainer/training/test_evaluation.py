@@ -1,5 +1,7 @@
 """Evaluation counts every record exactly once, with any last batch and any replicas."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import trainer
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
 from trainer.tasks import choose_task
+from trainer.tasks.reading import evaluation_batches
 from trainer.training.evaluation import evaluator
 
 
@@ -50,7 +53,8 @@ def by_hand(dataset, task, model):
 
 
 def validation(dataset, task, batch_size):
-    return dataset.batches(
+    return functools.partial(
+        dataset.batches,
         "validation",
         batch_size=batch_size,
         features=task.features,
@@ -88,6 +92,36 @@ def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
 
     with pytest.raises(DatasetDamagedError, match="read 13 records, but the split has 14"):
         evaluate()
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "num_workers", "sizes"),
+    [
+        pytest.param(8, 2, [[4, 4], [4, 1]], id="a part of the last batch"),
+        pytest.param(8, 4, [[2, 2], [2, 2], [2, 1], [2, 0]], id="none of it"),
+        pytest.param(26, 2, [[13], [0]], id="nothing at all"),
+    ],
+)
+def test_workers_share_every_batch(dataset, task, batch_size, num_workers, sizes):
+    options = {"batch_size": batch_size, "num_workers": num_workers}
+    parts = [
+        [
+            [
+                each.numpy().tobytes()
+                for each in inputs["image"]  # all of them differ
+            ]
+            for inputs, _ in evaluation_batches(
+                task, dataset, "validation", worker=worker, **options
+            )
+        ]
+        for worker in range(num_workers)
+    ]
+    whole = evaluation_batches(task, dataset, "validation", batch_size=batch_size)
+
+    assert [[len(batch) for batch in part] for part in parts] == sizes
+    for (inputs, _), *of_workers in zip(whole, *parts, strict=True):
+        images = [each.numpy().tobytes() for each in inputs["image"]]
+        assert [each for part in of_workers for each in part] == images
 
 
 def test_with_mask_fills_the_last_batch():
