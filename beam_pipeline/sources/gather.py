@@ -4,7 +4,9 @@ Entries cross to other workers in buckets of keys (`running/buckets.py`).
 """
 
 import dataclasses
+import heapq
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,12 +16,16 @@ import apache_beam as beam
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
-from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.spill import Spill, spilling
 from beam_pipeline.sources.input_files import InputFile
 
 # A bucket is what one worker holds at once, some times as large in memory as in its file.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 4096
+# Of a bucket, some 100 MB; of each of its other parts, so many are held.
+_ENTRIES_AT_ONCE = 100_000
+_ENTRIES_A_PART = 256
 # Starts the keys under which finished elements travel along.
 _FINISHED = "\0"
 
@@ -57,18 +63,41 @@ def _num_bytes(entry: tuple[Any, ...]) -> int:
 
 def gathered(
     batches: Iterable[bytes], max_values: int | None = None
-) -> Iterator[tuple[str, list[Any]]]:
+) -> Iterator[tuple[str, Iterator[Any]]]:
     """Every key of one bucket's batches with its values in order; keys in order, too.
+
+    Of one key there may be as many values as there are: those of a large bucket are sorted in
+    parts, which wait in a file.
 
     Args:
         batches: Of one bucket.
         max_values: So many values of a key are kept, those that come first.
     """
     every = gather(batches)
-    entries = list(every if max_values is None else _first(every, max_values))
-    entries.sort(key=lambda entry: entry[:2])
-    for key, group in itertools.groupby(entries, key=lambda entry: entry[0]):
-        yield key, [entry[2] for entry in group]
+    entries = every if max_values is None else _first(every, max_values)
+    with spilling() as spill:
+        ordered = heapq.merge(*_sorted_runs(entries, spill), key=_place)
+        for key, group in itertools.groupby(ordered, key=operator.itemgetter(0)):
+            yield key, map(operator.itemgetter(2), group)
+
+
+def _place(entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    return entry[:2]
+
+
+def _sorted_runs(
+    entries: Iterator[tuple[Any, ...]], spill: Spill
+) -> list[Iterable[tuple[Any, ...]]]:
+    """Parts of the entries, each in order; the last one in memory."""
+    runs: list[Iterable[tuple[Any, ...]]] = []
+    run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_place)
+    while len(run) == _ENTRIES_AT_ONCE:
+        parts = (
+            run[start : start + _ENTRIES_A_PART] for start in range(0, len(run), _ENTRIES_A_PART)
+        )
+        runs.append(gather(spill.all([spill.put(pack(part)) for part in parts])))
+        run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_place)
+    return [*runs, run]
 
 
 def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tuple[Any, ...]]:
@@ -134,18 +163,22 @@ class Gather(beam.PTransform):
         join: Makes elements of a key and its values in order, and of `arguments`.
         arguments: More arguments of `join`; may be side inputs.
         max_values: So many values of a key reach `join` at most, which refuses so many.
+        hold: Makes what `join` gets of the values of a key: `iter` where it goes through them once.
     """
 
     join: Callable[..., Iterable[Element]]
     arguments: Sequence[Any] = ()
     max_values: int | None = None
+    hold: Callable[[Iterator[Any]], Iterable[Any]] = list
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         return (
             batches
             | "GroupBuckets" >> beam.GroupByKey()  # (bucket, batches)
             | "Join"
-            >> beam.FlatMap(_join_bucket, self.join, self.max_values, *self.arguments)  # Element
+            >> beam.FlatMap(
+                _join_bucket, self.join, self.max_values, self.hold, *self.arguments
+            )  # Element
         )
 
 
@@ -171,10 +204,11 @@ def _join_bucket(
     group: tuple[int, Iterable[bytes]],
     join: Callable[..., Iterable[Element]],
     max_values: int | None,
+    hold: Callable[[Iterator[Any]], Iterable[Any]],
     *arguments: Any,
 ) -> Iterator[Element]:
     for key, values in gathered(group[1], max_values):
         if key.startswith(_FINISHED):
             yield from values
         else:
-            yield from join(key, values, *arguments)
+            yield from join(key, hold(values), *arguments)

@@ -94,7 +94,7 @@ def _gather(yielded: Iterable[Any], join: Callable[..., Any], *arguments: Any) -
     for each in yielded:
         (entries if isinstance(each, Entry) else elements).append(each)
     for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
-        elements += join(key, values, *arguments)
+        elements += join(key, list(values), *arguments)
     return elements
 
 

@@ -303,7 +303,7 @@ class ReadTables(beam.PTransform):
             return batches | Gather(
                 join_boxes, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
             )  # Record | Rejected
-        return batches | Gather(numbered)  # Record | Rejected
+        return batches | Gather(numbered, hold=iter)  # Record | Rejected
 
 
 def ranges_of(table: Table | Rejected, scratch: str) -> Sequence[Range | Rejected]:

@@ -238,7 +238,7 @@ def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator
         yield Rejected.of(rows[0].source, error)
 
 
-def numbered(key: str, elements: Sequence[Record | Rejected]) -> Iterator[Record | Rejected]:
+def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
     """What the rows of one key became, in their order, with the keys "path", "path#2", …."""
     for number, element in enumerate(elements, start=1):
         if number > 1 and isinstance(element, Record):

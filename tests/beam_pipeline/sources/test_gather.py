@@ -2,9 +2,12 @@
 
 import random
 
+import pytest
+
 from beam_pipeline.records import Rejected
 from beam_pipeline.running import buckets
 from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.sources import gather
 from beam_pipeline.sources.gather import (
     Entry,
     Gather,
@@ -61,23 +64,28 @@ def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
     by_bucket: dict[int, list[bytes]] = {}
     for bucket, batch in batches:
         by_bucket.setdefault(bucket, []).append(batch)
-        assert sum(len(values) for _, values in gathered([batch])) <= 10
+        assert sum(len(list(values)) for _, values in gathered([batch])) <= 10
     assert by_bucket.keys() == {0, 1, 2, 3}
     keys = []
     for of_bucket in by_bucket.values():
         random.Random(0).shuffle(of_bucket)
         for key, values in gathered(of_bucket):
             keys.append(key)
-            assert values == list(range(int(key[1:]), 1000, 50))
+            assert list(values) == list(range(int(key[1:]), 1000, 50))
     assert sorted(keys) == sorted(f"k{n}" for n in range(50))
 
 
-def test_no_more_values_of_a_key_are_held_than_can_be_used():
+@pytest.mark.parametrize("at_once", [2, 4, 5, 100])
+def test_no_more_values_of_a_key_are_held_than_can_be_used(monkeypatch, at_once):
+    """Nor does it show in what parts a bucket is sorted."""
+    monkeypatch.setattr(gather, "_ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(gather, "_ENTRIES_A_PART", 2)
     few, many = (
         [Entry("few", (n,), n) for n in range(3)],
         [Entry("many", (n,), n) for n in range(9)],
     )
     batches = [batch for _, batch in in_batches([*many, *few], Buckets(1))]
 
-    assert dict(gathered(batches, max_values=5)) == {"few": [0, 1, 2], "many": [*range(5)]}
-    assert dict(gathered(batches)) == {"few": [0, 1, 2], "many": [*range(9)]}
+    for max_values, number in ((5, 5), (None, 9)):
+        found = [(key, list(values)) for key, values in gathered(batches, max_values)]
+        assert found == [("few", [0, 1, 2]), ("many", [*range(number)])]
