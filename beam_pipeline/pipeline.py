@@ -71,7 +71,7 @@ class PlanDataset(beam.PTransform):
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer.of(self.config), self.config.threads, self.job, self.kept_dir
         )  # Inspected
-        assigned = inspected | "Assign" >> AssignShards(self.config, self.job)  # Assigned
+        assigned = inspected | "Assign" >> AssignShards(self.config, num_read, self.job)  # Assigned
         return assigned, num_read
 
 

@@ -79,7 +79,9 @@ def _parts(
 ) -> Callable[[], Iterable[pa.Table]]:
     """Makes the parts of a bucket, any number of times; a single one, as it mostly is, once."""
     first = list(itertools.islice(columns.parts(tables, max_rows, options), 2))
-    return (lambda: columns.parts(tables, max_rows, options)) if first[1:] else (lambda: first)
+    if not first[1:]:
+        return lambda: first
+    return functools.partial(columns.parts, tables, max_rows, options)  # it holds no part
 
 
 def _repeated(parts: Iterable[pa.Table]) -> Digests:

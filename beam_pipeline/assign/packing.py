@@ -64,6 +64,7 @@ class Packer:
                     statistics.add_declared(element)
         for reject in rejects:
             statistics.add_rejected(reject)
+        statistics.num_inspected = len(rows)
         return PackedBatch(
             num_records=len(rows),
             records=columns.to_bytes(columns.table_of(rows)) if rows else b"",

@@ -5,7 +5,7 @@ All of it works on tables (`columns`): nothing here unpacks a record that stays.
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -36,6 +36,8 @@ _MIN_BUCKETS_ELSEWHERE = 16
 # Of so many shards every worker gathers records of each; of more, records go to a group of
 # neighbouring shards first, so that a batch still holds hundreds of them.
 DIRECT_SHARDS = 256
+# Of each split, where a user says how many: then there is no step for more.
+_FEW_SHARDS = 64
 # What waits in memory, compressed, until batches are worth an element of a shuffle: some 300
 # records, of 100 bytes each, for every key.
 _WAITING_BYTES_PER_KEY = 32 << 10
@@ -63,16 +65,21 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`InspectedInput` records to `Assigned`."""
+    """`InspectedInput` records to `Assigned`.
+
+    Attributes:
+        num_read: PCollection[int], of one element: about how many records there are.
+    """
 
     config: BuildConfig
+    num_read: beam.PCollection[int]
     job: Job = PLAIN_JOB
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, inspected: InspectedInput) -> Assigned:
         spill = self.job.spill
         least = 1 if self.job.is_here else _MIN_BUCKETS_ELSEWHERE
-        buckets = inspected.num_records | "CountBuckets" >> beam.Map(num_buckets, least)  # int
+        buckets = self.num_read | "CountBuckets" >> beam.Map(num_buckets, least)  # int
         unique = (
             inspected.records  # bytes: a table
             | "KeyByContent"
@@ -99,29 +106,37 @@ class AssignShards(beam.PTransform):
             | "AllStatistics" >> beam.Flatten()  # Statistics
             | "MergeStatistics" >> beam.CombineGlobally(MergeStatistics())  # Statistics, one
         )
-        plan = statistics | "MakePlan" >> beam.Map(
-            make_plan, self.config, beam.pvalue.AsSingleton(inspected.num_records)
-        )  # Plan, one
+        plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (
             inspected.rejected,
             unique[_SettleDuplicates.REJECTED],
         ) | "AllRejected" >> beam.Flatten()  # bytes: packed Rejected
-        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan, spill)  # (shard, table)
+        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(
+            plan, self.config.num_shards, spill
+        )  # (shard, table)
         return Assigned(placed, rejected, plan, statistics)
 
 
 @dataclasses.dataclass
 class PlaceInShards(beam.PTransform):
-    """Tables to ("<split>/<shard>", table), in batches that are worth an element each."""
+    """Tables to ("<split>/<shard>", table), in batches that are worth an element each.
+
+    Attributes:
+        num_shards: As BuildConfig has it; None leaves it to the bytes.
+    """
 
     plan: beam.PCollection[Plan]
+    num_shards: int | Mapping[str, int] | None = None
     spill: Spill = NOT_SPILLED
 
     def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[Keyed]:
         plan = beam.pvalue.AsSingleton(self.plan)
-        placed = tables | "Place" >> beam.ParDo(_Place(self.spill), plan).with_output_types(
-            Keyed
-        ).with_outputs(_Place.IN_GROUPS, main="direct")
+        if _are_few(self.num_shards):
+            place = _Place(self.spill, _one_each)
+            return tables | "Place" >> beam.ParDo(place, plan).with_output_types(Keyed)
+        placed = tables | "Place" >> beam.ParDo(
+            _Place(self.spill, shards_per_group), plan
+        ).with_output_types(Keyed).with_outputs(_Place.IN_GROUPS, main="direct")
         divided = (
             placed[_Place.IN_GROUPS]  # (group of shards, table)
             | "GroupByShards" >> beam.GroupByKey()  # (group of shards, tables)
@@ -170,6 +185,10 @@ def tables_by_key(
 
     max_bytes = max(_MIN_WAITING_BYTES, num_keys * _WAITING_BYTES_PER_KEY)
     return Waiting(divide, max_number=sys.maxsize, max_bytes=max_bytes)
+
+
+def _make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
+    return make_plan(statistics, config, statistics.num_inspected)
 
 
 def num_buckets(num_records: int, at_least: int) -> int:
@@ -241,18 +260,30 @@ def shards_per_group(num_shards: int) -> int:
     return 1 if num_shards <= DIRECT_SHARDS else -(-num_shards // int(num_shards**0.5))
 
 
+def _one_each(num_shards: int) -> int:
+    return 1
+
+
+def _are_few(num_shards: int | Mapping[str, int] | None) -> bool:
+    """Whether records go straight to the shards of each split, whatever splits there are."""
+    if isinstance(num_shards, Mapping) or num_shards is None:
+        return False  # the bytes decide, of all splits or of those that are not named
+    return num_shards <= _FEW_SHARDS
+
+
 class _Place(beam.DoFn):
     IN_GROUPS = "in_groups"
 
-    def __init__(self, spill: Spill):
+    def __init__(self, spill: Spill, per_group: Callable[[int], int]):
         self._spill = spill
+        self._per_group_of = per_group
 
     def start_bundle(self) -> None:
         self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
 
     def process(self, table: bytes, plan: Plan) -> Iterator[Any]:
         if self._tables is None and not plan.problem:  # else nothing is written
-            self._per_group = shards_per_group(plan.num_shards)
+            self._per_group = self._per_group_of(plan.num_shards)
             self._names = plan.shard_names()
             num_groups = -(-plan.num_shards // self._per_group)
             self._tables = tables_by_key(

@@ -48,6 +48,7 @@ class Statistics:
     """Counts over some of the elements; `merge` adds those of others.
 
     Attributes:
+        num_inspected: Records that Inspect passed on.
         num_records: Records to be written.
         num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
@@ -65,6 +66,7 @@ class Statistics:
         equal_keys: (key, source, other source) of the first records of one key.
     """
 
+    num_inspected: int = 0
     num_records: int = 0
     num_ids: int = 0
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
@@ -176,6 +178,7 @@ class Statistics:
         self.rejected.update(other.rejected)
         self.notes.update(other.notes)
         for count in (
+            "num_inspected",
             "num_records",
             "num_ids",
             "num_bad",

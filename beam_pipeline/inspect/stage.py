@@ -32,13 +32,11 @@ class InspectedInput(NamedTuple):
 
     Attributes:
         records: PCollection[bytes]: tables of records, spilled (`Job.spill`).
-        num_records: PCollection[int], of one element: records in all.
         rejected: PCollection[bytes]: packed batches of Rejected, spilled.
         statistics: PCollection: statistics of the batches.
     """
 
     records: beam.PCollection[bytes]
-    num_records: beam.PCollection[int]
     rejected: beam.PCollection[bytes]
     statistics: beam.PCollection[Any]
 
@@ -64,24 +62,18 @@ class InspectMedia(beam.PTransform):
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, batches: beam.PCollection[bytes]) -> InspectedInput:
         outputs = batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self)).with_outputs(
-            _InspectBatch.NUM_RECORDS,
             _InspectBatch.REJECTED,
             _InspectBatch.STATISTICS,
             main="records",
         )
-        num_records = outputs[_InspectBatch.NUM_RECORDS] | "CountRecords" >> beam.CombineGlobally(
-            sum
-        )
         return InspectedInput(
             records=outputs["records"],
-            num_records=num_records,
             rejected=outputs[_InspectBatch.REJECTED],
             statistics=outputs[_InspectBatch.STATISTICS],
         )
 
 
 class _InspectBatch(beam.DoFn):
-    NUM_RECORDS = "num_records"
     REJECTED = "rejected"
     STATISTICS = "statistics"
 
@@ -97,7 +89,6 @@ class _InspectBatch(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._ahead: Ahead[InspectedBatch] | None = None
-        self._num_records = 0
         self._statistics: list[Any] = []
 
     def process(self, batch: bytes) -> Iterator[Any]:
@@ -120,7 +111,6 @@ class _InspectBatch(beam.DoFn):
     def finish_bundle(self) -> Iterator[Any]:
         for inspected in self._ahead.rest() if self._ahead else ():
             yield from map(in_global_window, self._outputs(inspected))
-        yield in_global_window(TaggedOutput(self.NUM_RECORDS, self._num_records))
         for statistics in self._statistics:
             yield in_global_window(TaggedOutput(self.STATISTICS, statistics))
         self._meter.beat()
@@ -137,7 +127,6 @@ class _InspectBatch(beam.DoFn):
         packed = inspected.packed
         self._num_taken.inc(inspected.num_taken)
         self._meter.add(packed.num_records + packed.num_rejects)
-        self._num_records += packed.num_records
         if self._statistics:
             self._statistics[0].merge(packed.statistics)
         else:

@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.running.buckets import Waiting
+from beam_pipeline.assign.stage import tables_by_key
 from beam_pipeline.running.spill import Spill, spilling
 
 # Of packed records that are put in order at once; their columns take some 100 bytes a record more.
 _MAX_BYTES = 32 << 20
 _COLUMNS_BYTES = 100
-_WAITING_BYTES = 8 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,9 +39,11 @@ class ShardRows:
         """As `columns.chunks`: the same, whatever the parts are."""
         rest = columns.SCHEMA.empty_table()
         for part in self.parts:
-            table = pa.concat_tables([rest, part]).combine_chunks() if rest.num_rows else part
-            *whole, rest = columns.chunks(table, max_bytes, max_records)
+            part = pa.concat_tables([rest, part]).combine_chunks() if rest.num_rows else part
+            *whole, rest = columns.chunks(part, max_bytes, max_records)
             yield from whole
+            rest = rest.take(np.arange(rest.num_rows))  # a slice would hold the whole part
+            del part, whole
         if rest.num_rows:
             yield rest
 
@@ -89,18 +90,13 @@ class _Ranges:
     def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
         """The rows of each range: tables, spilled."""
         ranges: list[list[bytes]] = [[] for _ in range(self.count)]
-        waiting = Waiting(self._divide, max_number=len(ranges) << 10, max_bytes=_WAITING_BYTES)
+        waiting = tables_by_key(self._numbers, self.count, self.spill)
         for table in tables:
             for number, rows in waiting.add(table, len(table)):
                 ranges[number].append(rows)
         for number, rows in waiting.flush():
             ranges[number].append(rows)
         return ranges
-
-    def _divide(self, tables: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-        table = columns.from_bytes(tables)
-        for number, rows in columns.divide(table, self._numbers(table)):
-            yield number, self.spill.put(columns.to_bytes(rows))
 
     def _numbers(self, table: pa.Table) -> Int64s:
         length = np.uint64((self.last - self.first) // self.count + 1)

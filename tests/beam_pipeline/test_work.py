@@ -4,6 +4,7 @@ Each count is what docs/design.md promises; a change that adds work fails here.
 """
 
 import math
+import re
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.pipeline import PipelineVisitor
+from apache_beam.portability import common_urns
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from beam_pipeline.assign import columns
 from beam_pipeline.config import BuildConfig
@@ -98,30 +100,35 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
     assert set(messages) == {"InspectBatch"}
 
 
+ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "CountRead", "MergeStatistics"}
+OF_A_CLUSTER = {"GroupBuckets", "Balance"}
+
+
 @pytest.mark.parametrize(
-    ("local_job", "balanced"),
+    ("local_job", "num_shards", "shuffles", "num_stages"),
     [
-        pytest.param(Job(processes=2), 0, id="here"),
-        pytest.param(Job(), 1, id="on a cluster"),
+        pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 15, id="here"),
+        pytest.param(Job(processes=2), 8, ALWAYS, 13, id="here, into few shards"),
+        pytest.param(Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 16, id="on a cluster"),
+        pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 14, id="on a cluster, into few shards"),
     ],
 )
-def test_shuffles(tmp_path, local_job, balanced):
-    """By content, by shard; by group of shards, which is empty unless there are very many."""
-    names = []
+def test_shuffles_and_stages(tmp_path, local_job, num_shards, shuffles, num_stages):
+    """By content, by key, by shard; by group of shards, which may be very many.
 
-    class Shuffles(PipelineVisitor):
-        def visit_transform(self, node):
-            self.enter_composite_transform(node)
-
-        def enter_composite_transform(self, node):
-            if isinstance(node.transform, beam.GroupByKey | beam.Reshuffle):
-                names.append(node.full_label.rpartition("/")[2])
-
+    Each costs a job on a cluster its share of the time that is fixed.
+    """
     pipeline = beam.Pipeline(options=PipelineOptions([]))
-    elements = pipeline | beam.Create([])
-    elements | WriteDataset(BuildConfig(output=str(tmp_path), name="t"), local_job)
-    pipeline.visit(Shuffles())
+    config = BuildConfig(output=str(tmp_path), name="t", num_shards=num_shards)
+    pipeline | beam.Create([]) | WriteDataset(config, local_job)
+    job = pipeline.to_runner_api()
 
-    of_records = {"GroupByContent", "GroupByShards", "GroupByShard"}
-    assert of_records <= set(names)
-    assert names.count("Balance") == balanced
+    urn = common_urns.primitives.GROUP_BY_KEY.urn
+    grouped = [each for each in job.components.transforms.values() if each.spec.urn == urn]
+    names = [
+        re.sub("(/CombinePerKey|/ReshufflePerKey)?/GroupByKey$", "", each.unique_name)
+        for each in grouped
+    ]
+    assert sorted(name.rpartition("/")[2] for name in names) == sorted(shuffles)
+    _, stages = FnApiRunner().create_stages(job)
+    assert len(list(stages)) == num_stages
