@@ -272,6 +272,11 @@ class BuildOptions(Options):
         ),
         _INPUT,
     ] = ()
+    decimal_comma: Annotated[
+        bool,
+        BuildOption("numbers in a manifest are written with a decimal comma: 1,5 or 1.234,5"),
+        _INPUT,
+    ] = False
     image_template: Annotated[
         str,
         BuildOption(

@@ -56,6 +56,7 @@ LAYERS = {
         splits references unpacking nesting container left_behind
         tree input_files columns
         beside
+        annotation_formats
         listing gather
         layout
         side_files

@@ -16,9 +16,7 @@ from beam_pipeline.sources.paths import ARRAY_SUFFIXES, has_image_suffix, left_o
 from beam_pipeline.sources.tree import counted
 
 NOT_READ = "data not read"
-# Those that a layout reads.
-TABLE_SUFFIXES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
-_TABLES = TABLE_SUFFIXES | {"psv", "xls", "xlsx", "ods"}
+_TABLES = frozenset({"csv", "tsv", "psv", "jsonl", "ndjson", "xls", "xlsx", "ods"})
 _COLUMNS = frozenset({"parquet", "arrow", "feather", "h5", "hdf5", "mat", "pkl", "pickle", "rds"})
 _ANNOTATIONS = frozenset(
     {"json", "geojson", "xml", "txt", "lst", "list", "names", "labels", "dat"}
@@ -70,8 +68,8 @@ class Named(NamedTuple):
     def __str__(self) -> str:
         """ "a.csv", "a.csv and b.csv", "3 files such as a.csv"."""
         if self.number <= 2:
-            return " and ".join(map(_shown, self.first))
-        return f"{counted(self.number, 'file')} such as {_shown(self.first[0])}"
+            return " and ".join(map(shown, self.first))
+        return f"{counted(self.number, 'file')} such as {shown(self.first[0])}"
 
     def ignoring(self) -> str:
         """The options that leave all of them out."""
@@ -82,7 +80,8 @@ class Named(NamedTuple):
         return " ".join(f"--ignore {shlex.quote(each)}" for each in dict.fromkeys(patterns))
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
+    """The path of a file that may lie above the folder that it is relative to."""
     return path.lstrip("./")
 
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
@@ -86,9 +87,15 @@ def _places(layout: Layout, tree: Tree) -> list[Input]:
 
 def _with_table(found: Input, tree: Tree) -> Input:
     """What lies in folders, if it is in doubt with the table that tells."""
-    if not (found.doubt or found.one_class) or not (table := proposed_table(tree)):
+    if not (found.doubt or found.one_class):
         return found
-    told = f"; or {table}" if table.has_labels else f"; or, to read what it says of them, {table}"
+    beside = [*filter(may_hold_data, tree.outside), *_data(tree)]
+    if table := proposed_table(tree):
+        told = f"; or {table}" if table.has_labels else f"; or, to read what it says, {table}"
+    elif whose := described(tree.root, beside):
+        told = f"; {whose}"
+    else:
+        return found
     return dataclasses.replace(
         found,
         doubt=found.doubt and found.doubt + told,

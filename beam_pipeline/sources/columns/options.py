@@ -47,6 +47,7 @@ class TableOptions(ValueOptions):
         box_format: One of `objects.FORMATS`; "" is what the columns' names say, in pixels.
         missing_values: Texts that stand for a missing value, such as "NA".
         image_template: The image's path, made of columns: "train/{id}.png".
+        decimal_comma: Whether "1,5" is a number.
         allow_outside: Folders elsewhere whose files may be named, too.
     """
 
@@ -57,4 +58,5 @@ class TableOptions(ValueOptions):
     box_format: str = ""
     missing_values: Sequence[str] = ()
     image_template: str = ""
+    decimal_comma: bool = False
     allow_outside: Sequence[str] = ()

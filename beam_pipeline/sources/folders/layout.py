@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
@@ -40,18 +41,26 @@ def find_folders(tree: Tree) -> list[Place]:
         classes: Sequence[str] = tree.look().folders
         if tree.has_all_folders:
             classes = [name for name in classes if name in profile.classes]
-        what = shown(classes, "class folder") + _unread_lists(tree.look().files)
+        what = shown(classes, "class folder") + _unread(profile, tree)
         return [Place("", what, problem, states_classes=True, one_class=one_class)]
     splits = sorted(profile.tops)
     in_splits = {name for split in splits for name in tree.look(split).folders}
     what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
+    what += _unread(profile, tree)
     return [Place("", what, problem, states_classes=True, one_class=one_class)]
 
 
-def _unread_lists(names: Sequence[str]) -> str:
-    """That lists beside class folders, such as validation_list.txt, do not make splits."""
+def _unread(profile: Profile, tree: Tree) -> str:
+    """What is not read, and that lists such as validation_list.txt do not make splits."""
+    names = tree.look().files
     lists = [name for name in names if suffix(name) == "txt" and split_in_name(stem(name))]
-    return f"; lists such as {lists[0]} are not read, so there are no splits" if lists else ""
+    if lists and not profile.in_splits:
+        return f"; lists such as {lists[0]} are not read, so there are no splits"
+    beside = profile.beside
+    if not beside.number:
+        return ""
+    whose = described(tree.root, beside.first)
+    return f", without reading {beside}" + (f": {whose}" if whose else "")
 
 
 def _flat(profile: Profile, tree: Tree) -> str | None:

@@ -1,6 +1,7 @@
 """What a user says of a manifest's values: which stand for none, what makes an image's path."""
 
 import dataclasses
+import re
 import string
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -9,6 +10,9 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.options import TableOptions
+
+# With points between thousands, as they are written where the comma is the decimal one.
+_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +23,13 @@ class Cells:
         missing: Texts that stand for a missing value.
         column: The column that gets the image's path; "" leaves all columns as they are.
         template: The path in parts: a literal text and the column behind it, "" for none.
+        decimal_comma: Whether "1,5" is a number.
     """
 
     missing: frozenset[str] = frozenset()
     column: str = ""
     template: tuple[tuple[str, str], ...] = ()
+    decimal_comma: bool = False
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
         """Changes the values of some rows; no path is made of a value that is missing.
@@ -38,6 +44,9 @@ class Cells:
                     missing if isinstance(value, str) and value.strip() in self.missing else value
                     for value in values
                 ]
+        if self.decimal_comma:
+            for name, values in columns.items():
+                columns[name] = list(map(_with_point, values))
         if self.column and columns:
             num_rows = len(next(iter(columns.values())))
             nothing = [None] * num_rows
@@ -54,6 +63,12 @@ class Cells:
         return "".join(literal + (next(behind) if name else "") for literal, name in self.template)
 
 
+def _with_point(value: Any) -> Any:
+    """A number that is written with a decimal comma as others are; all else as it is."""
+    is_number = isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip())
+    return value.strip().replace(".", "").replace(",", ".") if is_number else value
+
+
 AS_THEY_ARE = Cells()
 
 
@@ -65,7 +80,7 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
     """
     missing, template = frozenset(options.missing_values), options.image_template
     if not template:
-        return Cells(missing)
+        return Cells(missing, decimal_comma=options.decimal_comma)
     try:
         parts = [(literal, name) for literal, name, *_ in string.Formatter().parse(template)]
     except ValueError as error:
@@ -82,7 +97,8 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
             template,
             f"there is a column {column!r} already; name the column of the path by --image-column",
         )
-    return Cells(missing, column, tuple((literal, name or "") for literal, name in parts))
+    path = tuple((literal, name or "") for literal, name in parts)
+    return Cells(missing, column, path, options.decimal_comma)
 
 
 def _error(template: str, why: str) -> ConfigError:

@@ -20,6 +20,7 @@ from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
@@ -119,6 +120,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         check_headers(headers, {*self.ignore_columns, *self.labels, *LABELS.of_record})
         columns = with_lists(self.columns(names, rows, facts), facts, rows)
         check_first_rows(tables[0], rows, columns)
+        if tables[0].header and not self.schema:
+            for told in advice(texts_of(rows), [name for _, name in columns.labels]):
+                _LOG.warning("%s", one_line(told))
         questions = self.questions(columns, rows)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
         return ReadTables(tables, questions, self.scratch)

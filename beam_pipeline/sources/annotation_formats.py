@@ -1,0 +1,54 @@
+"""JSON and XML files that no layout reads: whose they are by how they begin, and what helps."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from beam_pipeline.files import storage
+from beam_pipeline.sources.beside import shown
+from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.tree import head
+
+_KEY = re.compile(rb'"([^"\\]{1,40})"\s*:')
+_TAG = re.compile(rb"<([A-Za-z][\w.-]{0,40})[\s/>]")
+_MAX_KEYS = 4
+_FILES_LOOKED_INTO = 5
+
+
+class _Format(NamedTuple):
+    name: str
+    sign: re.Pattern[bytes]
+    remedy: str
+
+
+_FORMATS = (
+    _Format("Label Studio", re.compile(rb'"(result|completed_by)"\s*:'), "CSV, COCO or YOLO"),
+    _Format("VIA", re.compile(rb'"(shape_attributes|_via_\w+)"\s*:'), "COCO"),
+    _Format("Supervisely", re.compile(rb'"(geometryType|classTitle)"\s*:'), "COCO or Pascal VOC"),
+    _Format("CreateML", re.compile(rb'"coordinates"\s*:\s*\{'), "COCO or YOLO"),
+    _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:'), "COCO"),
+    _Format("BDD100K", re.compile(rb'"box2d"\s*:'), "COCO"),
+    _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:'), "COCO"),
+    _Format("CVAT", re.compile(rb"<annotations[\s>]"), "COCO or Pascal VOC"),
+)
+
+
+def described(root: str, paths: Sequence[str]) -> str:
+    """What the first JSON or XML files among `paths`, below `root`, are; "" where there is none.
+
+    Of those that are looked into, one of a format that is known.
+    """
+    looked = [path for path in paths if suffix(path) in ("json", "xml")][:_FILES_LOOKED_INTO]
+    starts = {path: head(storage.join(root, path)) for path in looked}
+    for path, start in starts.items():
+        for each in _FORMATS:
+            if each.sign.search(start):
+                return f"{shown(path)} is of {each.name}: export or convert it as {each.remedy}"
+    for path, start in starts.items():
+        found = (_KEY if suffix(path) == "json" else _TAG).findall(start)
+        if keys := [key.decode(errors="replace") for key in dict.fromkeys(found)][:_MAX_KEYS]:
+            return (
+                f"{shown(path)} holds {', '.join(keys)}: write what such files say into a table "
+                "with a row per file (docs/manifests.md)"
+            )
+    return ""

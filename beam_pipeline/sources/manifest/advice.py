@@ -1,0 +1,60 @@
+"""What the first rows of a table show that its reader takes otherwise than a user may mean."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from beam_pipeline.sources.columns.kinds import kind_of_text
+
+_MISSING = frozenset({"na", "n/a", "n.a.", "null", "none", "nil", "missing", "unknown", "?", "-"})
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_SEPARATORS = " |;,"
+_FEWEST_TAGGED = 4
+
+
+def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterator[str]:
+    """What a user may want to know of columns, with the option that reads them otherwise.
+
+    Args:
+        texts: Values by column, each once.
+        labels: The columns that are classes.
+    """
+    for name, values in texts.items():
+        if missing := _hide_numbers(values):
+            yield (
+                f"column {name!r} is text, since {missing[0]!r} is among its numbers; if that "
+                f"stands for no number, pass --missing-values {shlex.quote(','.join(missing))} and "
+                "--missing-numbers nan"
+            )
+        elif values and all(map(_DECIMAL_COMMA.fullmatch, values)):
+            yield (
+                f"column {name!r} is text, since its numbers have a comma, such as {values[0]!r}; "
+                "if it is the decimal one, pass --decimal-comma"
+            )
+    for name in labels:
+        if tagged := _tagged(texts.get(name, ())):
+            yield (
+                f"column {name!r} has several words a row, such as {tagged!r}, and each "
+                "combination is one class; for several classes per record, write lists such as "
+                f"{str(re.split(f'[{_SEPARATORS}]+', tagged)).replace(chr(39), chr(34))}"
+            )
+
+
+def _hide_numbers(values: Sequence[str]) -> list[str]:
+    """The texts that stand for no number, in a column of numbers but for them."""
+    missing = [value for value in values if value.lower() in _MISSING]
+    others = [value for value in values if value.lower() not in _MISSING]
+    are_numbers = bool(others) and {kind_of_text(value) for value in others} <= {int, float}
+    return missing if are_numbers else []
+
+
+def _tagged(values: Sequence[str]) -> str:
+    """A value that combines tags which other values combine otherwise; "" where none does."""
+    for separator in _SEPARATORS:
+        several = [value for value in values if separator in value]
+        if len(several) * 2 < len(values) or len(values) < _FEWEST_TAGGED:
+            continue
+        tags = {tag.strip() for value in values for tag in value.split(separator)}
+        if len(tags) < len(values):
+            return several[0]
+    return ""
