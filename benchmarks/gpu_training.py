@@ -5,6 +5,12 @@
 
 Their ratio is what the input lets the GPUs do. Prints images per second, the share of time in which
 the GPUs were busy (nvidia-smi), and the peak of their memory.
+
+What it must show, with `--batch-size` 256 for each GPU:
+
+    --devices gpu:0          a ratio of 0.95 or more: the GPU does not wait for its input
+    --devices gpu:0,1, gpu   of 2 and of 8 GPUs the same ratio, and on one batch at least 0.9 times
+                             as many images per second as that of one GPU times their number
 """
 
 import argparse

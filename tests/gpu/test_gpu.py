@@ -1,4 +1,13 @@
-"""Training on all GPUs of a machine: the numbers of the CPU, each precision, and exact resume."""
+"""Training on the GPUs of a machine.
+
+What must be shown, and on how many:
+
+    1      the weights of the CPU, for both loops; each precision learns, with and without XLA; a
+           run that goes on is equal bit for bit
+    2, 8   the same on all of them; and the weights of one GPU, for both loops, with accumulated
+           parts, and with synchronised batch normalisation. On fewer GPUs these are skipped, which
+           the summary says
+"""
 
 import json
 import shutil
@@ -9,6 +18,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 pytestmark = pytest.mark.gpu
 CELLS = Path(__file__).parents[2] / "examples" / "data" / "cells"
@@ -47,6 +57,27 @@ def test_it_trains_what_the_cpu_trains(data, tmp_path, loop):
     train(data, tmp_path / "cpu", "--devices", "cpu", *options)
     # TF32 and the order of sums; a wrong gradient would be far off.
     np.testing.assert_allclose(weights(tmp_path / "gpu"), weights(tmp_path / "cpu"), atol=2e-2)
+
+
+@pytest.mark.parametrize("count", [2, 8])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("--loop", "custom"), id="custom"),
+        pytest.param(("--loop", "fit"), id="fit"),
+        pytest.param(("--accumulate-steps", 2), id="parts"),
+        pytest.param(("--model", "MobileNetV2", "--sync-batch-norm"), id="batch normalisation"),
+    ],
+)
+def test_several_gpus_train_what_one_trains(data, tmp_path, options, count):
+    found = len(tf.config.list_physical_devices("GPU"))
+    if found < count:
+        pytest.skip(f"needs {count} GPUs, and this machine has {found}")
+    options = ("--epochs", 1, "--optimizer", "sgd", *options)
+    train(data, tmp_path / "one", "--devices", "gpu:0", *options)
+    several = ",".join(map(str, range(count)))
+    train(data, tmp_path / "several", "--devices", f"gpu:{several}", *options)
+    np.testing.assert_allclose(weights(tmp_path / "several"), weights(tmp_path / "one"), atol=2e-2)
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
