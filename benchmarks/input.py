@@ -9,6 +9,7 @@ ratios of pairs of readings, each of several passes, that followed one another; 
 both sides' files. The cases:
 
     mixed        photographs of many sizes to 224 as float32, shuffled; theirs is not antialiased
+    limit        as `mixed`; theirs only decodes: JPEGs in memory, of each one pixel
     crops        photographs of 500x375, random resized crops of 224, shuffled
     whole        the same photographs, seen whole at 224, shuffled
     halves       photographs of twice the size at which they are seen, 448 to 224
@@ -41,6 +42,7 @@ from input_by_hand import (
     PASSES,
     WINDOW,
     by_hand,
+    decode_alone,
     parse_sequences,
     parse_small,
     parse_table,
@@ -231,6 +233,12 @@ CASES = {
         1,
         lambda folder: our_images(folder, 224, "float32"),
         lambda files: by_hand(files, read_plainly, 64),
+    ),
+    "limit": Case(
+        photographs(*MIXED),
+        1,
+        lambda folder: our_images(folder, 224, "float32"),
+        decode_alone,
     ),
     "crops": Case(
         photographs((500, 375)),

@@ -9,7 +9,8 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-from input import MIXED, photograph
+from input import MIXED
+from input_records import photograph
 
 _PER_TAR = 100
 

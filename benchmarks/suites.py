@@ -71,6 +71,7 @@ class Suite(NamedTuple):
 
 OURS = "beam-tfrecords"
 SIZED = "… of images of 256 pixels"
+PIXELS = "… of such images as BMP"
 CHAIN = "tf.data by hand, bilinear"
 LIMIT = "decoding alone"
 SCRIPT = "a script by hand"
@@ -91,6 +92,7 @@ def _photographs(folder: Path, count: int) -> Sequence[Sequence[str]]:
         [str(HERE / "make_photographs.py"), str(folder), "--count", str(count)],
         _build(source, str(folder / "tfrecords")),
         _build(source, str(folder / "sized"), *smaller),
+        _build(source, str(folder / "pixels"), *smaller, "--image-format", "bmp"),
     ]
 
 
@@ -129,6 +131,7 @@ SUITES = (
         contenders=(
             Contender(OURS, _reader("ours")),
             Contender(SIZED, _reader("ours_sized")),
+            Contender(PIXELS, _reader("ours_pixels")),
             Contender(LIMIT, _reader("decode_limit")),
             Contender(CHAIN, _reader("plain_chain")),
             Contender("Keras's image_dataset_from_directory", _reader("keras_directory")),
