@@ -66,7 +66,7 @@ def _rank(proposal: Proposal) -> tuple[bool, bool, int]:
 def _proposal(tree: Tree, path: str) -> Proposal | None:
     source = _SOURCES[suffix(path)]
     try:
-        texts = texts_of(first_rows(source(path).tables()))
+        texts = texts_of(first_rows(source(path).tables()[0]))
         if (named := _files_named(tree, parent(path), texts)) is None:
             return None
         column, number, options = named

@@ -11,7 +11,9 @@
 
 A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path stand for several. Its
 lines are the file's, unless a form says otherwise: `escaped` is one line with Python's escapes of
-bytes, `gzip` is compressed, `examples` has the features of one Example of a TFRecord file a line.
+bytes, `gzip` is compressed, `examples` has the features of one Example of a TFRecord file a line,
+`parquet` a row in JSON a line below one that holds Hugging Face's features, with bytes of files as
+texts, in row groups of two.
 What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
 `dtype: values` in JSON.
 """
@@ -25,13 +27,16 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
 
-_FILE = re.compile(r"^== (.*?)((?: (?:escaped|gzip|examples))*)\n", re.MULTILINE)
+_FILE = re.compile(r"^== (.*?)((?: (?:escaped|gzip|examples|parquet))*)\n", re.MULTILINE)
 _MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
 
 
@@ -78,10 +83,31 @@ def _examples(lines: bytes) -> bytes:
     return b"".join(framed(encode(json.loads(line))) for line in lines.splitlines())
 
 
+def _parquet(lines: bytes) -> bytes:
+    features, *rows = map(json.loads, lines.splitlines())
+    table = pa.Table.from_pylist([_with_bytes(row) for row in rows])
+    if features:
+        told = json.dumps({"info": {"features": features}})
+        table = table.replace_schema_metadata({"huggingface": told})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, row_group_size=2)
+    return buffer.getvalue()
+
+
+def _with_bytes(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value | {"bytes": value["bytes"] and value["bytes"].encode("latin-1")}
+        if isinstance(value, dict) and "bytes" in value
+        else value
+        for name, value in row.items()
+    }
+
+
 _FORMS = {
     "escaped": lambda data: codecs.escape_decode(data.removesuffix(b"\n"))[0],
     "gzip": lambda data: gzip.compress(data, mtime=0),
     "examples": _examples,
+    "parquet": _parquet,
 }
 
 

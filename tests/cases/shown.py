@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected, reading_order
 
+# Its name has the input's path and time.
+_UNPACKED = re.compile(r"(\.scratch)/[0-9a-f]{32}")
 _MOST_BYTES = 200  # of a range of a file
 
 
@@ -22,6 +25,7 @@ class Shown:
 
     def text(self, text: str) -> str:
         """A text without the place of the input."""
+        text = _UNPACKED.sub(r"\1/unpacked", text)
         return text.replace(self._root, "INPUT").replace(self._beside, "INPUT/..")
 
     def records(self, elements: Iterable[Element]) -> str:

@@ -6,8 +6,11 @@ import json
 import tarfile
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import soundfile
 from PIL import Image
 
@@ -110,6 +113,37 @@ def _npy(array: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.save(out, array)
     return out.getvalue()
+
+
+def parquets() -> list[bytes]:
+    """Files in structs with classes of Hugging Face's, boxes in lists; a table of every type."""
+    told = {
+        "image": {"_type": "Image"},
+        "label": {"_type": "ClassLabel", "names": ["cat", "dog"]},
+    }
+    files = [{"bytes": data, "path": "a.png"} for data in images("PNG", "RGB", "L")]
+    boxes = {"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": ["cat"]}
+    of_files = pa.table({"image": files, "label": [0, 1], "objects": [boxes, boxes]})
+    rows = {
+        "x": [1, 2, 3],
+        "v": [[1.5, 2.0], [], [3.0]],
+        "t": ["é", "long " * 3000, None],
+        "d": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "when": pa.array([0, 1, 2], pa.timestamp("us")),
+        "talk": [[{"role": "user", "said": "hi"}], [], None],
+    }
+    metadata = {"huggingface": json.dumps({"info": {"features": told}})}
+    return [
+        _parquet(of_files.replace_schema_metadata(metadata), compression="snappy"),
+        _parquet(pa.table(rows), compression="zstd", row_group_size=2),
+        _parquet(pa.table(rows), compression="none", use_dictionary=False),
+    ]
+
+
+def _parquet(table: pa.Table, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, **options)
+    return buffer.getvalue()
 
 
 def npzs() -> list[bytes]:

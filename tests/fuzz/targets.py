@@ -32,6 +32,7 @@ from beam_pipeline.sources.manifest.records import (
     read_table,
 )
 from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.parquet.read import ReadParquet
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -418,6 +419,7 @@ FORMATS = {
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
+    "tables": Format(corpus=corpus.parquets, read=_manifest(ReadParquet, "a.parquet")),
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),
     "example": Format(corpus=corpus.examples, read=_example),
     "metadata": Format(

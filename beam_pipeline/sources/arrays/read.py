@@ -14,8 +14,8 @@ from beam_pipeline.sources.columns.choice import checked, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS, Columns
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.read import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
+from beam_pipeline.sources.manifest.tables import ReadTables
 from tfrecord_dataset.feature import Feature
 
 

@@ -216,6 +216,8 @@ def no_path(name: str) -> str:
 
 
 def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
+    if isinstance(value, FileRef):
+        return value
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return FileRef(path=path_of(value))

@@ -110,8 +110,15 @@ def path_text(value: Any, column: str) -> str:
 
 
 def _media_values(values: Sequence[Any], kind: str, column: str, path_of: PathOf) -> list[Any]:
-    paths = [path_of(path_text(value, column)) for value in values]
-    return [value_of_file(kind, FileRef(path=path)) for path in paths]
+    return [
+        value_of_file(
+            kind,
+            value
+            if isinstance(value, FileRef)
+            else FileRef(path=path_of(path_text(value, column))),
+        )
+        for value in values
+    ]
 
 
 def _declared_values(

@@ -7,18 +7,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
 import apache_beam as beam
-from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.boxes import MAX_BOXES
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
-from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
@@ -36,14 +33,9 @@ from beam_pipeline.sources.manifest.first_rows import (
 )
 from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
 from beam_pipeline.sources.manifest.json_table import JsonTable
-from beam_pipeline.sources.manifest.records import (
-    join_boxes,
-    numbered,
-    read_entries,
-    read_table,
-)
-from beam_pipeline.sources.manifest.survey import Questions, overview, surveyed
-from beam_pipeline.sources.manifest.table import Range, Table
+from beam_pipeline.sources.manifest.survey import Questions
+from beam_pipeline.sources.manifest.table import Table
+from beam_pipeline.sources.manifest.tables import ReadTables
 from beam_pipeline.sources.manifest.whereabouts import check_whereabouts, texts_of
 from tfrecord_dataset.shown_text import one_line
 
@@ -78,18 +70,19 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     def opened(self, manifest: Manifest) -> Table:
         """One file as a table; raises ConfigError where it cannot be read."""
 
-    def tables(self) -> list[Table]:
-        """The files to read; raises ConfigError where there is none that can be read."""
+    def tables(self) -> tuple[list[Table], list[Rejected]]:
+        """The files to read, and those that cannot be; raises ConfigError where none can."""
         metadata = f"metadata.{self.suffixes[0]}"
         found = find_manifests(self.path, self.image_root, metadata, self.suffixes, self.ignored)
         _warn(
             f"left out, since they hold no {metadata}",
             folders_left_out(self.path, found, self.ignored),
         )
-        return [
+        tables = [
             self.opened(dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside)))
             for each in found
         ]
+        return tables, []
 
     def job(self) -> "ReadTables":
         """What is to be read, and as what, once the first rows were looked at.
@@ -97,7 +90,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         Raises:
             ConfigError: There is no manifest, or none that can be used as asked.
         """
-        tables = self.tables()
+        tables, rejected = self.tables()
         rows = first_rows(tables)
         if not rows and not tables[0].header:
             raise ConfigError(
@@ -115,6 +108,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         if tables[0].header:
             check_ignored(elsewhere, [*ignorables])
         facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
+        facts = self.facts(tables, facts)
         self.check_whereabouts(tables, rows, facts)
         headers = {table.manifest.relative: table.header for table in tables}
         check_headers(headers, {*self.ignore_columns, *self.labels, *LABELS.of_record})
@@ -125,7 +119,16 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
                 _LOG.warning("%s", one_line(told))
         questions = self.questions(columns, rows)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
-        return ReadTables(tables, questions, self.scratch)
+        others = [*rejected, *self.declared(tables, columns)]
+        return ReadTables(tables, questions, self.scratch, others)
+
+    def facts(self, tables: Sequence[Table], facts: ColumnFacts) -> ColumnFacts:
+        """What the columns hold by their first rows, and by what the tables say of themselves."""
+        return facts
+
+    def declared(self, tables: Sequence[Table], columns: Columns) -> Iterable[DeclaredClasses]:
+        """The classes that the tables state."""
+        return ()
 
     def check_whereabouts(
         self, tables: Sequence[Table], rows: FirstRows, facts: ColumnFacts
@@ -231,9 +234,9 @@ class ReadCsv(ReadManifest):
             has_header=not (self.column_names or self.no_header),
         )
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> tuple[list[Table], list[Rejected]]:
         """As `ReadManifest.tables`."""
-        tables = super().tables()
+        tables, rejected = super().tables()
         if not self.column_names:
             nameless = {
                 f"column {number}"
@@ -242,7 +245,7 @@ class ReadCsv(ReadManifest):
                 if not name
             }
             _warn("left out, since they have no name", nameless)
-        return tables
+        return tables, rejected
 
 
 @dataclasses.dataclass
@@ -261,60 +264,3 @@ class ReadJsonl(ReadManifest):
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
         return JsonTable(manifest=manifest)
-
-
-@dataclasses.dataclass
-class ReadTables(beam.PTransform):
-    """Reads tables twice, in ranges: for what all rows are, then for the records.
-
-    Attributes:
-        tables: What is read.
-        questions: What the first time is to find out.
-        scratch: The folder for what has to be unpacked.
-        rejected: What cannot be read, and is told of.
-    """
-
-    tables: Sequence[Table]
-    questions: Questions
-    scratch: str
-    rejected: Sequence[Rejected] = ()
-
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        ranges = (
-            pipeline
-            | "Tables" >> beam.Create([*self.tables, *self.rejected])  # Table | Rejected
-            | "BalanceTables" >> beam.Reshuffle()  # Table | Rejected
-            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Rejected
-            | "BalanceRanges" >> beam.Reshuffle()  # Range | Rejected
-        )
-        all_rows = (
-            ranges
-            | "SurveyRanges" >> beam.FlatMap(surveyed, self.questions)  # Survey
-            | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
-            | "Overview" >> beam.Map(overview, self.questions)  # Overview
-        )
-        columns = self.questions.columns
-        if not columns.key:
-            return ranges | "ReadTables" >> beam.FlatMap(
-                read_table, AsSingleton(all_rows)
-            )  # Record | Rejected
-        paths = [table.manifest.path for table in self.tables]
-        num_bytes = sum(size or 0 for size in storage.sizes(paths))
-        batches = ranges | "ReadRows" >> ReadInBatches(
-            num_bytes, read_entries, (AsSingleton(all_rows),)
-        )  # (bucket, batch)
-        if columns.corners:
-            return batches | Gather(
-                join_boxes, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
-            )  # Record | Rejected
-        return batches | Gather(numbered, hold=iter)  # Record | Rejected
-
-
-def ranges_of(table: Table | Rejected, scratch: str) -> Sequence[Range | Rejected]:
-    """The ranges of a table, or why it can have none."""
-    if isinstance(table, Rejected):
-        return [table]
-    try:
-        return table.ranges(scratch=scratch)
-    except RecordError as error:
-        return [Rejected.of(table.manifest.relative, error)]

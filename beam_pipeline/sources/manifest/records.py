@@ -24,7 +24,7 @@ from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.lines import is_compressed
 from beam_pipeline.sources.manifest.survey import Overview
-from beam_pipeline.sources.manifest.table import Batch, Range, Table
+from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -135,7 +135,7 @@ class RecordMaker:
 
     def _files(self, batch: Batch) -> list[FileRef | None]:
         """The bytes of each row that is long and can be read by itself, else None."""
-        path = self.manifest.path
+        path = batch.path or self.manifest.path
         if is_compressed(path):
             return [None] * len(batch)
         return [
@@ -188,9 +188,9 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
     return Record(key=key, features=features, split=splits.pop(), source=first.source)
 
 
-def read_table(part: Range | Rejected, all_rows: Overview) -> Iterator[Record | Rejected]:
+def read_table(part: Range | Other, all_rows: Overview) -> Iterator[Record | Other]:
     """The records of a range whose rows go by their line."""
-    if isinstance(part, Rejected):
+    if not isinstance(part, Range):
         yield part
         return
     for maker, batch in _batches(part, all_rows):
@@ -198,8 +198,11 @@ def read_table(part: Range | Rejected, all_rows: Overview) -> Iterator[Record | 
         yield from maker.elements(batch)
 
 
-def read_entries(part: Range, all_rows: Overview) -> Iterator[Entry | Rejected]:
+def read_entries(part: Range | Other, all_rows: Overview) -> Iterator[Entry | Other]:
     """The rows of a range, keyed by their main file: boxes as they are, others as elements."""
+    if not isinstance(part, Range):
+        yield part
+        return
     for maker, batch in _batches(part, all_rows):
         yield from _unreadable(maker, batch)
         elements: Iterable[Any] = (

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Rejected
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import Columns
@@ -22,7 +21,7 @@ from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.json_columns import ignorable
 from beam_pipeline.sources.manifest.kinds import kinds_of
-from beam_pipeline.sources.manifest.table import Batch, Range, Table, whole
+from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table, whole
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -132,14 +131,14 @@ class Overview:
     places: Mapping[tuple[str, int], Place]
 
 
-def surveyed(part: Range | Rejected, questions: Questions) -> list[Survey]:
+def surveyed(part: Range | Other, questions: Questions) -> list[Survey]:
     """What one range is, if its table can be used."""
-    return [] if isinstance(part, Rejected) else [survey(part, questions)]
+    return [survey(part, questions)] if isinstance(part, Range) else []
 
 
 def survey(part: Range, questions: Questions) -> Survey:
     """What one range of a table is."""
-    table = part.table
+    table = part.table.bare()
     if questions.label and not questions.of_all:
         table = table.of({questions.label})
     start = end = table.first_row(part.start)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.column_kinds import kind_of_texts, kind_of_values
 from beam_pipeline.sources.columns.kinds import Kind
@@ -48,6 +49,7 @@ class Batch:
         bad: Rows among them that cannot be read, and are in no column.
         keys: By row the names that it states, where not every row states all; else none.
         next_line, next_offset: Where the row behind them begins.
+        path: Of the file where their bytes lie; "" is the table's own.
     """
 
     columns: dict[str, list[Any]]
@@ -58,6 +60,7 @@ class Batch:
     keys: Sequence[Collection[str]] = ()
     next_line: int = 0
     next_offset: int = 0
+    path: str = ""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -73,6 +76,7 @@ class Batch:
             offsets=self.offsets[part],
             lengths=self.lengths[part],
             keys=keys,
+            path=self.path,
         )
 
     def halves(self) -> tuple["Batch", "Batch"]:
@@ -158,6 +162,10 @@ class Table(abc.ABC):
         """The table with these columns alone, where that spares reading the others."""
         return self
 
+    def bare(self) -> "Table":
+        """The table without the files in it, which only records need."""
+        return self
+
     def other_columns(
         self, columns: Columns, kinds: Mapping[str, Kind | None]
     ) -> list[FeatureColumn]:
@@ -185,6 +193,10 @@ class Table(abc.ABC):
     def cell(self, column: str) -> Callable[[bytes], Any]:
         """Reads the value of one column from the bytes of a row; pickles in a few bytes."""
         raise NotImplementedError(f"rows of {self.manifest.path} have no bytes of their own")
+
+
+# What goes along with ranges, to be told of with the records.
+Other = Rejected | DeclaredClasses
 
 
 def whole(table: Table) -> Range:

@@ -19,7 +19,7 @@ PARAMETERS = {parameter["name"]: parameter for parameter in METADATA["parameters
 EXAMPLES = {
     "input": (["gs://bucket/pets", "s3://b/a b/*.csv"], ["pets", "/data/pets", ""]),
     "output": (["gs://bucket/data"], ["data", "gs://bucket/*", "https://host/data"]),
-    "layout": (["auto", "tfrecord"], ["parquet", "Auto"]),
+    "layout": (["auto", "tfrecord"], ["lmdb", "Auto"]),
     "image_root": (["gs://bucket/images"], ["images"]),
     "allow_outside": (["gs://other", "gs://a/b,https://host/c"], ["images"]),
     "image_column": (["image path"], ["a,b", ""]),

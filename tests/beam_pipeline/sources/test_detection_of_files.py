@@ -38,8 +38,8 @@ def test_detect_a_file(make_tree, name, text, expected):
 
 
 def test_a_layout_that_is_none(tmp_path):
-    with pytest.raises(ConfigError, match="'parquet' cannot be used: choose from auto, folders"):
-        detection.resolve(str(tmp_path), "parquet")
+    with pytest.raises(ConfigError, match="'lmdb' cannot be used: choose from auto, folders"):
+        detection.resolve(str(tmp_path), "lmdb")
 
 
 def write_tfrecord(path, compress=bytes):

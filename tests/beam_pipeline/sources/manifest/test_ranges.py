@@ -129,7 +129,7 @@ def test_any_cut_of_a_csv(tmp_path, pieces, mark, broken, sizes):
     data = MARK * mark + b"x,y\n" + "".join(pieces).encode() + b"\xff" * broken
     path = tmp_path / "m.csv"
     path.write_bytes(data)
-    (table,) = ReadCsv(str(path)).tables()
+    (table,), _ = ReadCsv(str(path)).tables()
     expected = whole_csv(data)
     questions = Questions(columns=Columns())
 

@@ -19,7 +19,7 @@ def write(path: Path, text: str | bytes) -> str:
 
 def rows_of(source):
     """(line from 1, values, or why there are none) of each row."""
-    (table,) = source.tables()
+    (table,), _ = source.tables()
     rows = []
     for batch in table.batches(0, 1 << 40):
         good = zip(batch.lines, batch.by_row(), strict=True)

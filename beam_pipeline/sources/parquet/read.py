@@ -1,0 +1,125 @@
+"""Parquet files, of Hugging Face and others: a row a record, a column a feature."""
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import DeclaredClasses, Rejected
+from beam_pipeline.sources.columns.column import ColumnFacts, Columns
+from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.first_rows import FirstRows
+from beam_pipeline.sources.manifest.read import ReadManifest
+from beam_pipeline.sources.manifest.table import Table
+from beam_pipeline.sources.parquet.forms import Form
+from beam_pipeline.sources.parquet.table import ParquetTable, look_into
+from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.references import parent
+from tfrecord_dataset.shown_text import one_line
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class ReadParquet(ReadManifest):
+    """The rows of Parquet files: `<file>#<row>`, a record each.
+
+    As `ReadJsonl`. Images and audio lie in the file, as bytes or as Hugging Face's structs of bytes
+    and path, or are named by their paths. Class labels whose names the schema's metadata states
+    are classes of these names. Other structs are texts in JSON.
+
+    Yields besides a bad Rejected for a file that cannot be read; Rejected, not bad, for other
+    files.
+
+    Attributes:
+        path: The file; a folder; or a pattern of files.
+    """
+
+    suffixes = ("parquet",)
+
+    def tables(self) -> tuple[list[Table], list[Rejected]]:
+        """As `ReadManifest.tables`."""
+        files, others = find_files(self.path, is_parquet, self.ignored)
+        rejected = [
+            left_out(each, "not a Parquet file", "its suffix is not .parquet") for each in others
+        ]
+        tables: list[Table] = []
+        for file in files:
+            try:
+                tables.append(self.opened(self._manifest(file)))
+            except RecordError as error:
+                rejected.append(Rejected.of(file.relative, error))
+        if not tables:
+            raise ConfigError(f"{rejected[-1].detail}")
+        return tables, rejected
+
+    def _manifest(self, file: InputFile) -> Manifest:
+        root = file.path.removesuffix(file.relative).rstrip("/")
+        media_root = storage.absolute(self.image_root).rstrip("/") if self.image_root else ""
+        return Manifest(
+            path=file.path,
+            relative=file.relative,
+            split=file.split,
+            folder=media_root or parent(file.path),
+            root=media_root or root,
+            allowed=(root, *self.allow_outside),
+        )
+
+    def opened(self, manifest: Manifest) -> Table:
+        """As `ReadManifest.opened`."""
+        found = look_into(manifest.path, self.ignore_columns)
+        return ParquetTable(manifest=manifest, header=found.names, forms=found.forms)
+
+    def facts(self, tables: Sequence[Table], facts: ColumnFacts) -> ColumnFacts:
+        """As `ReadManifest.facts`: files that lie in a table are there."""
+        forms = _forms(tables)
+        nested = sorted(name for name, form in forms.items() if form.is_nested)
+        if nested:
+            _LOG.warning("texts in JSON, since they hold structs: %s", one_line(", ".join(nested)))
+        self._held = {name: form.media for name, form in forms.items() if form.media}
+        return dataclasses.replace(
+            facts, media={**facts.media, **self._held}, files={*facts.files, *self._held}
+        )
+
+    def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
+        """As `ReadManifest.columns`; files that lie in a table name no record.
+
+        Raises:
+            ConfigError: Besides, rows are boxes of an image that no name tells.
+        """
+        columns = super().columns(names, rows, facts)
+        if columns.key not in self._held:
+            return columns
+        if columns.corners:
+            raise ConfigError(
+                f"rows have a box each ({', '.join(columns.corners)}) and an image each in "
+                f"{columns.key!r}: which rows are one image, nothing tells; put its boxes into one "
+                f"row, or leave the boxes out with --ignore-columns {','.join(columns.corners)}"
+            )
+        return dataclasses.replace(columns, key="")
+
+    def declared(self, tables: Sequence[Table], columns: Columns) -> Iterator[DeclaredClasses]:
+        """As `ReadManifest.declared`: of labels and boxes."""
+        forms = _forms(tables)
+        boxes = [("boxes", columns.boxes)] if columns.boxes else []
+        for feature, column in (*columns.labels, *boxes):
+            if column in forms and forms[column].classes:
+                names = dict(enumerate(forms[column].classes))
+                yield DeclaredClasses(feature=feature, names=names)
+
+
+def is_parquet(path: str) -> bool:
+    """Whether the file's name is one of Parquet."""
+    return suffix(path) == "parquet"
+
+
+def _forms(tables: Sequence[Table]) -> dict[str, Form]:
+    """How the columns are read, by name; the first table that has one says it."""
+    return {
+        name: form
+        for table in reversed(tables)
+        if isinstance(table, ParquetTable)
+        for name, form in table.forms.items()
+    }

@@ -1,0 +1,186 @@
+"""Parquet: the same records as of files and of JSON Lines with the same content."""
+
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import tfrecord_dataset
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
+from beam_pipeline.pipeline import build
+from beam_pipeline.records import Deferred, FileRef, Record
+from beam_pipeline.sources.manifest.records import read_table
+from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.parquet.read import ReadParquet
+
+CLASSES = ["zebra", "ant", "cat"]  # in another order than their names
+FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+HUGGING_FACE = {
+    "huggingface": json.dumps(
+        {
+            "info": {
+                "features": {
+                    "image": {"_type": "Image"},
+                    "label": {"_type": "ClassLabel", "names": CLASSES},
+                }
+            }
+        }
+    )
+}
+
+
+def png(seed):
+    pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(table, name="train.parquet", **options):
+        path = tmp_path / "input" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path, **options)
+        return path.parent
+
+    return write
+
+
+def photographs(count):
+    return pa.table(
+        {
+            "image": pa.array([{"bytes": png(n), "path": f"{n}.png"} for n in range(count)], FILE),
+            "label": pa.array([n % 3 for n in range(count)]),
+        }
+    ).replace_schema_metadata(HUGGING_FACE)
+
+
+def built(source, output, **options):
+    return build(BuildConfig(input=str(source), output=str(output), name="t", **options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"compression": "snappy", "row_group_size": 7}, id="row groups"),
+        pytest.param({"compression": "none", "use_dictionary": False}, id="as they are"),
+        pytest.param({"compression": "zstd", "data_page_version": "2.0"}, id="pages of version 2"),
+    ],
+)
+def test_images_in_a_file_are_those_of_a_folder(written, tmp_path, options):
+    info = built(written(photographs(20), **options), tmp_path / "data")
+
+    assert list(info.classes) == CLASSES
+    split = tfrecord_dataset.open(info.directory)["train"]
+    records = [split[number] for number in range(len(split))]
+    pixels = {record["image"].tobytes(): int(record["label"]) for record in records}
+    expected = {np.asarray(Image.open(io.BytesIO(png(n)))).tobytes(): n % 3 for n in range(20)}
+    assert pixels == expected
+
+
+def test_workers_and_threads_write_the_same_bytes(written, tmp_path, digests):
+    source = written(photographs(30), row_group_size=4)
+
+    built(source, tmp_path / "one")
+    built(source, tmp_path / "other", threads=2)
+
+    one, other = (digests(tmp_path / name / "t/1.0.0") for name in ("one", "other"))
+    assert {**one, "build.json": ""} == {**other, "build.json": ""}
+
+
+def test_nothing_that_was_unpacked_stays(written, tmp_path):
+    built(written(photographs(5)), tmp_path / "data")
+
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["t"]
+    assert [path.name for path in (tmp_path / "data/t").iterdir()] == ["1.0.0"]
+
+
+def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
+    rows = [
+        {
+            "x": n,
+            "y": n / 8,
+            "text": f"{n} " * (4000 if n % 2 else 1),
+            "v": [n, n + 1],
+            "label": "a",
+        }
+        for n in range(10)
+    ]
+    lines = tmp_path / "lines" / "train.jsonl"
+    lines.parent.mkdir()
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    infos = [
+        built(written(pa.Table.from_pylist(rows), row_group_size=3), tmp_path / "a"),
+        built(lines.parent, tmp_path / "b"),
+    ]
+
+    features, others = (info.features for info in infos)
+    assert features == others
+    values = [
+        sorted((record["x"].tolist(), record["text"], *record["v"].tolist()) for record in split)
+        for split in (tfrecord_dataset.open(info.directory)["train"] for info in infos)
+    ]
+    assert values[0] == values[1]
+
+
+def read(folder, scratch):
+    job = ReadParquet(str(folder), scratch=str(scratch)).job()
+    parts = [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
+    rows = overview([survey(part, job.questions) for part in parts], job.questions)
+    return [element for part in parts for element in read_table(part, rows)]
+
+
+def test_long_values_and_files_are_references(written, tmp_path):
+    """What a record carries through a shuffle does not grow with them."""
+    table = photographs(4).append_column("text", pa.array(["long " * 5000, "short"] * 2))
+
+    records = read(written(table, row_group_size=2), tmp_path / "scratch")
+
+    assert all(isinstance(record, Record) for record in records)
+    assert [type(record.features["text"]) for record in records] == [Deferred, str] * 2
+    files = [record.features["image"].file for record in records]
+    assert [type(file) for file in files] == [FileRef] * 4
+    assert len({file.path for file in files}) == 2  # a row group
+
+
+def test_a_file_that_changes_is_unpacked_again(written, tmp_path):
+    first = read(written(photographs(3)), tmp_path / "scratch")
+    table = photographs(3).set_column(
+        0, "image", pa.array([{"bytes": png(9), "path": None}] * 3, FILE)
+    )
+
+    other = read(written(table.replace_schema_metadata(HUGGING_FACE)), tmp_path / "scratch")
+
+    paths = [{record.features["image"].file.path for record in each} for each in (first, other)]
+    assert paths[0].isdisjoint(paths[1])
+
+
+def test_a_page_that_is_damaged_stops_the_build(written, tmp_path):
+    folder = written(photographs(20), compression="snappy")
+    path = folder / "train.parquet"
+    data = bytearray(path.read_bytes())
+    data[200:220] = b"\xff" * 20
+    path.write_bytes(data)
+
+    with pytest.raises((DataError, ConfigError), match=r"train\.parquet"):
+        built(folder, tmp_path / "data")
+
+
+def test_a_file_on_a_store(written, tmp_path, bucket):
+    url, _ = bucket
+    folder = written(photographs(12), row_group_size=5)
+    storage.write_bytes(f"{url}/input/train.parquet", (folder / "train.parquet").read_bytes())
+
+    here = built(folder, tmp_path / "here")
+    there = built(f"{url}/input", f"{url}/data")
+
+    assert here.num_records("train") == 12
+    assert there.splits == here.splits
