@@ -2,9 +2,11 @@
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, text
 from beam_pipeline.kinds.files import (
@@ -20,12 +22,31 @@ from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media.images import encode_image, inspect_image, size_in_file
+from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
 from tfrecord_dataset.value_forms import IMAGE_FORMS
+
+# The pixels of such images are numbers of classes or depths: a mean of two is neither.
+_MAPS = frozenset({"mask", "masks", "segmentation", "seg", "trimap", "depth", "disparity"})
+MAP_CHANGED = "map changed"
+_CHANGES_FORMAT = re.compile("format ")
+_NOT_A_WORD = re.compile("[^a-z]+")
+
+
+def _check_map(name: str, facts: ImageFacts) -> None:
+    """Raises RecordError "map changed" where a mask or depth map would get other values."""
+    to_jpeg = facts.format == "jpeg" and any(map(_CHANGES_FORMAT.match, facts.conversions))
+    lost = {"resized", "16-bit"}.intersection(facts.conversions)
+    if (lost or to_jpeg) and not _MAPS.isdisjoint(_NOT_A_WORD.split(name.lower())):
+        raise RecordError(
+            MAP_CHANGED,
+            f"{name!r} is a mask or depth map by its name, and its pixels would get other values "
+            f"({', '.join(facts.conversions)}); leave out --image-size, --image-max-side and "
+            "--image-format jpeg or bmp, or rename the column if it is a photograph",
+        )
 
 
 class ImageKind(MediaKind[Image]):
@@ -41,6 +62,7 @@ class ImageKind(MediaKind[Image]):
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
         data = inspection.read(value.file)
         facts = inspect_image(data, inspection.rules.image)
+        _check_map(name, facts)
         frame = Frame(size=facts.source_size, orientation=facts.orientation)
         height, width = frame.upright_size
         if (facts.height, facts.width) != (height, width):

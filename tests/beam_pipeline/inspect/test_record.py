@@ -6,6 +6,7 @@ import wave
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
 import tokenizers
 
@@ -15,6 +16,7 @@ from beam_pipeline.inspect.record import inspect_element, inspect_record
 from beam_pipeline.kinds import raw
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -346,3 +348,34 @@ def test_what_a_source_has_noted_stays():
 def test_attributes_of_boxes_fit_into_an_example():
     boxes = Objects(boxes=((0, 0, 5, 5),), attributes={"difficult": (10**400,)}, image_size=(9, 9))
     assert refusal(boxes=boxes).reason == "value out of range"
+
+
+def png_file(write, mode="L"):
+    buffer = io.BytesIO()
+    PIL.Image.new(mode, (8, 6)).save(buffer, "PNG")
+    return write(buffer.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "is_refused"),
+    [
+        pytest.param("mask", ImageOptions(size=4), True, id="resized"),
+        pytest.param("left_mask", ImageOptions(max_side=4), True, id="shrunk"),
+        pytest.param("depth", ImageOptions(format="jpeg"), True, id="a JPEG"),
+        pytest.param("mask", ImageOptions(format="png"), False, id="as it is"),
+        pytest.param("mask", ImageOptions(max_side=8), False, id="small enough"),
+        pytest.param("image", ImageOptions(size=4), False, id="a photograph"),
+        pytest.param("masked", ImageOptions(size=4), False, id="another word"),
+    ],
+)
+def test_masks_keep_their_pixels(write, name, options, is_refused):
+    rules, value = Rules(image=options), {name: Image(file=png_file(write))}
+    if is_refused:
+        assert refusal(rules, **value).reason == "map changed"
+    else:
+        assert feature(rules, **value).width
+
+
+def test_a_depth_map_keeps_its_16_bits(write):
+    rules = Rules(image=ImageOptions(format="jpeg"))
+    assert "16-bit" in refusal(rules, depth=Image(file=png_file(write, "I;16"))).detail
