@@ -17,6 +17,11 @@ _MARK = re.compile(
     r"|gt|ground_?truth|annot?|annotations?|l|p)([ _\-.]?\d+)?$",
     re.IGNORECASE,
 )
+# One of these is in every name that the pattern finds: to look for them takes a tenth of the time.
+_PARTS = (
+    *("mask", "seg", "label", "trimap", "matte", "gt", "truth", "annot"),
+    *(f"{sign}{letter}" for sign in " _-." for letter in "lp"),
+)
 # Of the names of all images so many are compared, those with the lowest hashes.
 _NUM_NAMES = 128
 _PATHS_PER_NAME = 8
@@ -39,9 +44,17 @@ class SameNames:
     def of(cls, place: str, names: Iterable[str]) -> "SameNames":
         """Files that lie in a folder."""
         prefix = f"{place}/" if place else ""
+        names = list(names)
+        stems = [name.rpartition(".")[0] or name for name in names]
+        text = "\n".join(stems).lower()
+        if any(part in text for part in _PARTS):
+            stems = list(map(unmarked, stems))
+        hashes = [zlib.crc32(each.encode(errors="surrogatepass")) for each in stems]
+        last = sorted(set(hashes))[:_NUM_NAMES][-1] if names else 0
         found: dict[int, list[str]] = {}
-        for name in names:
-            found.setdefault(_hash(name), []).append(prefix + name)
+        for number, name in zip(hashes, names, strict=True):
+            if number <= last:
+                found.setdefault(number, []).append(prefix + name)
         return cls(_first(found))
 
     @classmethod
@@ -65,10 +78,6 @@ class SameNames:
 
 
 NO_NAMES = SameNames()
-
-
-def _hash(name: str) -> int:
-    return zlib.crc32(unmarked(stem(name)).encode(errors="surrogatepass"))
 
 
 def _first(found: dict[int, list[str]]) -> tuple[tuple[int, tuple[str, ...]], ...]:

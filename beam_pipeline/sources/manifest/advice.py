@@ -4,12 +4,23 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.kinds import kind_of_text
 
 _MISSING = frozenset({"na", "n/a", "n.a.", "null", "none", "nil", "missing", "unknown", "?", "-"})
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_RUN_LENGTHS = frozenset({"encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle"})
 _SEPARATORS = " |;,"
 _FEWEST_TAGGED = 4
+
+
+def check_not_via(table: str, names: Iterable[str]) -> None:
+    """Raises ConfigError for VIA's own table, whose boxes and polygons would be texts."""
+    if "region_shape_attributes" in names:
+        raise ConfigError(
+            f"{table} is VIA's own table, whose shapes are JSON in a column; export the project "
+            "from VIA as COCO"
+        )
 
 
 def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterator[str]:
@@ -30,6 +41,11 @@ def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterato
             yield (
                 f"column {name!r} is text, since its numbers have a comma, such as {values[0]!r}; "
                 "if it is the decimal one, pass --decimal-comma"
+            )
+        if name.lower().replace("_", "") in _RUN_LENGTHS:
+            yield (
+                f"column {name!r} has run lengths of masks by its name, which are read as lists of "
+                "numbers, not as masks; leave it out by --ignore-columns, or write masks as images"
             )
     for name in labels:
         if tagged := _tagged(texts.get(name, ())):

@@ -17,7 +17,7 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.advice import advice
+from beam_pipeline.sources.manifest.advice import advice, check_not_via
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
@@ -103,6 +103,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         names = _names(tables, rows)
         if prepared.column:
             names[prepared.column] = None
+        check_not_via(tables[0].manifest.path, names)
         ignorables = names | dict.fromkeys(name for row in rows for name in ignorable(row.values))
         elsewhere = frozenset(self.ignore_columns).difference(ignorables)
         if tables[0].header:
