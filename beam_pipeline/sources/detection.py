@@ -1,8 +1,10 @@
 """Which layout lies at a path: found by looking at the top of its tree, or as a user says."""
 
 import dataclasses
+import itertools
+import posixpath
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
 from beam_pipeline.errors import ConfigError
@@ -11,7 +13,7 @@ from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
-from beam_pipeline.sources.paths import stem, suffix, uncompressed
+from beam_pipeline.sources.paths import joined, stem, suffix, uncompressed
 from beam_pipeline.sources.proposing import proposed_table
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
@@ -37,7 +39,7 @@ def detect(path: str, ignored: Ignored = NOTHING) -> Input:
     """
     absolute = _existing(path)
     if not storage.is_directory(absolute):
-        return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute)
+        return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute, ignored)
     tree = Tree(absolute, ignored)
     found = _only(_inputs(tree), path, tree)
     return found or _give_up(f"cannot tell the layout of {path}", tree, [*layouts().values()])
@@ -118,11 +120,13 @@ def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
 
 def _beside(place: Place, tree: Tree) -> Iterator[str]:
     """The files that may hold data and that the source of what lies at `place` does not list."""
-    yield from filter(may_hold_data, tree.outside)
+    inner: Iterable[str] = ()
     if place.files is not None:
-        yield from (each for each in _data(tree) if each not in place.files)
+        inner = (each for each in _data(tree) if each not in place.files)
     elif place.path:
-        yield from (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
+        inner = (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
+    found = itertools.chain(filter(may_hold_data, tree.outside), inner)
+    return (posixpath.normpath(joined(tree.ignored.base, each)) for each in found)
 
 
 def _data(tree: Tree) -> Iterator[str]:
@@ -225,8 +229,8 @@ def _by_suffix(path: str) -> list[Layout]:
     return [layout for layout in layouts().values() if ending in layout.suffixes]
 
 
-def _of_pattern(pattern: str) -> Input:
-    files = storage.match_files(pattern)
+def _of_pattern(pattern: str, ignored: Ignored) -> Input:
+    files = [file for file in storage.match_files(pattern) if not ignored(name_of(file))]
     found = {layout.name: layout for file in files for layout in _layouts_of_file(file)}
     [layout, *others] = found.values() or [None]
     if layout is None or others or layout.kind != "container":

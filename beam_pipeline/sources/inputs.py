@@ -7,6 +7,7 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
@@ -41,7 +42,7 @@ def find_input(config: BuildConfig) -> Input:
 
 def _check_ignored(config: BuildConfig) -> None:
     """Raises ConfigError where a user leaves out what is not there, lest a typo keep it."""
-    if not config.ignore:
+    if not config.ignore or not storage.is_directory(config.input):
         return
     tree = Tree(config.input, Ignored(config.ignore))
     fitting = frozenset().union(*(each.ignored for each in tree.walked.values()))
@@ -103,7 +104,7 @@ class ReadBeside(beam.PTransform):
     beside: Sequence[str]
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        files = [not_read(path.removeprefix("../")) for path in self.beside]
+        files = list(map(not_read, self.beside))
         return (
             pipeline | "Source" >> self.source,
             pipeline | "FilesBeside" >> beam.Create(files),
