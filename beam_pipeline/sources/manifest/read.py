@@ -9,7 +9,6 @@ from typing import ClassVar
 import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns
@@ -110,7 +109,8 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             check_ignored(elsewhere, [*ignorables])
         facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
         facts = self.facts(tables, facts)
-        self.check_whereabouts(tables, rows, facts)
+        if not facts.files:
+            check_whereabouts(tables[0].manifest, texts_of(rows), self)
         headers = {table.manifest.relative: table.header for table in tables}
         check_headers(headers, {*self.ignore_columns, *self.labels, *LABELS.of_record})
         columns = with_lists(self.columns(names, rows, facts), facts, rows)
@@ -130,17 +130,6 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     def declared(self, tables: Sequence[Table], columns: Columns) -> Iterable[DeclaredClasses]:
         """The classes that the tables state."""
         return ()
-
-    def check_whereabouts(
-        self, tables: Sequence[Table], rows: FirstRows, facts: ColumnFacts
-    ) -> None:
-        """Raises ConfigError where the files that the rows name lie elsewhere below the table."""
-        is_told = self.schema or self.image_root or self.image_template
-        if is_told or facts.files or storage.is_remote(self.path):
-            return
-        left_out = {*self.ignore_columns, *self.labels, self.split_column}
-        texts = {name: each for name, each in texts_of(rows).items() if name not in left_out}
-        check_whereabouts(tables[0].manifest.path, tables[0].manifest.folder, texts)
 
     def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
         """Which column is which, by their names and the first rows.

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.columns.options import TableOptions
+from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.paths import below, media_kind, suffix
 from beam_pipeline.sources.tree import Listing, Tree
@@ -126,24 +128,31 @@ def _exists(path: str) -> bool:
         return False
 
 
-def check_whereabouts(table: str, folder: str, texts: Mapping[str, Sequence[str]]) -> None:
+def check_whereabouts(
+    table: Manifest, texts: Mapping[str, Sequence[str]], options: TableOptions
+) -> None:
     """Raises ConfigError where the files that a table names lie elsewhere below its folder.
 
     Args:
-        table: Its path.
-        folder: Its folder.
-        texts: Values by column; none of them is the path of a file.
+        table: Of which no value is the path of a file.
+        texts: Values by column.
+        options: What a user says: nothing is looked for where the files are told, or left out.
     """
-    found = whereabouts(Tree(folder), texts)
+    is_told = options.schema or options.image_root or options.image_template
+    if is_told or storage.is_remote(table.path):
+        return
+    left_out = {*options.ignore_columns, *options.labels, options.split_column}
+    texts = {name: values for name, values in texts.items() if name not in left_out}
+    found = whereabouts(Tree(table.folder), texts)
     if found is None:
         return
     example = below(found.folder, texts[found.column][0])
-    options = found.options(folder)
-    way = f"pass {as_arguments(options)}" if options else "write their paths into a column of it"
     if found.suffix:
         example += f".{found.suffix}"
+    ways = found.options(table.folder)
+    way = f"pass {as_arguments(ways)}" if ways else "write their paths into a column of it"
     raise ConfigError(
-        f"{table}: column {found.column!r} names files such as {example}, but not as paths from "
-        f"the table's folder; {way}, or read the table without them by --ignore-columns "
+        f"{table.path}: column {found.column!r} names files such as {example}, but not as paths "
+        f"from the table's folder; {way}, or read the table without them by --ignore-columns "
         f"{shlex.quote(found.column)}"
     )
