@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import environments
+import peer_environments
 from bars import bars
 from process_tree import median_ratio
 from suites import SUITES, Contender, Goal, Suite
@@ -36,7 +36,7 @@ def environment(contenders: Sequence[Contender]) -> dict[str, Any]:
         + [
             line.replace("==", " ")
             for name in sorted(peers)
-            for line in environments.versions(name)
+            for line in peer_environments.versions(name)
         ],
     }
 

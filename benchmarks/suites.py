@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from environments import python
+from peer_environments import python
 
 HERE = Path(__file__).parent
 
@@ -17,7 +17,7 @@ class Contender(NamedTuple):
     Attributes:
         title: Its name in tables.
         command: The arguments of its Python, for the folder of data and one for its output.
-        environment: Whose libraries it needs (`environments.PACKAGES`); "" is ours.
+        environment: Whose libraries it needs (`peer_environments.PACKAGES`); "" is ours.
         full: Whether only `make bench-full` runs it.
     """
 

@@ -55,7 +55,7 @@ def name(request, secret, bucket):
 
 
 def csv(names):
-    return {"labels.csv": "".join(f"{name},a\n" for name in ["image", *names])}
+    return {"labels.csv": "".join(["image,camera\n", *(f"{name},a\n" for name in names)])}
 
 
 def hugging_face(names):

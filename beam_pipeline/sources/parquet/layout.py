@@ -1,9 +1,25 @@
 """The layout `parquet`: files of rows, as Hugging Face and data warehouses export them."""
 
 import functools
+from collections.abc import Sequence
 
-from beam_pipeline.sources.layout import Layout, first_file, options_taken, reading
+from beam_pipeline.sources.layout import (
+    Layout,
+    Place,
+    container_places,
+    first_file,
+    options_taken,
+    reading,
+)
 from beam_pipeline.sources.parquet.read import ReadParquet, is_parquet
+from beam_pipeline.sources.tree import Tree
+
+
+def find_parquet(tree: Tree) -> Sequence[Place]:
+    """Files called .parquet, but for the indexes of TFRecord files (docs/format.md)."""
+    files = [name for name in tree.files() if is_parquet(name)]
+    return container_places([name for name in files if ".tfrecord" not in name])
+
 
 LAYOUT = Layout(
     name="parquet",
@@ -12,5 +28,6 @@ LAYOUT = Layout(
     read=reading(ReadParquet, divided=lambda config: len(config.split) > 1),
     takes=options_taken(ReadParquet),
     suffixes=("parquet",),
+    find=find_parquet,
     accept=functools.partial(first_file, fits=is_parquet),
 )

@@ -51,7 +51,7 @@ def gather() -> Callable[..., list[Any]]:
         for each in yielded:
             (entries if isinstance(each, Entry) else elements).append(each)  # type: ignore[arg-type]
         for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
-            elements += join(key, values, *arguments)
+            elements += join(key, [*values], *arguments)
         return elements
 
     return run
