@@ -27,8 +27,8 @@ from pathlib import Path
 from storm_cases import CASES, OF_MODELS, Case, State, begin, finished, make_inputs, run
 
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
-# TensorFlow's own, which no other process deletes.
-_AUTOGRAPH = re.compile(r"__autograph_generated_file.*\.py")
+# TensorFlow's own, and the empty folder through which Keras saves: no other process deletes them.
+_OF_LIBRARIES = re.compile(r"__autograph_generated_file.*\.py|tmp[a-z0-9_]{8}")
 
 
 @dataclasses.dataclass
@@ -114,7 +114,9 @@ def _left(out: Path) -> list[Path]:
     """What nobody needs once a command has ended."""
     made = [path for path in out.rglob("*") if _LEFT.fullmatch(path.name)]
     temporary = [
-        path for path in (out.parent / "temporary").iterdir() if not _AUTOGRAPH.fullmatch(path.name)
+        path
+        for path in (out.parent / "temporary").iterdir()
+        if not _OF_LIBRARIES.fullmatch(path.name) or (path.is_dir() and any(path.iterdir()))
     ]
     return [*made, *temporary]
 
