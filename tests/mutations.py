@@ -127,6 +127,7 @@ def main() -> None:
     parser.add_argument("places", nargs="+", help="files and folders of the packages")
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--skip", type=int, default=0, help="so many were tried before")
     parser.add_argument("--within-rooms", action="store_true")
     arguments = parser.parse_args()
     possible = list(mutations(modules_below(arguments.places)))
@@ -137,7 +138,7 @@ def main() -> None:
         copy_to(folder)
         for room in sorted({room_of(mutation) for mutation in chosen}):
             assert not is_noticed(folder, TESTS.get(room, [f"tests/{room}"])), f"{room} fails as is"
-        for number, mutation in enumerate(sorted(chosen), 1):
+        for number, mutation in list(enumerate(sorted(chosen), 1))[arguments.skip :]:
             file = folder / mutation.module
             before = file.read_text()
             operator = cosmic_ray.plugins.get_operator(mutation.operator)()
@@ -154,7 +155,8 @@ def main() -> None:
             if not noticed:
                 lines = before.splitlines(), after.splitlines()
                 print(*difflib.unified_diff(*lines, lineterm="", n=1), sep="\n", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} noticed ({len(possible)} possible)")
+    tried = len(chosen) - arguments.skip
+    print(f"{tried - survivors} of {tried} noticed ({len(possible)} possible)")
 
 
 if __name__ == "__main__":
