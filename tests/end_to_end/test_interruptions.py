@@ -49,7 +49,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
     """The killed build waits for ever at its third receipt, so that the kill is sure to hit it."""
     source = tmp_path / "pets"
     for number in range(40):
-        write_image(source / f"cat/{number}.jpg", seed=number)
+        write_image(source / f"class {number % 2}/{number}.jpg", seed=number)
     output = tmp_path / "out"
     script = (
         "import sys, time, beam_pipeline\n"
@@ -231,7 +231,7 @@ def test_two_builds_into_one_output(pets, tmp_path, capsys):
 @pytest.mark.slow
 def test_two_builds_at_once_for_real(write_image, tmp_path):
     for number in range(400):
-        write_image(tmp_path / f"pets/cat/{number}.jpg", seed=number)
+        write_image(tmp_path / f"pets/class {number % 2}/{number}.jpg", seed=number)
     line = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "pets"]
     line += ["--output", tmp_path / "out", "--num-shards", "40", "--threads", "1"]
     builds = [
