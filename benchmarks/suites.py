@@ -122,6 +122,11 @@ _WRITERS = (
     Contender("Ray Data", _writer("peers/ray_data.py"), "ray", full=True),
 )
 
+# What holds a goal that is missed.
+_SCALING = "scaling to float32, reading and copying take as long as decoding"
+_ANTIALIASED = "ours antialiases, and checks the records that it reads"
+_START = "start, and what a record takes in Python; the script writes no descriptions"
+
 SUITES = (
     Suite(
         title="The input of a training: photographs of mixed sizes to 224 × 224 float32",
@@ -142,9 +147,9 @@ SUITES = (
         ),
         goals=(
             Goal("as fast as the chain by hand", OURS, CHAIN, "wall_s", 1.0),
-            Goal("0.85 of the decode limit", OURS, LIMIT, "wall_s", 1 / 0.85),
+            Goal("0.85 of the decode limit", OURS, LIMIT, "wall_s", 1 / 0.85, holds=_SCALING),
             *(
-                Goal(f"faster than {peer}", OURS, peer, "wall_s", 1.0)
+                Goal(f"faster than {peer}", OURS, peer, "wall_s", 1.0, holds=_ANTIALIASED)
                 for peer in (
                     "Keras's image_dataset_from_directory",
                     "Grain with OpenCV",
@@ -163,7 +168,9 @@ SUITES = (
         counts=(20_000, 50_000),
         contenders=_WRITERS,
         goals=(
-            Goal("at most 1.2 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.2),
+            Goal(
+                "at most 1.2 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.2, holds=_START
+            ),
             Goal("faster than TFDS's builder", OURS, BUILDER, "wall_s", 1.0),
         ),
     ),
@@ -174,7 +181,14 @@ SUITES = (
         counts=(2_000, 12_000),
         contenders=_WRITERS,
         goals=(
-            Goal("at most 1.15 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.15),
+            Goal(
+                "at most 1.15 times the script's CPU time",
+                OURS,
+                SCRIPT,
+                "cpu_s",
+                1.15,
+                holds=_START,
+            ),
             Goal("faster than TFDS's builder", OURS, BUILDER, "wall_s", 1.0),
             Goal("a fifth of the time of TFDS on Beam", OURS, "TFDS on Beam", "wall_s", 0.2),
             Goal("a tenth of its memory", OURS, "TFDS on Beam", "peak_mib", 0.1),

@@ -1,13 +1,15 @@
 """The page of benchmark results, from runs to tables; and one small run of all that makes it."""
 
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+ROOT = Path(__file__).parent.parent
+BENCHMARKS = ROOT / "benchmarks"
 
 
 @pytest.fixture
@@ -51,6 +53,14 @@ def test_a_record_is_what_is_compared(results, suites):
     row = results.goal_row(goal, {"a": runs(10, records=10), "b": runs(9, records=9)})
 
     assert row == "| as fast (at most 1.00) | 1.00 | held |"
+
+
+def test_the_readme_has_the_kept_results(results):
+    found = json.loads((BENCHMARKS / "results.json").read_text())
+    readme = (ROOT / "README.md").read_text()
+
+    assert results.summary(found) in readme
+    assert results.into_readme(readme, found) == readme
 
 
 @pytest.mark.slow
