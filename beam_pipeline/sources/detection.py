@@ -195,7 +195,7 @@ def _choice(inputs: Sequence[Input], tree: Tree | None) -> str:
 
 
 def _first_line(path: str) -> bytes:
-    return head(path).splitlines()[0] if head(path) else b""
+    return next(iter(head(path).splitlines()), b"")
 
 
 def _of_file(path: str) -> Input:

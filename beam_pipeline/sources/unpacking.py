@@ -37,13 +37,18 @@ def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str
 
     The blocks are asked for only where the file is not there yet.
     """
-    name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
-    target = storage.join(scratch, name)
+    target = place_of(path, part, scratch)
     if not storage.exists(target):
         with storage.writing(target) as handle:
             for block in blocks:
                 handle.write(block)
     return target
+
+
+def place_of(path: str, part: str, scratch: str) -> str:
+    """Where a `part` of the input `path` lies below `scratch` once it is unpacked."""
+    name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
+    return storage.join(scratch, name)
 
 
 def gunzipped(path: str) -> Iterator[bytes]:

@@ -59,10 +59,10 @@ def find_manifests(
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the manifest {path} does not exist")
-        manifest = _manifest(parent(path), name_of(path), None, media_root)
+        manifest = manifest_of(parent(path), name_of(path), None, media_root)
         return [dataclasses.replace(manifest, path=path)]
     if storage.exists(storage.join(path, metadata)) and not ignored(metadata):
-        return [_manifest(path, metadata, None, media_root)]
+        return [manifest_of(path, metadata, None, media_root)]
 
     found = sorted(
         file.relative
@@ -71,12 +71,12 @@ def find_manifests(
         if not ignored(file.relative)
     )
     if by_folder := [file for file in found if name_of(file) == metadata]:
-        return [_manifest(path, file, name_of(parent(file)), media_root) for file in by_folder]
+        return [manifest_of(path, file, name_of(parent(file)), media_root) for file in by_folder]
     top = [file for file in found if "/" not in file]
     if splits := splits_of_tables(top):
-        return [_manifest(path, file, split, media_root) for file, split in splits.items()]
+        return [manifest_of(path, file, split, media_root) for file, split in splits.items()]
     if len(top) == 1:
-        return [_manifest(path, top[0], None, media_root)]
+        return [manifest_of(path, top[0], None, media_root)]
     raise ConfigError(
         f"{path} has {', '.join(top[:5]) or 'no manifest'}: give one file itself, or a folder "
         f"with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
@@ -108,7 +108,8 @@ def folders_left_out(
     )
 
 
-def _manifest(root: str, relative: str, split: str | None, media_root: str | None) -> Manifest:
+def manifest_of(root: str, relative: str, split: str | None, media_root: str | None) -> Manifest:
+    """The file at a path below `root`, whose names lie below `media_root`, or below `root`."""
     path = storage.join(root, relative)
     return Manifest(
         path=path,

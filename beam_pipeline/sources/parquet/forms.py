@@ -101,7 +101,7 @@ def _sniffed(data: bytes) -> str:
     for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
         try:
             sniff(data)
-        except Exception:  # it says why they are none
+        except RecordError:  # it says why they are none
             continue
         return kind
     return ""

@@ -1,13 +1,11 @@
 """The layout `parquet`: files of rows, as Hugging Face and data warehouses export them."""
 
-import functools
 from collections.abc import Sequence
 
 from beam_pipeline.sources.layout import (
     Layout,
     Place,
     container_places,
-    first_file,
     options_taken,
     reading,
 )
@@ -29,5 +27,4 @@ LAYOUT = Layout(
     takes=options_taken(ReadParquet),
     suffixes=("parquet",),
     find=find_parquet,
-    accept=functools.partial(first_file, fits=is_parquet),
 )

@@ -9,14 +9,13 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.parquet.forms import Form
 from beam_pipeline.sources.parquet.table import ParquetTable, look_into
 from beam_pipeline.sources.paths import left_out, suffix
-from beam_pipeline.sources.references import parent
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -56,15 +55,11 @@ class ReadParquet(ReadManifest):
         return tables, rejected
 
     def _manifest(self, file: InputFile) -> Manifest:
-        root = file.path.removesuffix(file.relative).rstrip("/")
-        media_root = storage.absolute(self.image_root).rstrip("/") if self.image_root else ""
-        return Manifest(
-            path=file.path,
-            relative=file.relative,
-            split=file.split,
-            folder=media_root or parent(file.path),
-            root=media_root or root,
-            allowed=(root, *self.allow_outside),
+        root = file.path.removesuffix(file.relative).rstrip("/") or "/"
+        media_root = storage.absolute(self.image_root).rstrip("/") if self.image_root else None
+        manifest = manifest_of(root, file.relative, file.split, media_root)
+        return dataclasses.replace(
+            manifest, path=file.path, allowed=(*manifest.allowed, *self.allow_outside)
         )
 
     def opened(self, manifest: Manifest) -> Table:

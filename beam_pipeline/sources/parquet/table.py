@@ -8,7 +8,6 @@ them. Format: https://parquet.apache.org/docs/file-format/
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -25,6 +24,7 @@ from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 from beam_pipeline.sources.manifest.table import BATCH_ROWS, RANGE_BYTES, Batch, Range, Table
 from beam_pipeline.sources.parquet.forms import Form, features_of, form_of
 from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.inflation import is_inflated
 
 # Rows with files, of which a few may be megabytes each, that are in memory at once.
@@ -106,9 +106,7 @@ class ParquetTable(Table):
         if not self.scratch:
             yield from (self._batch(rows, {}) for rows in read)
             return
-        path = self.manifest.path
-        told = hashlib.sha256(f"{path}\0{group}\0{storage.version(path)}".encode()).hexdigest()
-        unpacked = _Unpacked(storage.join(self.scratch, told[:32]))
+        unpacked = _Unpacked(place_of(self.manifest.path, str(group), self.scratch))
         with unpacked.writing():
             batches = [
                 self._batch(rows, {name: unpacked.files(rows[name]) for name in files})
