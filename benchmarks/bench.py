@@ -9,7 +9,6 @@ Time, CPU time and memory (PSS) are those of all processes of a contender. Linux
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import sys
@@ -21,6 +20,8 @@ from typing import Any
 import results
 from process_tree import measure
 from suites import SUITES, Contender, Suite, command_of, prepare
+
+from tfrecord_dataset.store.user_cache import cache_folder
 
 HERE = Path(__file__).parent
 Run = dict[str, float]
@@ -51,8 +52,7 @@ def main() -> None:
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
     """What came of all rounds of a suite."""
     count = count or suite.counts[full]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
-    folder = cache / "benchmarks" / f"{suite.name}-{count}"
+    folder = cache_folder() / "benchmarks" / f"{suite.name}-{count}"
     folder.mkdir(parents=True, exist_ok=True)
     prepare(suite, folder, count)
     contenders = [each for each in suite.contenders if full or not each.full]

@@ -24,12 +24,9 @@ def operations(batches: tf.data.Dataset) -> Counter[str]:
 
     All branches of a condition count, though a record takes one of them.
     """
-    graph = tf.compat.v1.GraphDef()
-    variant = tf.data.experimental.to_variant(batches)
-    graph.ParseFromString(tf.raw_ops.DatasetToGraphV2(input_dataset=variant).numpy())
     return Counter(
         node.op
-        for function in graph.library.function
+        for function in _graph(batches).library.function
         for node in function.node_def
         if node.op not in _FREE
     )
@@ -37,10 +34,14 @@ def operations(batches: tf.data.Dataset) -> Counter[str]:
 
 def stages(batches: tf.data.Dataset) -> list[str]:
     """The stages of a chain, in no order."""
+    return sorted(node.op for node in _graph(batches).node if "Dataset" in node.op)
+
+
+def _graph(batches: tf.data.Dataset) -> Any:
     graph = tf.compat.v1.GraphDef()
     variant = tf.data.experimental.to_variant(batches)
     graph.ParseFromString(tf.raw_ops.DatasetToGraphV2(input_dataset=variant).numpy())
-    return sorted(node.op for node in graph.node if "Dataset" in node.op)
+    return graph
 
 
 def in_python(found: Mapping[str, int]) -> int:

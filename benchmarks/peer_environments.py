@@ -1,10 +1,10 @@
 """An environment for each peer's libraries, in the user's cache, made at its first use."""
 
-import os
 import subprocess
 import sys
 import venv
-from pathlib import Path
+
+from tfrecord_dataset.store.user_cache import cache_folder
 
 # What goes in, at the versions of the last run whose results are kept; "" is this one.
 PACKAGES = {
@@ -19,8 +19,7 @@ def python(name: str) -> str:
     """The interpreter of an environment."""
     if not name:
         return sys.executable
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
-    folder = cache / "peers" / name
+    folder = cache_folder() / "peers" / name
     found = str(folder / "bin" / "python")
     if not (folder / "ready").exists():
         print(f"installing {', '.join(PACKAGES[name])} in {folder}", file=sys.stderr, flush=True)
