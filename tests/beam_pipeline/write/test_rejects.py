@@ -65,3 +65,19 @@ def test_few_are_in_memory(config):
     [run, rest] = rejects.sorted_rejects(config, packed).runs
     assert not isinstance(run, list)
     assert len(rest) == number - rejects._RUN_REJECTS
+
+
+def test_each_line_is_without_secrets_and_control_characters(config, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "open-sesame")
+    found = [
+        Rejected(source=f"{n:05}\x1b\n\u2028.jpg", reason="r", detail="open-sesame s3://me:pw@x")
+        for n in range(2 * rejects._LINES_AT_ONCE + 1)
+    ]
+
+    file = rejects.write_rejects(config, rejects.sorted_rejects(config, [pack(found)]))
+
+    lines = Path(file.path).read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"source": each.source, "reason": "r", "detail": "*** s3://***@x"} for each in found
+    ]
+    assert "\x1b" not in lines[0]

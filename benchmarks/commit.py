@@ -1,0 +1,161 @@
+"""What the commit costs, which is one worker's: many shards and many rejects.
+
+    python benchmarks/commit.py [--shards 48000] [--rejects 1000000] [--store]
+
+Makes empty shards with their indexes, local ones or objects of the tests' store, which runs in a
+process of its own, and commits them. Prints the seconds and CPU seconds of the commit, and the most
+memory that the process has held; of a store also the requests of each kind.
+"""
+
+import argparse
+import collections
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from beam_pipeline import BuildConfig
+from beam_pipeline.assign.placement import SplitPlan
+from beam_pipeline.assign.plan import Plan
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
+from beam_pipeline.files import storage
+from beam_pipeline.records import Rejected
+from beam_pipeline.running.pickling import pack
+from beam_pipeline.write.commit import commit
+from beam_pipeline.write.sink import split_sink
+from beam_pipeline.write.working_directory import working_dir
+
+_TESTS = Path(__file__).parent.parent / "tests"
+_SERVER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from fake_store import FakeStore
+store = FakeStore()
+bucket = store.new_bucket()
+print(json.dumps([store.environment(), bucket]), flush=True)
+for line in sys.stdin:
+    for path in json.loads(line):
+        store.put(path, b"")
+    print(json.dumps(store.calls), flush=True)
+"""
+_BATCH = 1_000
+_NOTHING = hashlib.sha256(b"").hexdigest()
+
+
+def main() -> None:
+    """Makes the files, commits them, prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shards", type=int, default=48_000)
+    parser.add_argument("--rejects", type=int, default=1_000_000)
+    parser.add_argument("--store", action="store_true", help="an object store, not a folder")
+    args = parser.parse_args()
+    if not args.store:
+        with tempfile.TemporaryDirectory() as folder:
+            config = BuildConfig(output=folder, name="many")
+            shards = shard_infos(config, args.shards)
+            for path in paths_of(shards):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                Path(path).touch()
+            measure(config, shards, args.rejects)
+        return
+    command = [sys.executable, "-c", _SERVER, str(_TESTS)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        environment, bucket = json.loads(server.stdout.readline())
+        os.environ.update(environment)
+        config = BuildConfig(output=f"s3://{bucket}/out", name="many")
+        shards = shard_infos(config, args.shards)
+
+        def ask(paths: list[str]) -> dict[str, int]:
+            print(json.dumps(paths), file=server.stdin, flush=True)
+            counts: dict[str, int] = json.loads(server.stdout.readline())
+            return counts
+
+        before = ask(paths_of(shards))
+        measure(config, shards, args.rejects)
+        spent = collections.Counter(ask([]))
+        spent.subtract(before)
+        print(*(f"{name} {count:,}" for name, count in sorted((+spent).items())), sep=", ")
+        server.stdin.close()
+
+
+def shard_infos(config: BuildConfig, number: int) -> list[ShardInfo]:
+    """Finished shards of one record each, in the working directory."""
+    folder, sink = working_dir(config), split_sink(config, "train")
+    infos = []
+    for shard in range(number):
+        file = sink.final_name(shard, number)
+        places = {
+            file: f"{folder}/train/{shard:05d}.tfrecord",
+            f"index/{file}.parquet": f"{folder}/index/{shard}.parquet",
+            f"idx/{file}.idx": f"{folder}/index/{shard}.idx",
+        }
+        infos.append(
+            ShardInfo(
+                split="train",
+                shard=shard,
+                file=file,
+                num_records=1,
+                num_bytes=0,
+                sha256=_NOTHING,
+                temporary={
+                    final: TemporaryFile(path, 0, _NOTHING) for final, path in places.items()
+                },
+            )
+        )
+    return infos
+
+
+def paths_of(shards: list[ShardInfo]) -> list[str]:
+    """Where all files of the shards lie."""
+    return [file.path for info in shards for file in info.temporary.values()]
+
+
+def rejects(number: int) -> Iterator[bytes]:
+    """Packed batches of rejects, in no order."""
+    for start in range(0, number, _BATCH):
+        yield pack(
+            [
+                Rejected(
+                    source=f"photos/{each * 7919 % number:07d}.jpg",
+                    reason="cannot be decoded",
+                    detail="truncated",
+                )
+                for each in range(start, min(number, start + _BATCH))
+            ]
+        )
+
+
+def measure(config: BuildConfig, shards: list[ShardInfo], num_rejects: int) -> None:
+    """Commits, and prints what that took."""
+    number = len(shards)
+    split = SplitPlan(
+        num_records=number,
+        num_bytes=0,
+        first_bins=tuple(range(number)),
+        first_records=tuple(range(number)),
+    )
+    plan = Plan(splits={"train": split}, schema=(), numbers_ids=True, problem=None)
+    start_s, start_cpu_s = time.monotonic(), time.process_time()
+    commit(config, plan, Statistics(), shards, rejects(num_rejects), number + num_rejects)
+    spent_s, cpu_s = time.monotonic() - start_s, time.process_time() - start_cpu_s
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    metadata = storage.size(f"{config.dataset_dir}/metadata.json") or 0
+    print(
+        f"{number:,} shards, {num_rejects:,} rejects: {spent_s:.1f} s, {cpu_s:.1f} CPU s, "
+        f"at most {peak_mib:.0f} MiB; metadata.json {metadata / 2**20:.1f} MiB"
+    )
+
+
+if __name__ == "__main__":
+    main()
