@@ -27,6 +27,7 @@ _MODULES = {
     "Record": "records",
     "FileRef": "records",
     "Image": "records",
+    "Map": "records",
     "Audio": "records",
     "Array": "records",
     "RawFile": "records",

@@ -8,7 +8,6 @@ slots takes twice as long there (21 µs against 9 for a labelled image, both way
 """
 
 import dataclasses
-import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -47,11 +46,9 @@ class Image:
     Attributes:
         file: The encoded image.
         format: "jpeg", "png" or "bmp": the encoding in which it will be stored.
-        width: Pixels, of the upright image as stored.
-        height: Pixels, of the upright image as stored.
+        width, height: Pixels, of the upright image as stored.
         channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.
-        conversions: Why the stored bytes differ from the file's, such as "orientation";
-            empty when the file's own bytes are stored.
+        conversions: Why the stored bytes differ from the file's; empty when they do not.
     """
 
     file: FileRef
@@ -59,6 +56,33 @@ class Image:
     width: int = 0
     height: int = 0
     channels: int = 0
+    conversions: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Map:
+    """A number for each pixel of the record's image; a source gives the first four.
+
+    Attributes:
+        file: An encoded image of one channel, or of colours that stand for classes.
+        shows: "classes" or "depth".
+        colors: Red, green and blue of each class in order, where pixels are colours; empty where
+            they are numbers themselves.
+        num_classes: How many classes there are; 0 where nothing says it.
+        numbers: The classes that it shows, without the one that is ignored.
+        width, height: Pixels, of the upright map as stored.
+        orientation: EXIF's, 1 to 8, by which it is turned together with its image.
+        conversions: Why the stored bytes differ from the file's; empty when they do not.
+    """
+
+    file: FileRef
+    shows: str = "classes"
+    colors: bytes = b""
+    num_classes: int = 0
+    numbers: tuple[int, ...] = ()
+    width: int = 0
+    height: int = 0
+    orientation: int = 1
     conversions: tuple[str, ...] = ()
 
 
@@ -72,8 +96,7 @@ class Audio:
         sample_rate: Samples a second, as stored.
         num_samples: Samples of each channel, as stored.
         channels: Channels, as stored.
-        conversions: Why the stored bytes differ from the file's, such as "resampled"; empty
-            when the file's own bytes are stored.
+        conversions: Why the stored bytes differ from the file's; empty when they do not.
     """
 
     file: FileRef
@@ -184,7 +207,8 @@ class Deferred:
 Scalar = int | float | str | bytes
 Labels = ClassLabel | ClassLabels | Objects
 # A tuple of strings is a sequence of them; one of numbers is an Array.
-Value = Image | Audio | Array | RawFile | ListSummary | Labels | Scalar | tuple[str, ...] | Deferred
+Media = Image | Map | Audio
+Value = Media | Array | RawFile | ListSummary | Labels | Scalar | tuple[str, ...] | Deferred
 
 
 def file_of(value: Value) -> FileRef | None:
@@ -282,11 +306,6 @@ class Rejected:
     def of(cls, source: str, error: RecordError) -> Self:
         """What becomes of a source that has this fault."""
         return cls(source=source, reason=error.reason, detail=error.detail)
-
-
-def reading_order(source: str) -> str:
-    """Sorts sources as a person counts: "a.csv:9" before "a.csv:10"."""
-    return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -168,6 +168,7 @@ def test_only_targets_know_their_kind():
 # Classes of values, and kinds of features, between which only their kinds tell.
 VALUES = {
     "Image",
+    "Map",
     "Audio",
     "Array",
     "RawFile",
@@ -176,7 +177,18 @@ VALUES = {
     "Objects",
     "ListSummary",
 }
-KINDS = {"image", "audio", "class_label", "boxes", "tensor", "sequence", "text", "bytes", "scalar"}
+KINDS = {
+    "image",
+    "map",
+    "audio",
+    "class_label",
+    "boxes",
+    "tensor",
+    "sequence",
+    "text",
+    "bytes",
+    "scalar",
+}
 # Cells of tables become values of the kind that a user declares: what is read tells them apart.
 READERS_OF_CELLS = {"sources/columns/fitting.py", "sources/columns/long_values.py"}
 

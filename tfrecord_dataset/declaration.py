@@ -9,6 +9,7 @@ from tfrecord_dataset.feature import KINDS, Feature
 
 _DEFAULT_DTYPES = {
     "image": "uint8",
+    "map": "uint8",
     "class_label": "int64",
     "boxes": "float32",
     "text": "string",
@@ -17,6 +18,7 @@ _DEFAULT_DTYPES = {
 }
 _DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
     "image": (None, None, None),
+    "map": (None, None, 1),
     "boxes": (None, 4),
     "sequence": (None,),
     "audio": (None, None),
@@ -166,6 +168,8 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
             expected = "fixed sizes, or declare a sequence if its length varies"
         case "image", tuple(sizes) if len(sizes) != 3:
             expected = "[height, width, channels], null where a size varies"
+        case "map", tuple(sizes) if len(sizes) != 3 or sizes[2] != 1:
+            expected = "[height, width, 1], null where a size varies"
         case "audio", tuple(sizes) if len(sizes) != 2:
             expected = "[samples, channels], null where a size varies"
         case "sequence", tuple(sizes) if sizes[:1] != (None,) or not all(sizes[1:]):

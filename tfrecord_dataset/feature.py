@@ -6,6 +6,7 @@ from typing import Any
 
 KINDS = (
     "image",
+    "map",
     "class_label",
     "boxes",
     "scalar",
@@ -20,7 +21,7 @@ STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
 # The end of a feature's own key, which the keys beside it do not have.
-_OWN_PARTS = {"image": "/encoded", "audio": "/encoded", "class_label": "/label"}
+_OWN_PARTS = {"image": "/encoded", "map": "/encoded", "audio": "/encoded", "class_label": "/label"}
 # Fields in which zero is a value.
 _NUMBERS = frozenset({"minimum", "maximum", "default"})
 
@@ -32,9 +33,10 @@ class Feature:
     Attributes:
         name: In records, and in the trainer's batches.
         kind: One of KINDS.
-        dtype: "uint8", "int64", "float32", "string"; of a tensor with encoding "bytes" any of
-            NumPy's numbers; "bytes" for a scalar that is not text.
-        shape: Sizes by axis; None where they vary. Images of equal size have that size.
+        dtype: "uint8" (images, maps of classes), "uint16" (depth maps), "int64", "float32",
+            "string"; of a tensor with encoding "bytes" any of NumPy's numbers; "bytes" for a scalar
+            that is not text.
+        shape: Sizes by axis; None where they vary. Images and maps of equal size have that size.
         key: The key in the Example, or the prefix of the keys (docs/format.md).
         format: Of an image: "jpeg", "png", "bmp" or "mixed"; of audio: "wav", "flac", "ogg" or
             "mixed"; empty if it is not stated.
@@ -44,8 +46,8 @@ class Feature:
             existing TFRecords.
         sample_rate: Of audio: samples per second; 0 where records differ, or it is unknown.
         minimum, maximum: The range of values that a declared schema allows.
-        classes: Of a class label or boxes: the names, in the order of their numbers; empty where
-            they are not declared.
+        classes: Of a class label, boxes or a map of classes: the names, in the order of their
+            numbers; empty where they are not declared.
         label_offset: Added to a class number, from 0, when it is stored.
         attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
         keypoints: Of boxes: points per box, 0 for none.
@@ -106,9 +108,9 @@ def tokens_feature(name: str) -> Feature:
 
 
 def class_names(features: Iterable[Feature]) -> list[str]:
-    """The classes of the class label if there is one, else those of the boxes."""
+    """The classes of the class label if there is one, else those of the boxes, else of the map."""
     listed = list(features)
-    for kind in ("class_label", "boxes"):
+    for kind in ("class_label", "boxes", "map"):
         for feature in listed:
             if feature.kind == kind and feature.classes:
                 return list(feature.classes)

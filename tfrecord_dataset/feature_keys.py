@@ -22,6 +22,7 @@ _BESIDE: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("format", "filename", "source_id", "key/sha256"), "bytes"),
         **dict.fromkeys(("height", "width"), "int64"),
     },
+    "map": {"format": "bytes"},
     "audio": {
         "format": "bytes",
         **dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64"),
@@ -34,10 +35,13 @@ _LISTS = {"int64": "int64", "float32": "float32"}
 # Where a build puts a feature of such a kind; and, for the one of an image, other projects too.
 _STANDARD = {
     "image": ("{name}/encoded", "image/encoded"),
+    "map": ("{name}/encoded",),
     "audio": ("{name}/encoded", "audio/encoded"),
     "class_label": ("{name}/label", "image/class/label"),
     "boxes": ("{name}/object", "image/object"),
 }
+# Maps of these names have the keys of other projects, too.
+_MAPS = {"segmentation": "image/segmentation/class/encoded", "depth": "image/depth/encoded"}
 
 
 class ListSpec(NamedTuple):
@@ -172,7 +176,9 @@ def written_key(name: str, kind: str, *, with_image: bool) -> str:
         kind: One of KINDS.
         with_image: Whether the records have a feature "image", which decides the key of "label".
     """
-    own, of_image = _STANDARD.get(kind, ("{name}", ""))
+    if kind == "map" and name in _MAPS:
+        return _MAPS[name]
+    own, of_image, *_ = (*_STANDARD.get(kind, ("{name}",)), "")
     is_of_image = (name == "label" and with_image) if kind == "class_label" else name == "boxes"
     return of_image if of_image and is_of_image else own.format(name=name)
 
@@ -190,7 +196,9 @@ def with_key_of(
         names: Keys to try beside the declared one and the standard ones of its kind, which are
             those of this project, of the TF Object Detection API and of Model Garden.
     """
-    standard = (key.format(name=feature.name) for key in _STANDARD.get(feature.kind, ()))
+    standard = [key.format(name=feature.name) for key in _STANDARD.get(feature.kind, ())]
+    if feature.kind == "map" and feature.name in _MAPS:
+        standard.append(_MAPS[feature.name])
     for key in (feature.key, *names, *standard):
         if feature.kind != "boxes":
             if key in record_keys:

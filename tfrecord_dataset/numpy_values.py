@@ -38,8 +38,9 @@ def numpy_values(
         feature: Which.
         lists: Of the record's Example, by key.
         specs: Its `specs_to_read`, for who has made them once for many records.
-        decode: Whether images become uint8 [height, width, channels] and audio float32
-            [samples, channels] in -1..1; otherwise both stay the bytes that are stored.
+        decode: Whether images become uint8 [height, width, channels], maps uint8 or uint16
+            [height, width, 1] and audio float32 [samples, channels] in -1..1; otherwise they stay
+            the bytes that are stored.
 
     Raises:
         ValueError: The record does not hold such a feature; the message says what it holds.
@@ -49,9 +50,8 @@ def numpy_values(
         return _of_boxes(feature, specs, lists)
     spec = specs[feature.key]
     values = _list(feature, feature.key, spec, lists)
-    if feature.kind in ("image", "audio"):
+    if decoder := _DECODERS.get(feature.kind):
         (encoded,) = values
-        decoder = _image if feature.kind == "image" else _audio
         return {feature.name: decoder(feature, encoded) if decode else encoded}
     if feature.kind == "tensor" and feature.encoding == "bytes":
         return {feature.name: _raw(feature, values[0])}
@@ -159,6 +159,27 @@ def _image(feature: Feature, encoded: bytes) -> Any:
     return pixels
 
 
+def _map(feature: Feature, encoded: bytes) -> Any:
+    """uint8 or uint16 [height, width, 1]: the stored numbers."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(encoded), formats=["PNG"]) as opened:
+            numbers = np.asarray(opened)
+    except Exception as error:  # decoders raise many kinds
+        raise ValueError(
+            f"key {feature.key!r} holds no map that can be decoded: {error}"
+        ) from error
+    if numbers.ndim != 2 or numbers.dtype.itemsize > np.dtype(feature.dtype).itemsize:
+        raise ValueError(
+            f"key {feature.key!r} holds pixels {numbers.dtype} {list(numbers.shape)}, where "
+            f"{feature.dtype} of one channel was expected"
+        )
+    numbers = numbers.astype(feature.dtype)[..., None]
+    _raise(shape_problem(feature, numbers.shape))
+    return numbers
+
+
 def _audio(feature: Feature, encoded: bytes) -> Any:
     """float32 [samples, channels]."""
     import soundfile  # here, since most datasets have no audio
@@ -176,3 +197,6 @@ def _audio(feature: Feature, encoded: bytes) -> Any:
 def _raise(problem: str) -> None:
     if problem:
         raise ValueError(problem)
+
+
+_DECODERS = {"image": _image, "map": _map, "audio": _audio}

@@ -97,3 +97,8 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def reading_order(source: str) -> str:
+    """Sorts sources as a person counts: "a.csv:9" before "a.csv:10"."""
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)

@@ -15,8 +15,9 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
-from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed, reading_order
+from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed
 from beam_pipeline.schema.names import check_number
+from tfrecord_dataset.shown_text import reading_order
 
 # Why records are rejected that `--duplicates drop` drops.
 DUPLICATE = "duplicate"

@@ -48,7 +48,7 @@ def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
     if values.columns and not kind.has_classes:
         facts |= _moments(values.columns, is_list=feature.kind != "scalar")
     if kind.has_classes:
-        facts["classes"] = _by_count(values.classes)
+        facts["classes"] = _by_count(kind.class_counts(feature, values))
     if values.strings:
         facts["strings"] = _by_count(values.strings)
     return facts

@@ -12,6 +12,7 @@ from beam_pipeline.kinds.audio import AudioKind
 from beam_pipeline.kinds.image import ImageKind
 from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.label import LabelKind
+from beam_pipeline.kinds.map import MapKind
 from beam_pipeline.kinds.objects import ObjectsKind
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.raw import RawKind
@@ -25,6 +26,7 @@ from tfrecord_dataset.feature import Feature
 STORED = StoredKind()
 KINDS: tuple[Kind[Any], ...] = (
     ImageKind(),
+    MapKind(),
     AudioKind(),
     LabelKind(),
     ObjectsKind(),

@@ -135,6 +135,10 @@ class Kind(Generic[V]):
     def observe(self, value: V, source: str, observed: Observed) -> None:
         """Counts a checked value of a record from `source`."""
 
+    def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
+        """How often each class of a feature is there, by name."""
+        return observed.classes
+
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         """The feature `name` of such values, without a key.
 

@@ -49,11 +49,12 @@ def scalar(dtype: str) -> dict[str, Any]:
 def image(feature: Feature) -> dict[str, Any]:
     """An encoded image, whose format TFDS asks for only where it encodes: it names no BMP."""
     stated = {"encodingFormat": "png" if feature.format == "png" else "jpeg"}
+    channels = 1 if feature.kind == "map" else 3
     return {
         "pythonClassName": f"{PACKAGE}.image_feature.Image",
         "image": {
-            "shape": {"dimensions": ["-1", "-1", "3"]},
-            "dtype": "uint8",
+            "shape": {"dimensions": ["-1", "-1", str(channels)]},
+            "dtype": feature.dtype,
             **({} if feature.format == "bmp" else stated),
         },
     }

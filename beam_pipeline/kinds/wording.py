@@ -31,8 +31,8 @@ def unsupported(value: object) -> RecordError:
     """What is said of a value of no kind."""
     return RecordError(
         "unsupported value",
-        f"{value!r} is a {type(value).__name__}; use Image, Audio, Array, RawFile, ClassLabel, "
-        "ClassLabels, Objects, int, float, str, bytes or a tuple of str",
+        f"{value!r} is a {type(value).__name__}; use Image, Map, Audio, Array, RawFile, "
+        "ClassLabel, ClassLabels, Objects, int, float, str, bytes or a tuple of str",
     )
 
 

@@ -235,6 +235,13 @@ def decode_rgb(data: bytes) -> Image.Image:
     return pixels.to_mode(image, grey_or_rgb).convert("RGB")
 
 
+def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
+    """The header of an image file, checked, and its pixels; only a TIFF's are turned upright."""
+    header = _read(data, max_pixels)
+    _check_memory(header, header.size.turned(header.orientation), max_pixels)
+    return header, _decode(data, header, at_least=header.size)
+
+
 def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
     """Raises RecordError where decoding an image, to encode it in `size`, takes too much memory."""
     if header.format == "jpeg":

@@ -82,7 +82,7 @@ def _completed(
 
 
 def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
-    usual = ("image", "audio", "label", "boxes")
+    usual = ("image", "audio", "label", "boxes", "segmentation", "depth")
     name, observed = item
     if observed.lists:  # existing TFRecords have no usual names
         return (0, name)

@@ -17,10 +17,10 @@ from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
-from beam_pipeline.records import Rejected, reading_order
+from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.write.working_directory import working_dir
-from tfrecord_dataset.shown_text import printable, without_secrets
+from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
 REJECTS_FILE = "rejects.jsonl"
 # Of a build that failed where a finished dataset is.

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected, reading_order
+from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected
+from tfrecord_dataset.shown_text import reading_order
 
 # Its name has the input's path and time.
 _UNPACKED = re.compile(r"(\.scratch)/[0-9a-f]{32}")

@@ -26,6 +26,7 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Map,
     Objects,
     RawFile,
     Record,
@@ -118,9 +119,19 @@ NAME = st.text("abcé ", min_size=1, max_size=4)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 PIXELS = st_numpy.arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 5), st.just(3)))
 SAMPLES = st_numpy.arrays(np.int16, st.tuples(st.integers(1, 9), st.just(2)))
+COLORS = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0]], np.uint8)
+CLASSES = st_numpy.arrays(
+    np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.sampled_from([0, 2, 255])
+)
+DEPTHS = st_numpy.arrays(np.uint16, st.tuples(st.integers(1, 5), st.integers(1, 5)))
 # Lists of values of each kind, as a source gives them.
 VALUES = {
     "image": some(PIXELS.map(lambda each: Image(file=file(png(each))))),
+    "map": some(CLASSES.map(lambda each: Map(file=file(png(each))))),
+    "colored map": some(
+        CLASSES.map(lambda each: Map(file=file(png(COLORS[each % 3])), colors=COLORS.tobytes()))
+    ),
+    "depth map": some(DEPTHS.map(lambda each: Map(file=file(png(each)), shows="depth"))),
     "audio": some(SAMPLES.map(lambda each: Audio(file=file(wav(each))))),
     "array": arrays(inline),
     "array in a file": arrays(lambda each: Array(file=file(npy(each)))),
@@ -230,6 +241,8 @@ def expected(value, payload, feature):
     match value:
         case Image():
             return np.asarray(Pixels.open(io.BytesIO(payload)))
+        case Map():
+            return np.asarray(Pixels.open(io.BytesIO(payload)))[..., None].astype(feature.dtype)
         case Audio():
             return soundfile.read(io.BytesIO(payload), dtype="float32", always_2d=True)[0]
         case Array():

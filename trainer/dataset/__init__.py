@@ -191,7 +191,7 @@ class Dataset(Contents):
             seed=seed,
             formats_are_known=chosen.num_records is not None,
         )
-        images = parsing.images_of(selected)
+        images = parsing.keepable(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)
         decoding = dataclasses.replace(decoding, stored_size=caching.size)
         count = functools.partial(self.num_records, chosen.name)

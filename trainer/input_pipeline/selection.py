@@ -38,9 +38,9 @@ def select(
 def check_equal_sizes(features: Sequence[Feature]) -> None:
     """Raises ConfigError if images keep sizes of their own, which cannot be batched."""
     for feature in features:
-        if feature.kind == "image" and None in feature.shape[:2]:
+        if feature.kind in ("image", "map") and None in feature.shape[:2]:
             raise ConfigError(
-                f"images of {feature.name!r} differ in size and cannot be batched; pass "
+                f"{feature.kind}s of {feature.name!r} differ in size and cannot be batched; pass "
                 "image_size=(height, width), or batch_size=None for single records"
             )
 

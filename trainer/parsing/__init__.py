@@ -13,6 +13,7 @@ from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes, FlatBoxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image
+from trainer.parsing.maps import Map
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
 from trainer.parsing.record_views import decode_stored, read_record, record_seed
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_readable",
     "decode_batch",
     "images_of",
+    "keepable",
     "outputs",
     "parse_spec",
     "parse_specs",
@@ -35,6 +37,7 @@ __all__ = [
 # By kind and encoding. A new kind is a new line here.
 _READERS: Mapping[tuple[str, str], Reader] = {
     ("image", ""): Image(),
+    ("map", ""): Map(),
     ("audio", ""): Audio(),
     ("class_label", ""): ClassLabel(),
     ("boxes", ""): Boxes(),
@@ -63,6 +66,11 @@ def _reader(feature: Feature) -> Reader:
 def images_of(features: Sequence[Feature]) -> list[Feature]:
     """Those that are images, which are decoded at the size, and in the view, that is asked for."""
     return [each for each in features if isinstance(_reader(each), Image)]
+
+
+def keepable(features: Sequence[Feature]) -> list[Feature]:
+    """Those of which decoded pixels can be kept: images, and maps of 8 bits."""
+    return [each for each in images_of(features) if each.dtype == "uint8"]
 
 
 def check_readable(features: Sequence[Feature]) -> None:
@@ -169,7 +177,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
         seed = record_seed(decoding.seed, key)
         stored = None
         if decoding.stored_size is not None:
-            stored = recall(lambda: decode_stored(images, parsed, decoding, _reader))
+            stored = recall(lambda: decode_stored(keepable(images), parsed, decoding, _reader))
         decoded = read_record(features, parsed, decoding, seed, _reader, stored)
         return {each.name: decoded[each.name] for each in outputs(features, decoding)}
 

@@ -10,7 +10,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, whole
-from trainer.views.pixels import GREY, as_dtype, decode_jpeg, see_image
+from trainer.views.pixels import as_dtype, decode_jpeg, see_image
 
 # The operations are named after their feature, so that TensorFlow's errors name it.
 DECODING = "decode_image"
@@ -29,12 +29,10 @@ class Image(Reader):
     declares another number.
 
     Attributes:
-        fill: The value beyond the image, where a view is larger.
-        nearest: Show the nearest pixel, as maps of classes need, instead of the antialiased mean.
+        nearest: Whether the nearest pixel is shown (maps) instead of the antialiased mean.
     """
 
     reads_batches: ClassVar[bool] = False
-    fill: ClassVar[int] = GREY
     nearest: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
@@ -43,7 +41,7 @@ class Image(Reader):
             Output(
                 name=feature.name,
                 feature=feature,
-                dtype=tf.as_dtype(decoding.image_dtype),
+                dtype=self.dtype(feature, decoding),
                 shape=(*size, feature.shape[2] or 3),
             )
         ]
@@ -51,8 +49,20 @@ class Image(Reader):
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         if decoding.image_size is not None:
             return self.decode_view(feature, parsed, decoding, whole)[0]
-        image = _decode(feature, parsed[feature.key])
-        return {feature.name: as_dtype(image, decoding.image_dtype)}
+        image = self.pixels(feature, parsed[feature.key])
+        return {feature.name: self.finished(image, decoding)}
+
+    def dtype(self, feature: Feature, decoding: Decoding) -> tf.DType:
+        """Of the output."""
+        return tf.as_dtype(decoding.image_dtype)
+
+    def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
+        """All of an encoded image: uint8 [height, width, channels]."""
+        return _decode(feature, encoded)
+
+    def finished(self, image: Tensor, decoding: Decoding) -> Tensor:
+        """Decoded pixels as they are given out."""
+        return as_dtype(image, decoding.image_dtype)
 
     def decode_view(
         self, feature: Feature, parsed: Tensors, decoding: Decoding, choose: ChooseView
@@ -72,12 +82,11 @@ class Image(Reader):
                     channels,
                     decoding.views,
                     dtype=decoding.image_dtype,
-                    fill=self.fill,
                 )
                 return image, view
 
         def from_other() -> tuple[Tensor, View]:
-            image = _decode(feature, encoded)
+            image = self.pixels(feature, encoded)
             view = choose(tf.shape(image)[:2])
             return self.see_pixels(view, image, decoding), view
 
@@ -99,8 +108,6 @@ class Image(Reader):
             decoding.image_size,
             decoding.views,
             dtype=decoding.image_dtype,
-            fill=self.fill,
-            nearest=self.nearest,
         )
 
 

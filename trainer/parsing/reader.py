@@ -152,5 +152,5 @@ def _spec(feature: Feature, of_list: ListSpec) -> Any:
     dtype = STORED_DTYPES[of_list.kind]
     if of_list.length is None:
         return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
-    is_one = feature.encoding == "bytes" or feature.kind in ("image", "audio")
+    is_one = feature.encoding == "bytes" or feature.kind in ("image", "map", "audio")
     return tf.io.FixedLenFeature(() if is_one else feature.shape, dtype, feature.default)

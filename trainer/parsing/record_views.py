@@ -1,4 +1,4 @@
-"""One view of a record, applied alike to its images, boxes and keypoints."""
+"""One view of a record, applied alike to its images, maps, boxes and keypoints."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -41,15 +41,17 @@ def read_record(
     decoded: Tensors = {}
     readers = [(each, reader(each)) for each in features]
     images = [(each, of) for each, of in readers if isinstance(of, Image)]
+    images.sort(key=lambda each: each[1].nearest)  # the view is drawn of an image, not of its map
     others = [(each, of) for each, of in readers if not isinstance(of, Image)]
     for feature, of_other in others:
         decoded |= of_other.decode(feature, parsed, decoding)
     boxes = [each for each in features if each.kind == "boxes"]
     around = tf.concat([decoded[each.name] for each in boxes], axis=0) if boxes else None
     view: View | None = None
-    source = parsed if stored is None else stored
     for place, (feature, of) in enumerate(images):
-        image, view = _read_image(of, feature, source, decoding, seed, around, view, place == 0)
+        image, view = _read_image(
+            of, feature, parsed, stored or {}, decoding, seed, around, view, place == 0
+        )
         decoded |= image
     if view is not None and decoding.views is not None:
         for feature, of_other in others:
@@ -76,7 +78,8 @@ def decode_stored(
 def _read_image(
     reader: Image,
     feature: Feature,
-    source: Tensors,
+    parsed: Tensors,
+    stored: Tensors,
     decoding: Decoding,
     seed: Tensor,
     boxes: Tensor | None,
@@ -94,13 +97,13 @@ def _read_image(
     pixels = dataclasses.replace(decoding, image_dtype="uint8") if augment else decoding
     view: View | None = None
     if decoding.image_size is None:
-        image = reader.decode(feature, source, pixels)[feature.name]
-    elif decoding.stored_size is None:
-        outputs, view = reader.decode_view(feature, source, pixels, choose)
+        image = reader.decode(feature, parsed, pixels)[feature.name]
+    elif feature.name not in stored:
+        outputs, view = reader.decode_view(feature, parsed, pixels, choose)
         image = outputs[feature.name]
     else:
         view = choose(tf.constant(decoding.stored_size))
-        image = reader.see_pixels(view, source[feature.name], pixels)
+        image = reader.see_pixels(view, stored[feature.name], pixels)
     if augment is not None:
         augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
         image = as_dtype(tf.ensure_shape(augmented, image.shape), decoding.image_dtype)

@@ -40,19 +40,20 @@ def see_image(
 
     Args:
         view: Of the image.
-        image: uint8 [height, width, channels].
+        image: uint8 [height, width, channels], or any integers with `nearest`.
         size: (height, width) of the result in pixels.
         views: What the view was drawn from; None where it is that of the whole image.
         dtype: Of the result: "uint8", or "float32" in 0..1, which is never rounded.
         fill: The value beyond the image.
-        nearest: Take the nearest pixel, as masks need, instead of the antialiased mean.
+        nearest: Take the nearest pixel as it is, as maps need, instead of the antialiased mean;
+            the result has the image's own dtype.
     """
     if not _is_whole(views):
         top, left, bottom, right = _inside(view, views)
         image = image[top:bottom, left:right]
     shown = _shown(view, size, views)
     if nearest:
-        scaled = as_dtype(tf.image.resize(image, shown, method="nearest"), dtype)
+        scaled = tf.image.resize(image, shown, method="nearest")
     elif image.shape[:2] == size and _is_whole(views):  # as a kept image may be
         scaled = as_dtype(image, dtype)
     else:
@@ -223,7 +224,7 @@ def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fil
         after = tf.constant(size) - shown - before
         edges = tf.concat([tf.stack([before, after], axis=-1), [[0, 0]]], axis=0)
         scaled = tf.pad(
-            scaled, edges, constant_values=fill if scaled.dtype == tf.uint8 else fill / 255
+            scaled, edges, constant_values=fill if scaled.dtype.is_integer else fill / 255
         )
     if views is not None and (views.mirror or views.upside_down):
         scaled = mirror(view, scaled)

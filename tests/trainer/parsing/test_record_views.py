@@ -9,8 +9,7 @@ from tensorflow_examples import example
 
 from tfrecord_dataset.declaration import features_from_json
 from trainer import parsing
-from trainer.parsing.images import Image
-from trainer.views import Views, draw
+from trainer.views import Views
 
 FEATURES = [
     *features_from_json(
@@ -114,22 +113,72 @@ def test_augmentation_gets_the_viewed_image_and_a_seed_of_the_record(record):
     assert (images[0] != images[2]).any()
 
 
-class Map(Image):
-    """How a map of classes is to be read: its values are no numbers to average."""
+MAPS = {
+    "segmentation": (np.uint8, 255),
+    "depth": (np.uint16, 0),
+}
 
-    fill = 255
-    nearest = True
+
+@pytest.mark.parametrize("stored_size", [None, (48, 64)])
+@pytest.mark.parametrize("number", range(4))
+def test_maps_are_seen_with_their_image_and_keep_their_numbers(number, stored_size):
+    """Every pixel of a map is one of its own numbers, at the place of the image's pixel."""
+    rows, columns = np.mgrid[:48, :64]
+    pixels = np.stack([rows * 5, columns * 3, rows * 0], axis=-1).astype(np.uint8)
+    numbers = {
+        name: (rows // 12 * 10 + columns // 16)[..., None].astype(dtype) * (1 + 900 * (fill == 0))
+        for name, (dtype, fill) in MAPS.items()
+    }
+    declared = [
+        {"name": "depth", "kind": "map", "dtype": "uint16"},  # before its image
+        {"name": "image", "kind": "image"},
+        {"name": "segmentation", "kind": "map"},
+    ]
+    encoded = {name: tf.io.encode_png(each).numpy() for name, each in numbers.items()}
+    record = tf.constant(example({"image": tf.io.encode_png(pixels).numpy(), **encoded}))
+    decoding = dataclasses.replace(
+        DECODING,
+        image_dtype="float32",
+        views=Views(area=(0.5, 2.0), mirror=True, upside_down=True),
+        stored_size=stored_size,
+    )
+    parse = parsing.parser([*features_from_json(declared).values()], decoding, "no fit")
+
+    seen = {name: each.numpy() for name, each in parse(record, tf.constant([0, number])).items()}
+
+    is_inside = seen["image"][..., 2] < 0.01
+    for name, (dtype, fill) in MAPS.items():
+        assert seen[name].dtype == dtype
+        assert seen[name].shape == (48, 64, 1)
+        assert set(np.unique(seen[name])) <= {*np.unique(numbers[name]), fill}
+        row, column = np.round(np.moveaxis(seen["image"][..., :2], -1, 0) * 255 / [[[5]], [[3]]])
+        factor = numbers[name].max() // 33
+        found = seen[name][..., 0] // factor
+        is_near = (np.abs(found // 10 * 12 + 5.5 - row) < 8) & (
+            np.abs(found % 10 * 16 + 7.5 - column) < 10
+        )
+        assert is_near[is_inside].mean() > 0.99
+        beyond = seen[name][..., 0][~is_inside]
+        assert (beyond == fill).sum() >= 0.95 * beyond.size
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_a_map_keeps_its_values(number):
-    classes = np.random.default_rng(number).choice([0, 100, 200], (48, 64, 1)).astype(np.uint8)
-    parsed = {"mask": tf.io.encode_png(classes)}
-    decoding = dataclasses.replace(DECODING, views=Views(area=(0.3, 1.5)))
+def test_whole_maps_have_their_own_size_and_numbers():
+    classes = np.random.default_rng(0).integers(0, 256, (5, 7, 1), np.uint8)
+    depths = np.random.default_rng(0).integers(0, 65_536, (5, 7, 1)).astype(np.uint16)
+    declared = {"segmentation": {"kind": "map"}, "depth": {"kind": "map", "dtype": "uint16"}}
+    record = example(
+        {
+            "segmentation": tf.io.encode_png(classes).numpy(),
+            "depth": tf.io.encode_png(depths).numpy(),
+        }
+    )
 
-    def choose(image):
-        return draw(decoding.views, tf.constant([0, number], tf.int64), image)
+    features = [*features_from_json(declared).values()]
+    read = parsing.parser(features, parsing.Decoding(), "no fit")(tf.constant(record))
 
-    seen, _ = Map().decode_view(FEATURES[2], parsed, decoding, choose)
-
-    assert set(np.unique(seen["mask"])) <= {0, 100, 200, 255}
+    np.testing.assert_array_equal(read["segmentation"], classes)
+    np.testing.assert_array_equal(read["depth"], depths)
+    assert {name: each.dtype for name, each in read.items()} == {
+        "segmentation": tf.uint8,
+        "depth": tf.uint16,
+    }

@@ -1,0 +1,195 @@
+"""Maps: the number of a class, or a depth, for each pixel of the record's image."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beam_pipeline.errors import DataError, naming
+from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds.example_lists import describe_bytes, one
+from beam_pipeline.kinds.files import hashed, of_key, one_shape, shape_text
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.wording import count_classes, of_classes
+from beam_pipeline.media.header import DECODER_MAX_PIXELS
+from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
+from beam_pipeline.records import FileRef, Map
+from tfrecord_dataset.example import FeatureValue
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.value_forms import form_of
+
+_DTYPES = {"classes": "uint8", "depth": "uint16"}
+_SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}
+# Of a PNG's bytes without conversion, of those that are encoded again.
+_BYTES_PER_PIXEL = 0.1
+
+
+class MapKind(Kind[Map]):
+    """Maps: size and classes; turned and scaled with the image, by the nearest pixel."""
+
+    values = (Map,)
+    features = ("map",)
+    types = ("map of classes", "depth map")
+    dtypes = tuple(_SHOWS)
+    usual = {"shape": (None, None, 1)}  # noqa: RUF012
+    has_geometry = True
+    has_classes = True
+
+    def check(self, name: str, value: Map, inspection: Inspection) -> Map:
+        data = inspection.read(value.file)
+        with naming(f"feature {name!r}"):
+            facts = inspect_map(data, value, inspection.rules.image.max_pixels)
+        pixels = facts.size.height * facts.size.width
+        inspection.num_bytes += (
+            max(1, int(pixels * _BYTES_PER_PIXEL)) if facts.conversions else len(data)
+        )
+        for reason in facts.conversions:
+            inspection.notes[f"map converted: {reason}"] += 1
+        return dataclasses.replace(
+            value,
+            file=hashed(value.file, data),
+            numbers=facts.numbers,
+            width=facts.size.width,
+            height=facts.size.height,
+            orientation=1,
+            conversions=facts.conversions,
+        )
+
+    def turn(self, value: Map, inspection: Inspection) -> Map:
+        frames = inspection.frames
+        if not frames:
+            return value
+        frame = frames.get("image") or next(iter(frames.values()))
+        with naming("the map"):
+            own = frame.of_annotation(ImageSize(value.height, value.width), relative=False)
+        size = _stored_size(own)
+        reasons = ["orientation"] * (own.orientation != 1)
+        reasons += ["resized"] * (size != own.upright_size)
+        for reason in reasons:
+            inspection.notes[f"map converted: {reason}"] += 1
+        return dataclasses.replace(
+            value,
+            width=size.width,
+            height=size.height,
+            orientation=own.orientation,
+            conversions=(*value.conversions, *reasons),
+        )
+
+    def content(self, value: Map) -> object:
+        return value.file.sha256
+
+    def type_of(self, value: Map) -> str:
+        return self.types[value.shows == "depth"]
+
+    def observe(self, value: Map, source: str, observed: Observed) -> None:
+        observed.add_shape((value.height, value.width))
+        observed.classes.update(map(str, value.numbers))
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        if len(observed.types) > 1:
+            places = ", ".join(f"a {each} in {observed.example[each]}" for each in observed.types)
+            raise DataError(f"feature {name!r} must have maps of one type, but has {places}")
+        dtype = _DTYPES["depth" if self.types[1] in observed.types else "classes"]
+        feature = Feature(name=name, kind="map", dtype=dtype, key="")
+        return self.complete(feature, observed, declared)
+
+    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        sizes = one_shape(observed) or (None, None)
+        classes: tuple[str, ...] = ()
+        if _shows_classes(feature):
+            largest = max(map(int, observed.classes), default=-1)
+            classes = feature.classes or declared or tuple(map(str, range(largest + 1)))
+            if largest >= len(classes):
+                raise DataError(
+                    f"feature {feature.name!r} has the class {largest} in a map, but "
+                    f"{len(classes)} classes are declared, from 0: {', '.join(classes[:20])}; "
+                    "declare all of them, or make the number 255, which is ignored"
+                )
+        return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        return (
+            isinstance(value, Map)
+            and _DTYPES[value.shows] == feature.dtype
+            and agrees(feature.shape, (value.height, value.width))
+            and (not feature.classes or max(value.numbers, default=0) < len(feature.classes))
+        )
+
+    def shown(self, value: Map) -> str:
+        classes = f" with the class {value.numbers[-1]}" if value.numbers else ""
+        return f"a {self.type_of(value)} of {value.width}x{value.height}{classes}"
+
+    def expected(self, feature: Feature) -> str:
+        what = of_classes("a map", feature) if _shows_classes(feature) else "a depth map"
+        return f"{what} {shape_text(feature)}"
+
+    def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
+        return {feature.classes[int(each)]: count for each, count in observed.classes.items()}
+
+    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
+        if _shows_classes(feature):
+            yield count_classes(feature.classes)
+
+    def payload(self, value: Map, data: bytes, rules: Rules) -> bytes:
+        return encode_map(data, value, rules.image.max_pixels)
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        payload = stored.payloads[feature.name]
+        if feature.bare:
+            return {feature.key: [payload]}
+        return {feature.key: [payload], feature.key_beside("format"): [b"png"]}
+
+    def problem(self, feature: Feature, lists: Lists) -> str:
+        value = one(lists, feature.key)
+        if form_of(value) == "png":
+            return ""
+        return f"key {feature.key!r} holds {describe_bytes(value)}, where a PNG was expected"
+
+    def read(self, feature: Feature, lists: Lists) -> Map:
+        data = bytes(one(lists, feature.key))
+        with of_key(feature.key):
+            numbers = read_numbers(data, DECODER_MAX_PIXELS)
+        height, width = numbers.shape
+        shown: tuple[int, ...] = ()
+        if numbers.dtype == "uint8":
+            shown = tuple(set(numbers.reshape(-1).tolist()) - {IGNORED})
+        shows = _SHOWS.get(str(numbers.dtype), "")
+        return Map(
+            file=hashed(FileRef(path=""), data),
+            shows=shows,
+            numbers=tuple(sorted(shown)),
+            width=width,
+            height=height,
+        )
+
+    read_existing = read
+
+    def differences(self, feature: Feature, lists: Lists, value: Map) -> Iterator[str]:
+        if not self.fits(feature, value):
+            yield (
+                f"key {feature.key!r} holds {self.shown(value)}, where {self.expected(feature)} "
+                "was expected"
+            )
+
+    def class_key(self, feature: Feature) -> str:
+        return feature.key.removesuffix("/encoded")
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        return (
+            tfds_features.image(feature) if key == feature.key else super().tfds(feature, key, spec)
+        )
+
+
+def _shows_classes(feature: Feature) -> bool:
+    return _SHOWS[feature.dtype] == "classes"
+
+
+def _stored_size(frame: Frame) -> ImageSize:
+    """Of the image as it is stored."""
+    height, width = frame.upright_size
+    across, down = frame.scale
+    return ImageSize(round(height * down), round(width * across))

@@ -1,0 +1,211 @@
+"""Maps: a number for each pixel of an image, as a PNG of one channel.
+
+Maps of classes have 8 bits, and 255 is ignored; depth maps have 16 bits. A PNG that has them so is
+stored byte for byte; all else is encoded again, without loss: palettes by their numbers, 1, 2 and 4
+bits by their values, colours by the classes that they stand for, TIFF, GIF and others.
+"""
+
+import dataclasses
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media import pixels
+from beam_pipeline.media.header import Header
+from beam_pipeline.media.images import decode_pixels
+from beam_pipeline.records import Map
+from tfrecord_dataset.image_size import ImageSize
+
+IGNORED = 255
+"""In a map of classes: a pixel of none."""
+
+NOT_A_MAP = "not a map"
+UNKNOWN_CLASS = "unknown class in map"
+BINARY = bytes([0, 0, 0, 255, 255, 255])
+"""The colours of two classes: background is black, foreground white."""
+
+Numbers = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+_KEPT_MODES = {"classes": "L", "depth": "I;16"}
+_LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes them 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MapFacts:
+    """What a map's file holds.
+
+    Attributes:
+        size: In pixels.
+        numbers: The classes that it shows, without the one that is ignored; of depth none.
+        conversions: Why it is encoded again.
+    """
+
+    size: ImageSize
+    numbers: tuple[int, ...]
+    conversions: tuple[str, ...]
+
+
+def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
+    """Checks the file of a map.
+
+    Raises:
+        RecordError: As `inspect_image`; "not a map": its pixels are no numbers; "unknown class in
+            map": a number or colour is not one of the classes.
+    """
+    header, image = decode_pixels(data, max_pixels)
+    found = _numbers(header, image, value)
+    shown: tuple[int, ...] = ()
+    if value.shows == "classes":
+        (present,) = np.nonzero(np.bincount(found.reshape(-1)))
+        shown = tuple(number for number in present.tolist() if number != IGNORED or value.colors)
+        if value.num_classes and shown and shown[-1] >= value.num_classes:
+            wrong = next(number for number in shown if number >= value.num_classes)
+            raise RecordError(
+                UNKNOWN_CLASS,
+                f"the pixel at {_place(found == wrong)} has the class {wrong}, where there are "
+                f"{value.num_classes} classes, from 0, and 255 is ignored; name the class, or "
+                "correct the map",
+            )
+    reasons = _conversions(header, image, value)
+    return MapFacts(size=ImageSize(*found.shape), numbers=shown, conversions=tuple(reasons))
+
+
+def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
+    """The bytes to store of an inspected map: `data` itself without conversions.
+
+    It is scaled to its stored size by the nearest pixel.
+    """
+    if not value.conversions:
+        return data
+    numbers = _numbers(*decode_pixels(data, max_pixels), value)
+    upright = np.asarray(pixels.upright(Image.fromarray(numbers), value.orientation))
+    rows, columns = (
+        (np.arange(size) * 2 + 1) * of // (size * 2)
+        for size, of in zip((value.height, value.width), upright.shape, strict=True)
+    )
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(upright[rows][:, columns])).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def read_numbers(data: bytes, max_pixels: int) -> Numbers:
+    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths.
+
+    Raises:
+        RecordError: `data` is no PNG of one channel.
+    """
+    header, image = decode_pixels(data, max_pixels)
+    if header.format != "png" or image.mode not in _KEPT_MODES.values():
+        raise RecordError(NOT_A_MAP, f"a {header.format.upper()} of {image.mode} pixels")
+    return np.asarray(image)
+
+
+def colors_in(data: bytes, max_pixels: int, most: int = 256) -> frozenset[tuple[int, ...]]:
+    """The colours of an image; none where there are more than `most`.
+
+    Raises:
+        RecordError: As `inspect_image`.
+    """
+    header, image = decode_pixels(data, max_pixels)
+    if header.mode == "I;16":
+        return frozenset()
+    counted = image.convert("RGB").getcolors(most) or ()
+    return frozenset(color for _, color in counted if isinstance(color, tuple))
+
+
+def _conversions(header: Header, image: Image.Image, value: Map) -> Iterator[str]:
+    if header.format != "png":
+        yield f"format {header.format}"
+    elif value.colors:
+        yield "colors"
+    elif image.mode != _KEPT_MODES[value.shows] or header.bits < 8 or header.color_key:
+        yield "palette" if image.mode == "P" else f"{header.bits}-bit {image.mode}"
+
+
+def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
+    if value.colors:
+        return _of_colors(header, image, value.colors)
+    if header.format == "jpeg":
+        raise RecordError(
+            NOT_A_MAP,
+            "a JPEG changes pixels where they are encoded, so that they are not the numbers that "
+            "were meant; save maps as PNG",
+        )
+    numbers = np.asarray(image)
+    if numbers.ndim == 3:
+        numbers = _grey(numbers, header, value)
+    if header.bits in _LEVELS and image.mode == "L":
+        numbers = numbers // _LEVELS[header.bits]
+    if value.shows == "depth":
+        if image.mode not in ("I;16", "L"):
+            raise RecordError(NOT_A_MAP, f"{image.mode} pixels, where depths are 8 or 16 bits grey")
+        return numbers.astype(np.uint16)
+    if numbers.max() > IGNORED:
+        raise RecordError(
+            UNKNOWN_CLASS,
+            f"the pixel at {_place(numbers > IGNORED)} has the class {numbers.max()}, but maps "
+            "have up to 255 classes, from 0, and 255 is ignored; number the classes again",
+        )
+    return numbers.astype(np.uint8)
+
+
+def _grey(numbers: npt.NDArray[np.uint8], header: Header, value: Map) -> npt.NDArray[np.uint8]:
+    """The one channel of pixels that have it two or three times; alpha is not looked at."""
+    channels: npt.NDArray[np.uint8] = numbers[..., : 3 if numbers.shape[-1] > 2 else 1]
+    colored = (channels != channels[..., :1]).any(axis=-1)
+    if colored.any():
+        color = ", ".join(map(str, channels[tuple(np.argwhere(colored)[0])].tolist()))
+        remedy = "save it as 16 bits grey"
+        if value.shows == "classes":
+            remedy = "put a class_dict.csv with the columns name,r,g,b beside it, a row per class"
+        raise RecordError(
+            NOT_A_MAP,
+            f"the pixel at {_place(colored)} has the colour {color}, which is no number; {remedy}",
+        )
+    one: npt.NDArray[np.uint8] = channels[..., 0]
+    return one
+
+
+def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray[np.uint8]:
+    """The class of each pixel by its colour; of a JPEG with two classes by the nearer one."""
+    table = np.frombuffer(colors, np.uint8).reshape(-1, 3)
+    if image.mode == "I;16":
+        raise RecordError(NOT_A_MAP, "16 bits per pixel, where 8-bit colours stand for classes")
+    rgb = np.asarray(image.convert("RGB"))
+    if header.format == "jpeg":
+        if len(table) > 2:
+            raise RecordError(
+                NOT_A_MAP, "a JPEG mixes the colours of neighbouring classes; save maps as PNG"
+            )
+        distance = [np.square(rgb.astype(np.int32) - color).sum(axis=-1) for color in table]
+        nearest: npt.NDArray[np.uint8] = np.argmin(distance, axis=0).astype(np.uint8)
+        return nearest
+    codes = _codes(table)
+    order = np.argsort(codes, kind="stable")
+    found = _codes(rgb)
+    places = np.minimum(np.searchsorted(codes[order], found), len(codes) - 1)
+    numbers = order[places]
+    if (unknown := codes[numbers] != found).any():
+        color = ", ".join(map(str, rgb[tuple(np.argwhere(unknown)[0])].tolist()))
+        known = "is not the colour of a class; add a row of it to the table of colours"
+        if colors == BINARY:
+            known = "is neither black nor white, as in the first maps; make it black or white"
+        raise RecordError(
+            UNKNOWN_CLASS, f"the pixel at {_place(unknown)} has the colour {color}, which {known}"
+        )
+    return numbers.astype(np.uint8)
+
+
+def _codes(colors: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """A number for each colour."""
+    codes: npt.NDArray[np.int64] = colors.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    return codes
+
+
+def _place(where: npt.NDArray[np.bool_]) -> str:
+    """The first of some pixels, for messages."""
+    row, column = np.argwhere(where)[0].tolist()
+    return f"row {row}, column {column}"

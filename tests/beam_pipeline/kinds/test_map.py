@@ -1,0 +1,139 @@
+"""Maps beside their image: turned and scaled with it, and what classes they have."""
+
+import io
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from beam_pipeline import kinds
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.inspect.record import inspect_record
+from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.maps import read_numbers
+from beam_pipeline.records import FileRef, Image, Map, Record
+from beam_pipeline.schema.inference import infer
+from tfrecord_dataset.image_size import ImageSize
+
+HEIGHT, WIDTH = 4, 8
+IN_FILE = np.arange(HEIGHT * WIDTH, dtype=np.uint8).reshape(HEIGHT, WIDTH)
+
+
+def encoded(pixels, file_format, orientation=1):
+    exif = PIL.Image.Exif()
+    exif[0x0112] = orientation
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, file_format, exif=exif)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def inspect(tmp_path):
+    """inspect(numbers) -> (the checked map, what is stored of it)."""
+
+    def run(numbers, *, orientation=1, image=(HEIGHT, WIDTH), rules=None, **stated):
+        photo = encoded(np.zeros((*image, 3), np.uint8), "JPEG", orientation)
+        data = encoded(numbers, "PNG")
+        (tmp_path / "a.jpg").write_bytes(photo)
+        (tmp_path / "a.png").write_bytes(data)
+        # The map comes first: it waits for its image.
+        features = {
+            "segmentation": Map(file=FileRef(path=str(tmp_path / "a.png")), **stated),
+            "image": Image(file=FileRef(path=str(tmp_path / "a.jpg"))),
+        }
+        rules = rules or Rules()
+        record = inspect_record(Record(key="a", features=features), rules)
+        value = record.features["segmentation"]
+        stored = kinds.of(value).payload(value, data, rules)
+        return record, read_numbers(stored, 1000)
+
+    return run
+
+
+def upright(numbers, orientation):
+    """As viewers turn it: by EXIF's definition of each orientation."""
+    turned = {
+        1: numbers,
+        2: numbers[:, ::-1],
+        3: numbers[::-1, ::-1],
+        4: numbers[::-1],
+        5: numbers.T,
+        6: np.rot90(numbers, -1),
+        7: numbers[::-1, ::-1].T,
+        8: np.rot90(numbers),
+    }
+    return turned[orientation]
+
+
+@pytest.mark.parametrize("orientation", [5, 6, 7, 8])
+def test_a_map_of_the_file_is_turned_with_its_image(inspect, orientation):
+    record, stored = inspect(IN_FILE, orientation=orientation)
+    np.testing.assert_array_equal(stored, upright(IN_FILE, orientation))
+    assert record.notes["map converted: orientation"] == 1
+    image, value = record.features["image"], record.features["segmentation"]
+    assert (value.height, value.width) == (image.height, image.width) == stored.shape
+
+
+def test_a_map_of_the_upright_image_stays(inspect):
+    numbers = IN_FILE.T.copy()
+    record, stored = inspect(numbers, orientation=6)
+    np.testing.assert_array_equal(stored, numbers)
+    assert record.features["segmentation"].conversions == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [({"max_side": 4}, (2, 4)), ({"size": ImageSize(8, 8)}, (8, 8)), ({"max_side": 7}, (4, 7))],
+)
+def test_a_map_is_scaled_with_its_image_by_the_nearest_pixel(inspect, options, size):
+    record, stored = inspect(IN_FILE, rules=Rules(image=ImageOptions(**options)))
+    image = record.features["image"]
+    assert stored.shape == size == (image.height, image.width)
+    rows, columns = np.meshgrid(*(np.arange(each) for each in size), indexing="ij")
+    np.testing.assert_allclose(stored // WIDTH, rows * HEIGHT / size[0], atol=1)
+    np.testing.assert_allclose(stored % WIDTH, columns * WIDTH / size[1], atol=1)
+    assert record.notes["map converted: resized"] == 1
+
+
+def test_a_map_of_another_size_is_refused(inspect):
+    with pytest.raises(RecordError, match="the map: the annotation is for") as caught:
+        inspect(np.zeros((4, 3), np.uint8))
+    assert caught.value.reason == "size mismatch"
+
+
+def schema(records, **declared):
+    observed = kinds.observe_all(records)
+    return infer(observed, num_records=len(records), declared=declared), observed["segmentation"]
+
+
+def test_classes_without_names_are_numbers_and_255_is_none(inspect):
+    record, _ = inspect(np.select([IN_FILE > 1, IN_FILE == 1], [255, 2]).astype(np.uint8))
+    (_, feature), _ = schema([record])
+    assert record.features["segmentation"].numbers == (0, 2)
+    assert feature.classes == ("0", "1", "2")
+    assert (feature.key, feature.shape) == (
+        "image/segmentation/class/encoded",
+        (HEIGHT, WIDTH, 1),
+    )
+
+
+def test_records_are_counted_by_the_classes_that_they_show(inspect):
+    records = [inspect(np.full((HEIGHT, WIDTH), each, np.uint8))[0] for each in (0, 1, 1, 255)]
+    (_, feature), observed = schema(records, segmentation=("sky", "road"))
+    assert feature.classes == ("sky", "road")
+    assert kinds.named(feature).class_counts(feature, observed) == {"sky": 1, "road": 2}
+
+
+def test_undeclared_classes_are_an_error(inspect):
+    record, _ = inspect(IN_FILE)
+    with pytest.raises(DataError, match="has the class 31 in a map, but 2 classes are declared"):
+        schema([record], segmentation=("sky", "road"))
+    with pytest.raises(RecordError, match="row 0, column 2 has the class 2, where there are 2"):
+        inspect(IN_FILE, num_classes=2)
+
+
+def test_maps_of_classes_and_depths_do_not_mix(inspect):
+    records = [inspect(IN_FILE)[0], inspect(IN_FILE, shows="depth")[0]]
+    with pytest.raises(DataError, match="must have maps of one type"):
+        schema(records)

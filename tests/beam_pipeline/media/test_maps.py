@@ -1,0 +1,153 @@
+"""Maps: numbers from any file that has them, refused where pixels are something else."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.maps import BINARY, encode_map, inspect_map, read_numbers
+from beam_pipeline.records import FileRef, Map
+
+MAX_PIXELS = 10_000
+NUMBERS = np.array([[0, 1, 2], [255, 2, 0]], np.uint8)
+COLORS = np.array([[0, 0, 0], [128, 0, 0], [0, 64, 128]], np.uint8)
+RGB = COLORS[[[0, 1, 2], [2, 2, 0]]]
+DEPTHS = np.array([[0, 1, 700], [65_535, 2, 0]], np.uint16)
+
+
+def saved(pixels, file_format="PNG", mode=None, **options):
+    image = Image.fromarray(pixels)
+    buffer = io.BytesIO()
+    (image.convert(mode, palette=Image.Palette.ADAPTIVE) if mode else image).save(
+        buffer, file_format, **options
+    )
+    return buffer.getvalue()
+
+
+def with_palette(numbers, file_format="PNG"):
+    image = Image.fromarray(numbers)
+    image.putpalette([each * 37 % 256 for each in range(768)])
+    buffer = io.BytesIO()
+    image.save(buffer, file_format, optimize=False)
+    return buffer.getvalue()
+
+
+def a_map(**stated):
+    return Map(file=FileRef(path="m.png"), **stated)
+
+
+def stored(data, value):
+    """The numbers that are stored of a file, and why they are encoded again."""
+    facts = inspect_map(data, value, MAX_PIXELS)
+    checked = a_map(
+        shows=value.shows,
+        colors=value.colors,
+        conversions=facts.conversions,
+        width=facts.size.width,
+        height=facts.size.height,
+    )
+    return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), facts.conversions
+
+
+OF_COLORS = a_map(colors=COLORS.tobytes())
+DEPTH = a_map(shows="depth")
+BLACK_OR_WHITE = a_map(colors=BINARY)
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "numbers", "conversions"),
+    [
+        pytest.param(saved(NUMBERS), a_map(), NUMBERS, (), id="grey"),
+        pytest.param(with_palette(NUMBERS), a_map(), NUMBERS, ("palette",), id="palette"),
+        pytest.param(
+            with_palette(NUMBERS % 2), a_map(), NUMBERS % 2, ("palette",), id="palette of 1 bit"
+        ),
+        pytest.param(with_palette(NUMBERS, "GIF"), a_map(), NUMBERS, ("format gif",), id="gif"),
+        pytest.param(saved(NUMBERS, "TIFF"), a_map(), NUMBERS, ("format tiff",), id="tiff"),
+        pytest.param(saved(NUMBERS == 1), a_map(), NUMBERS == 1, ("1-bit 1",), id="1 bit"),
+        pytest.param(
+            saved(NUMBERS.astype(np.uint16)), a_map(), NUMBERS, ("16-bit I;16",), id="16 bits"
+        ),
+        pytest.param(saved(NUMBERS, mode="RGB"), a_map(), NUMBERS, ("8-bit RGB",), id="grey RGB"),
+        pytest.param(saved(NUMBERS, mode="LA"), a_map(), NUMBERS, ("8-bit LA",), id="with alpha"),
+        pytest.param(saved(RGB), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours"),
+        pytest.param(
+            saved(RGB, mode="P"), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours of P"
+        ),
+        pytest.param(
+            saved((NUMBERS > 1) * np.uint8(255)), BLACK_OR_WHITE, NUMBERS > 1, ("colors",), id="b/w"
+        ),
+        pytest.param(
+            saved(NUMBERS > 1), BLACK_OR_WHITE, NUMBERS > 1, ("colors",), id="b/w of 1 bit"
+        ),
+        pytest.param(
+            saved(np.kron([[0, 9, 250, 255]], np.ones((8, 8))).astype(np.uint8), "JPEG"),
+            BLACK_OR_WHITE,
+            np.kron([[0, 0, 1, 1]], np.ones((8, 8))),
+            ("format jpeg",),
+            id="b/w jpeg",
+        ),
+        pytest.param(saved(DEPTHS), DEPTH, DEPTHS, (), id="depth"),
+        pytest.param(saved(DEPTHS, "TIFF"), DEPTH, DEPTHS, ("format tiff",), id="depth of TIFF"),
+        pytest.param(saved(NUMBERS), DEPTH, NUMBERS, ("8-bit L",), id="depth of 8 bits"),
+    ],
+)
+def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
+    found, reasons = stored(data, value)
+    np.testing.assert_array_equal(found, numbers)
+    assert found.dtype == (np.uint16 if value.shows == "depth" else np.uint8)
+    assert reasons == conversions
+
+
+@pytest.mark.parametrize("bits", [2, 4])
+def test_greys_of_few_bits_are_their_numbers(bits):
+    def chunk(kind, body):
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    row = bytes([0b00011011]) if bits == 2 else bytes([0x01, 0x23])  # 0, 1, 2, 3
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, bits, 0, 0, 0, 0))
+    png += chunk(b"IDAT", zlib.compress(b"\0" + row)) + chunk(b"IEND", b"")
+    found, _ = stored(png, a_map())
+    np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "reason", "detail"),
+    [
+        (
+            saved(NUMBERS),
+            a_map(num_classes=2),
+            "unknown class in map",
+            "row 0, column 2 has the cl",
+        ),
+        (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, which is no"),
+        (saved(RGB), a_map(), "not a map", r"put a class_dict\.csv with the columns name,r,g,b"),
+        (saved(RGB ^ 1), OF_COLORS, "unknown class in map", "the colour 1, 1, 1, which is not the"),
+        (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "neither black nor white"),
+        (saved(NUMBERS, "JPEG"), a_map(), "not a map", "save maps as PNG"),
+        (saved(RGB, "JPEG"), OF_COLORS, "not a map", "mixes the colours of neighbouring classes"),
+        (saved(DEPTHS), a_map(), "unknown class in map", "row 0, column 2 has the class 65535"),
+        (saved(RGB), DEPTH, "not a map", "save it as 16 bits grey"),
+        (saved(RGB, "JPEG"), DEPTH, "not a map", "a JPEG changes pixels"),
+        (saved(NUMBERS)[:-20], a_map(), "truncated image", "no end chunk"),
+        (saved(np.zeros((200, 100), np.uint8)), a_map(), "image too large", "100x200"),
+    ],
+)
+def test_what_is_no_map_is_refused_by_name(data, value, reason, detail):
+    with pytest.raises(RecordError, match=detail) as caught:
+        inspect_map(data, value, MAX_PIXELS)
+    assert caught.value.reason == reason
+
+
+def test_a_map_is_turned_and_scaled_by_the_nearest_pixel():
+    data = saved(NUMBERS)
+    value = a_map(width=4, height=6, orientation=6, conversions=("orientation", "resized"))
+    found = read_numbers(encode_map(data, value, MAX_PIXELS), MAX_PIXELS)
+    upright = np.rot90(NUMBERS, -1)  # [3, 2]
+    np.testing.assert_array_equal(found, np.kron(upright, np.ones((2, 2), np.uint8)))
