@@ -62,7 +62,7 @@ LAYERS = {
         side_files
         folders
         manifest
-        voc coco yolo kitti labelme parquet tar arrays tfrecord
+        voc coco yolo kitti labelme columnar tar arrays tfrecord
         proposing
         registry
         detection

@@ -18,6 +18,7 @@ _QUICK = (
     "labelme",
     "csv",
     "jsonl",
+    "arrow",
     "tables",
 )
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())

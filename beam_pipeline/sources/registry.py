@@ -11,12 +11,12 @@ from importlib.metadata import EntryPoint, entry_points
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
+from beam_pipeline.sources.columnar.layout import ARROW, PARQUET
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest.layout import CSV, JSONL
-from beam_pipeline.sources.parquet.layout import LAYOUT as PARQUET
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
 from beam_pipeline.sources.voc.layout import LAYOUT as VOC
@@ -25,7 +25,7 @@ from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 GROUP = "beam_tfrecords.layouts"
 AUTO = "auto"
 
-_OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, CSV, JSONL, PARQUET, TAR, ARRAYS, TFRECORD)
+_OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, CSV, JSONL, PARQUET, ARROW, TAR, ARRAYS, TFRECORD)
 
 
 def layout_names() -> list[str]:

@@ -13,7 +13,7 @@ A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path stand 
 lines are the file's, unless a form says otherwise: `escaped` is one line with Python's escapes of
 bytes, `gzip` is compressed, `examples` has the features of one Example of a TFRecord file a line,
 `parquet` a row in JSON a line below one that holds Hugging Face's features, with bytes of files as
-texts, in row groups of two.
+texts, in row groups of two; `arrow` has the same as a stream of Arrow, `feather` as a packed file.
 What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
 `dtype: values` in JSON.
 """
@@ -32,11 +32,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import feather
 
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
 
-_FILE = re.compile(r"^== (.*?)((?: (?:escaped|gzip|examples|parquet))*)\n", re.MULTILINE)
+_FILE = re.compile(
+    r"^== (.*?)((?: (?:escaped|gzip|examples|parquet|arrow|feather))*)\n", re.MULTILINE
+)
 _MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
 
 
@@ -84,22 +87,43 @@ def _examples(lines: bytes) -> bytes:
 
 
 def _parquet(lines: bytes) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(_table(lines), buffer, row_group_size=2)
+    return buffer.getvalue()
+
+
+def _arrow(lines: bytes) -> bytes:
+    table = _table(lines)
+    buffer = io.BytesIO()
+    with pa.ipc.new_stream(buffer, table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    return buffer.getvalue()
+
+
+def _feather(lines: bytes) -> bytes:
+    buffer = io.BytesIO()
+    feather.write_feather(_table(lines), buffer, compression="lz4", chunksize=2)
+    return buffer.getvalue()
+
+
+def _table(lines: bytes) -> pa.Table:
     features, *rows = map(json.loads, lines.splitlines())
     table = pa.Table.from_pylist([_with_bytes(row) for row in rows])
     if features:
         told = json.dumps({"info": {"features": features}})
         table = table.replace_schema_metadata({"huggingface": told})
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, row_group_size=2)
-    return buffer.getvalue()
+    return table
 
 
-def _with_bytes(row: dict[str, Any]) -> dict[str, Any]:
+def _with_bytes(value: Any) -> Any:
+    """A value in which the `bytes` of files are bytes."""
+    if isinstance(value, list):
+        return list(map(_with_bytes, value))
+    if not isinstance(value, dict):
+        return value
     return {
-        name: value | {"bytes": value["bytes"] and value["bytes"].encode("latin-1")}
-        if isinstance(value, dict) and "bytes" in value
-        else value
-        for name, value in row.items()
+        name: each.encode("latin-1") if name == "bytes" and each else _with_bytes(each)
+        for name, each in value.items()
     }
 
 
@@ -108,6 +132,8 @@ _FORMS = {
     "gzip": lambda data: gzip.compress(data, mtime=0),
     "examples": _examples,
     "parquet": _parquet,
+    "arrow": _arrow,
+    "feather": _feather,
 }
 
 

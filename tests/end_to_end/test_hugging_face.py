@@ -1,4 +1,4 @@
-"""Parquet files that Hugging Face's `datasets` writes become datasets with the same values."""
+"""Files that Hugging Face's `datasets` writes become datasets with the same values."""
 
 import io
 
@@ -15,18 +15,34 @@ pytestmark = pytest.mark.readers
 CLASSES = ["zebra", "ant"]
 
 
+def as_parquet(dataset, folder):
+    (folder / "data").mkdir(parents=True)
+    dataset.to_parquet(folder / "data/train-00000-of-00001.parquet", batch_size=4)
+
+
+def to_disk(dataset, folder):
+    import datasets
+
+    datasets.DatasetDict({"train": dataset}).save_to_disk(folder)
+
+
+@pytest.fixture(params=[as_parquet, to_disk])
+def save(request):
+    """Writes a `datasets.Dataset` in one of the two forms, below a folder."""
+    return request.param
+
+
 @pytest.fixture
-def written(tmp_path, monkeypatch):
+def written(tmp_path, monkeypatch, save):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     import datasets
 
     def write(features, columns):
-        folder = tmp_path / "input" / "data"
-        folder.mkdir(parents=True)
-        dataset = datasets.Dataset.from_dict(columns, datasets.Features(features(datasets)))
-        dataset.to_parquet(folder / "train-00000-of-00001.parquet", batch_size=4)
-        info = build(BuildConfig(input=str(folder.parent), output=str(tmp_path / "data"), name="t"))
+        folder = tmp_path / "input"
+        save(datasets.Dataset.from_dict(columns, datasets.Features(features(datasets))), folder)
+        info = build(BuildConfig(input=str(folder), output=str(tmp_path / "data"), name="t"))
+        assert [*info.splits] == ["train"]
         split = tfrecord_dataset.open(info.directory)["train"]
         return info, [split[number] for number in range(len(split))]
 

@@ -117,6 +117,34 @@ def _npy(array: np.ndarray) -> bytes:
 
 def parquets() -> list[bytes]:
     """Files in structs with classes of Hugging Face's, boxes in lists; a table of every type."""
+    of_files, rows = tables()
+    return [
+        _parquet(of_files, compression="snappy"),
+        _parquet(rows, compression="zstd", row_group_size=2),
+        _parquet(rows, compression="none", use_dictionary=False),
+    ]
+
+
+def arrows() -> list[bytes]:
+    """The same as streams and files of Arrow, plain and packed."""
+    of_files, rows = tables()
+    return [
+        _arrow(pa.ipc.new_stream, of_files),
+        _arrow(pa.ipc.new_stream, rows, compression="zstd"),
+        _arrow(pa.ipc.new_file, rows),
+        _arrow(pa.ipc.new_file, of_files, compression="lz4"),
+    ]
+
+
+def _arrow(new: Any, table: pa.Table, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    with new(buffer, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table, max_chunksize=2)
+    return buffer.getvalue()
+
+
+def tables() -> tuple[pa.Table, pa.Table]:
+    """One of images and boxes, and one of values of every type."""
     told = {
         "image": {"_type": "Image"},
         "label": {"_type": "ClassLabel", "names": ["cat", "dog"]},
@@ -133,11 +161,7 @@ def parquets() -> list[bytes]:
         "talk": [[{"role": "user", "said": "hi"}], [], None],
     }
     metadata = {"huggingface": json.dumps({"info": {"features": told}})}
-    return [
-        _parquet(of_files.replace_schema_metadata(metadata), compression="snappy"),
-        _parquet(pa.table(rows), compression="zstd", row_group_size=2),
-        _parquet(pa.table(rows), compression="none", use_dictionary=False),
-    ]
+    return of_files.replace_schema_metadata(metadata), pa.table(rows)
 
 
 def _parquet(table: pa.Table, **options: Any) -> bytes:

@@ -19,6 +19,7 @@ from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
+from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.input_files import InputFile
@@ -32,7 +33,6 @@ from beam_pipeline.sources.manifest.records import (
     read_table,
 )
 from beam_pipeline.sources.manifest.survey import overview, survey
-from beam_pipeline.sources.parquet.read import ReadParquet
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -419,6 +419,7 @@ FORMATS = {
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
+    "arrow": Format(corpus=corpus.arrows, read=_manifest(ReadArrow, "a.arrow")),
     "tables": Format(corpus=corpus.parquets, read=_manifest(ReadParquet, "a.parquet")),
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),
     "example": Format(corpus=corpus.examples, read=_example),

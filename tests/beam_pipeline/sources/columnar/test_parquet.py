@@ -15,9 +15,9 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import Deferred, FileRef, Record
+from beam_pipeline.sources.columnar.read import ReadParquet
 from beam_pipeline.sources.manifest.records import read_table
 from beam_pipeline.sources.manifest.survey import overview, survey
-from beam_pipeline.sources.parquet.read import ReadParquet
 
 CLASSES = ["zebra", "ant", "cat"]  # in another order than their names
 FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])

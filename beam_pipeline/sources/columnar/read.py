@@ -1,20 +1,25 @@
-"""Parquet files, of Hugging Face and others: a row a record, a column a feature."""
+"""Files of row groups, of Hugging Face and others: a row a record, a column a feature."""
 
+import abc
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
+from beam_pipeline.sources.columnar.arrow_file import opened_arrow
+from beam_pipeline.sources.columnar.forms import Form
+from beam_pipeline.sources.columnar.parquet_file import opened_parquet
+from beam_pipeline.sources.columnar.row_groups import Open
+from beam_pipeline.sources.columnar.table import ColumnarTable, look_into
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.parquet.forms import Form
-from beam_pipeline.sources.parquet.table import ParquetTable, look_into
 from beam_pipeline.sources.paths import left_out, suffix
 from tfrecord_dataset.shown_text import one_line
 
@@ -22,8 +27,8 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
-class ReadParquet(ReadManifest):
-    """The rows of Parquet files: `<file>#<row>`, a record each.
+class ReadColumnar(ReadManifest):
+    """The rows of files of row groups: `<file>#<row>`, a record each.
 
     As `ReadJsonl`. Images and audio lie in the file, as bytes or as Hugging Face's structs of bytes
     and path, or are named by their paths. Class labels whose names the schema's metadata states
@@ -34,15 +39,21 @@ class ReadParquet(ReadManifest):
 
     Attributes:
         path: The file; a folder; or a pattern of files.
+        noun: What such a file is called.
     """
 
-    suffixes = ("parquet",)
+    noun: ClassVar[str]
+
+    @abc.abstractmethod
+    def open_file(self) -> Open:
+        """What opens a file."""
 
     def tables(self) -> tuple[list[Table], list[Rejected]]:
         """As `ReadManifest.tables`."""
-        files, others = find_files(self.path, is_parquet, self.ignored)
+        files, others = find_files(self.path, self.is_meant, self.ignored)
         rejected = [
-            left_out(each, "not a Parquet file", "its suffix is not .parquet") for each in others
+            left_out(each, f"not {self.noun}", f"its suffix is not {_shown(self.suffixes)}")
+            for each in others
         ]
         tables: list[Table] = []
         for file in files:
@@ -54,6 +65,11 @@ class ReadParquet(ReadManifest):
             raise ConfigError(f"{rejected[-1].detail}")
         return tables, rejected
 
+    @classmethod
+    def is_meant(cls, path: str) -> bool:
+        """Whether the file's name is one of this kind."""
+        return suffix(path) in cls.suffixes
+
     def _manifest(self, file: InputFile) -> Manifest:
         root = file.path.removesuffix(file.relative).rstrip("/") or "/"
         media_root = storage.absolute(self.image_root).rstrip("/") if self.image_root else None
@@ -64,8 +80,11 @@ class ReadParquet(ReadManifest):
 
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
-        found = look_into(manifest.path, self.ignore_columns)
-        return ParquetTable(manifest=manifest, header=found.names, forms=found.forms)
+        open_file = self.open_file()
+        found = look_into(manifest.path, open_file, self.ignore_columns)
+        return ColumnarTable(
+            manifest=manifest, header=found.names, forms=found.forms, open_file=open_file
+        )
 
     def facts(self, tables: Sequence[Table], facts: ColumnFacts) -> ColumnFacts:
         """As `ReadManifest.facts`: files that lie in a table are there."""
@@ -105,9 +124,32 @@ class ReadParquet(ReadManifest):
                 yield DeclaredClasses(feature=feature, names=names)
 
 
-def is_parquet(path: str) -> bool:
-    """Whether the file's name is one of Parquet."""
-    return suffix(path) == "parquet"
+@dataclasses.dataclass
+class ReadParquet(ReadColumnar):
+    """The rows of Parquet files."""
+
+    suffixes = ("parquet",)
+    noun = "a Parquet file"
+
+    def open_file(self) -> Open:
+        """As `ReadColumnar.open_file`."""
+        return opened_parquet
+
+
+@dataclasses.dataclass
+class ReadArrow(ReadColumnar):
+    """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
+
+    suffixes = ("arrow", "feather")
+    noun = "an Arrow file"
+
+    def open_file(self) -> Open:
+        """As `ReadColumnar.open_file`."""
+        return opened_arrow
+
+
+def _shown(suffixes: Sequence[str]) -> str:
+    return " or ".join(f".{each}" for each in suffixes)
 
 
 def _forms(tables: Sequence[Table]) -> dict[str, Form]:
@@ -115,6 +157,6 @@ def _forms(tables: Sequence[Table]) -> dict[str, Form]:
     return {
         name: form
         for table in reversed(tables)
-        if isinstance(table, ParquetTable)
+        if isinstance(table, ColumnarTable)
         for name, form in table.forms.items()
     }

@@ -1,4 +1,4 @@
-"""What the columns of a Parquet file hold: their Arrow types, and what Hugging Face says of them.
+"""What the columns of a file hold: their Arrow types, and what Hugging Face says of them.
 
 Hugging Face writes its features as JSON into the schema's metadata: which structs are images or
 audio, and the names of classes whose numbers are stored
@@ -76,6 +76,12 @@ def form_of(field: pa.Field, feature: Any, begin: Callable[[], bytes]) -> Form:
             f"column {field.name!r} holds bytes that are neither images nor audio; leave it out "
             "with --ignore-columns",
         )
+    if _holds_files(kind):
+        raise RecordError(
+            "unsupported column",
+            f"column {field.name!r} holds bytes in lists or structs, such as several images a row; "
+            "give each a column, or leave it out with --ignore-columns",
+        )
     convert = _plain(kind)
     is_nested = _holds_structs(kind) and lowered(field.name) not in BOXES
     if is_nested:
@@ -92,9 +98,8 @@ def is_file(kind: pa.DataType) -> bool:
         names = {kind.field(number).name for number in range(kind.num_fields)}
         return "bytes" in names <= {"bytes", "path"} and is_file(kind.field("bytes").type)
     types = pa.types
-    return any(
-        fits(kind) for fits in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-    )
+    fitting = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    return any(fits(kind) for fits in (*fitting, types.is_binary_view))
 
 
 def _sniffed(data: bytes) -> str:
@@ -111,6 +116,11 @@ def _holds_structs(kind: pa.DataType) -> bool:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _holds_structs(kind.value_type)
     return bool(pa.types.is_struct(kind) or pa.types.is_map(kind))
+
+
+def _holds_files(kind: pa.DataType) -> bool:
+    inner = [kind.field(number).type for number in range(kind.num_fields)]
+    return any(is_file(each) or _holds_files(each) for each in inner)
 
 
 def _plain(kind: pa.DataType) -> Convert:

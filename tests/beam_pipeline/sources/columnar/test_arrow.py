@@ -1,0 +1,218 @@
+"""Arrow files and streams: the same records as of Parquet, and images that are read in place."""
+
+import io
+import json
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+from pyarrow import feather
+
+import tfrecord_dataset
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import DataError
+from beam_pipeline.files import storage
+from beam_pipeline.pipeline import build
+from beam_pipeline.records import Record
+from beam_pipeline.sources.columnar import arrow_file
+from beam_pipeline.sources.columnar.arrow_file import opened_arrow
+from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
+from beam_pipeline.sources.manifest.records import read_table
+from beam_pipeline.sources.manifest.survey import overview, survey
+
+FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+TOLD = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["zebra", "ant"]}}
+
+
+def png(seed):
+    pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def photographs(count):
+    table = pa.table(
+        {
+            "image": pa.array([{"bytes": png(n), "path": f"{n}.png"} for n in range(count)], FILE),
+            "label": pa.array([n % 2 for n in range(count)]),
+        }
+    )
+    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": TOLD}})})
+
+
+def as_stream(table, path, **options):
+    with pa.ipc.new_stream(path, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table, max_chunksize=3)
+
+
+def as_file(table, path, **options):
+    with pa.ipc.new_file(path, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table, max_chunksize=3)
+
+
+def as_feather(table, path):
+    feather.write_feather(table, path, compression="zstd", chunksize=3)
+
+
+def packed_stream(table, path):
+    as_stream(table, path, compression="lz4")
+
+
+WRITERS = [as_stream, as_file, as_feather, packed_stream]
+
+
+def read(source):
+    job = source.job()
+    parts = [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
+    rows = overview([survey(part, job.questions) for part in parts], job.questions)
+    return [element for part in parts for element in read_table(part, rows)]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_images_are_those_that_were_written(tmp_path, write):
+    (tmp_path / "input").mkdir()
+    write(photographs(10), tmp_path / "input/train.arrow")
+
+    info = build(
+        BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "data"), name="t")
+    )
+
+    assert list(info.classes) == ["zebra", "ant"]
+    split = tfrecord_dataset.open(info.directory)["train"]
+    records = [split[number] for number in range(len(split))]
+    expected = {np.asarray(Image.open(io.BytesIO(png(n)))).tobytes(): n % 2 for n in range(10)}
+    assert {record["image"].tobytes(): int(record["label"]) for record in records} == expected
+
+
+@pytest.mark.parametrize(
+    ("write", "in_place"), [*zip(WRITERS, [True, True, False, False], strict=True)]
+)
+def test_what_is_not_packed_is_read_where_it_lies(tmp_path, write, in_place):
+    path = tmp_path / "train.arrow"
+    write(photographs(7), path)
+
+    records = read(ReadArrow(str(path), scratch=str(tmp_path / "scratch")))
+
+    files = [record.features["image"].file for record in records]
+    assert [storage.read_bytes(file) for file in files] == [png(n) for n in range(7)]
+    assert {file.path == str(path) for file in files} == {in_place}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_values_are_those_of_parquet(tmp_path, write):
+    table = pa.table(
+        {
+            "x": pa.array([1, None, 3, 4, 5, 6, 7], pa.int16()),
+            "half": pa.array([n / 2 for n in range(7)], pa.float32()),
+            "colour": pa.array(["red", "blue", None, *["red"] * 4]).dictionary_encode(),
+            "when": pa.array(range(7), pa.timestamp("us")),
+            "v": [[1.5, 2.0]] * 7,
+            "talk": [[{"role": "user", "said": "hé"}]] * 7,
+            "long": ["long " * 300] * 7,
+            "is_true": [True] * 7,
+            "name": pa.array([f"{n}" * 20 for n in range(7)], pa.large_string()),
+        }
+    )
+    write(table, tmp_path / "a.arrow")
+    pa.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3)
+
+    arrow = read(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
+    parquet = read(ReadParquet(str(tmp_path / "a.parquet"), scratch=str(tmp_path / "scratch")))
+
+    def shown(elements):
+        return [
+            {name: str(value) for name, value in each.features.items() if name != "long"}
+            if isinstance(each, Record)
+            else each.detail
+            for each in elements
+        ]
+
+    assert shown(arrow) == shown(parquet)
+    assert len(arrow) == 7
+
+
+def test_dictionaries_that_change_on_the_way(tmp_path):
+    """A stream may replace its dictionary: each batch has the one before it."""
+    batches = [
+        pa.record_batch({"c": pa.array(names).dictionary_encode(), "x": range(2)})
+        for names in (["a", "b"], ["c", "d"], ["e", "f"])
+    ]
+    with pa.ipc.new_stream(tmp_path / "a.arrow", batches[0].schema) as out:
+        for batch in batches:
+            out.write_batch(batch)
+
+    records = read(ReadArrow(str(tmp_path / "a.arrow")))
+
+    assert [record.features["c"] for record in records] == list("abcdef")
+
+
+@pytest.mark.parametrize("write", [as_stream, as_feather])
+def test_views_as_polars_writes_them(tmp_path, write):
+    table = pa.table(
+        {
+            "image": pa.array([png(n) for n in range(4)], pa.binary_view()),
+            "name": pa.array([f"{n} of a long name" for n in range(4)], pa.string_view()),
+        }
+    )
+    write(table, tmp_path / "a.arrow")
+
+    records = read(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
+
+    assert [storage.read_bytes(each.features["image"].file) for each in records] == [
+        png(n) for n in range(4)
+    ]
+    assert records[3].features["name"] == "3 of a long name"
+
+
+def test_a_file_on_a_store(tmp_path, bucket):
+    url, _ = bucket
+    as_stream(photographs(8), tmp_path / "train.arrow")
+    storage.write_bytes(f"{url}/input/train.arrow", (tmp_path / "train.arrow").read_bytes())
+
+    here = read(ReadArrow(str(tmp_path / "train.arrow"), scratch=str(tmp_path / "a")))
+    there = read(ReadArrow(f"{url}/input/train.arrow", scratch=str(tmp_path / "b")))
+
+    def contents(records):
+        return [storage.read_bytes(record.features["image"].file) for record in records]
+
+    assert contents(there) == contents(here)
+    assert there[0].features["image"].file.path.startswith(url)
+
+
+def test_a_batch_that_is_too_large_is_refused_with_what_helps(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow_file, "_MAX_BATCH_BYTES", 10_000)
+    table = pa.table({"x": list(range(100_000))})
+    path = tmp_path / "a.feather"
+    feather.write_feather(table, path, compression="uncompressed")
+    with pytest.raises(DataError, match=r"524,\d+ bytes, .* chunksize=1000\) of pyarrow"):
+        read(ReadArrow(str(path)))
+
+    feather.write_feather(table, path, compression="uncompressed", chunksize=1000)
+    assert len(read(ReadArrow(str(path)))) == 100_000
+
+
+def test_a_file_of_version_1_is_written_anew_as_the_refusal_says(tmp_path):
+    path = tmp_path / "a.feather"
+    with pytest.warns(DeprecationWarning, match="Feather V1"):
+        feather.write_feather(pa.table({"x": [1, 2]}), path, version=1)
+    with pytest.raises(DataError, match=r"feather\.write_feather\(feather\.read_table\(path\)"):
+        opened_arrow(str(path)).__enter__()
+
+    with pytest.warns(DeprecationWarning, match="Feather V1"):
+        feather.write_feather(feather.read_table(path), path)
+    assert len(read(ReadArrow(str(path)))) == 2
+
+
+def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(tmp_path):
+    path = tmp_path / "a.feather"
+    feather.write_feather(pa.table({"x": [7] * 1000}), path, compression="lz4")
+    data = path.read_bytes()
+    at = data.index(struct.pack("<q", 8000), 200)  # how much the values unpack to
+    path.write_bytes(data[:at] + struct.pack("<q", 1 << 40) + data[at + 8 :])
+
+    with pytest.raises(DataError, match=r"states 1,099,511,627,776 bytes"):
+        read(ReadArrow(str(path)))
