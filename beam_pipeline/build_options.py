@@ -173,6 +173,9 @@ class BuildOptions(Options):
         BuildOption("format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS),
         _INPUT,
     ] = ""
+    no_masks: Annotated[
+        bool, BuildOption("leave out the masks of objects; polygons stay"), _INPUT
+    ] = False
     classes: Annotated[Classes, _INPUT] = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.objects import Mask as Mask
+from beam_pipeline.objects import Objects as Objects
 from beam_pipeline.stored_lists import Expectation, ListSummary
-from tfrecord_dataset.image_size import ImageSize
 
 
 def composed(name: str) -> str:
@@ -156,35 +157,6 @@ class ClassLabels:
     """Any number of classes by their names: a record of several labels."""
 
     names: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Objects:
-    """The n ≥ 0 objects of one image: columns of n values each, in one order.
-
-    A source states what the annotation says; Inspect turns it into format "rel_xyxy",
-    clipped, in the frame of the stored image (`kinds.boxes`).
-
-    Attributes:
-        boxes: Bounding boxes: n rows of four numbers, in `format`.
-        format: One of `kinds.boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
-            pixels, or the same with the prefix "rel_" in fractions of the image.
-        labels: n class names; empty when the objects have no classes.
-        attributes: More facts of each object, n values a name: "difficult", "is_crowd"
-            (ints), "area" (float, pixels²), ….
-        keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
-            the unit of `format`; empty when there are none.
-        image_size: The size that the annotation states, if it does.
-    """
-
-    boxes: tuple[tuple[float, float, float, float], ...]
-    format: str = "xyxy"
-    labels: tuple[str, ...] = ()
-    attributes: Mapping[str, tuple[int | float | str, ...]] = dataclasses.field(
-        default_factory=dict
-    )
-    keypoints: tuple[tuple[float, ...], ...] = ()
-    image_size: ImageSize | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ LAYERS = {
     """,
     "beam_pipeline": """
         errors
-        stored_lists
+        stored_lists objects
         records
         files
         tfrecord

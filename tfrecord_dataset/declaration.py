@@ -68,6 +68,14 @@ _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: _is_list(value) and all(map(_is_size, value)),
         "a list of whole numbers, null where a size varies",
     ),
+    **dict.fromkeys(
+        ("keypoint_names", "geometry"),
+        (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
+    ),
+    "keypoint_flips": (
+        lambda value: _is_list(value) and all(map(_is_size, value)) and None not in value,
+        "a list of whole numbers, one for each point",
+    ),
     "classes": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
     "attributes": (lambda value: isinstance(value, Mapping), "a mapping from name to dtype"),
 }
@@ -155,6 +163,9 @@ def _feature(entry: Any) -> Feature:
         label_offset=_DEFAULT_LABEL_OFFSETS.get(kind, 0) if label_offset is None else label_offset,
         attributes=dict(entry.get("attributes") or {}),
         keypoints=entry.get("keypoints") or 0,
+        keypoint_names=tuple(entry.get("keypoint_names") or ()),
+        keypoint_flips=tuple(entry.get("keypoint_flips") or ()),
+        geometry=tuple(entry.get("geometry") or ()),
         default=default,
     )
 

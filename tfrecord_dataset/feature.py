@@ -51,6 +51,9 @@ class Feature:
         label_offset: Added to a class number, from 0, when it is stored.
         attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
         keypoints: Of boxes: points per box, 0 for none.
+        keypoint_names: Of boxes: the names of the points, where they have some.
+        keypoint_flips: For each point the number of the one that it is in a mirrored image.
+        geometry: Of boxes: "mask", "polygon", what objects have beside their box.
         default: The value of a record without the key, such as -1 for a class label; None makes
             that an error. Of a sequence: its padding value in the trainer.
     """
@@ -70,6 +73,9 @@ class Feature:
     label_offset: int = 0
     attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
+    keypoint_names: tuple[str, ...] = ()
+    keypoint_flips: tuple[int, ...] = ()
+    geometry: tuple[str, ...] = ()
     default: Any = None
 
     @property

@@ -30,6 +30,8 @@ _BESIDE: Mapping[str, Mapping[str, str]] = {
     "class_label": {"text": "bytes"},
 }
 _KEYPOINTS = {"x": "float32", "y": "float32", "visibility": "int64", "num": "int64"}
+# Of what has numbers, too.
+_NAMES = ("/class/text", "/keypoint/text")
 # Of dtypes in `Feature.dtype` and `Feature.attributes`; "bytes" of any other.
 _LISTS = {"int64": "int64", "float32": "float32"}
 # Where a build puts a feature of such a kind; and, for the one of an image, other projects too.
@@ -90,7 +92,7 @@ def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
     """The lists that a feature's values are made of, by key: its own, or those of boxes."""
     specs = list_specs(feature)
     if feature.kind == "boxes" and not feature.encoding:
-        return {key: spec for key, spec in specs.items() if not key.endswith("/class/text")}
+        return {key: spec for key, spec in specs.items() if not key.endswith(_NAMES)}
     return {feature.key: specs[feature.key]}
 
 
@@ -123,6 +125,9 @@ def _of_boxes(feature: Feature) -> Iterator[tuple[str, str]]:
     yield from ((name, _LISTS.get(dtype, "bytes")) for name, dtype in feature.attributes.items())
     if feature.keypoints:
         yield from ((f"keypoint/{part}", kind) for part, kind in _KEYPOINTS.items())
+        if feature.keypoint_names:
+            yield "keypoint/text", "bytes"
+    yield from ((name, "bytes") for name in feature.geometry)
 
 
 def num_values(shape: Iterable[int | None]) -> int:

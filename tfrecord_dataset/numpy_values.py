@@ -47,7 +47,7 @@ def numpy_values(
     """
     specs = specs_to_read(feature) if specs is None else specs
     if feature.kind == "boxes" and not feature.encoding:
-        return _of_boxes(feature, specs, lists)
+        return _of_boxes(feature, specs, lists, decode)
     spec = specs[feature.key]
     values = _list(feature, feature.key, spec, lists)
     if decoder := _DECODERS.get(feature.kind):
@@ -97,21 +97,23 @@ def _raw(feature: Feature, data: bytes) -> Any:
     return np.frombuffer(data, dtype).reshape([size or 0 for size in feature.shape]).copy()
 
 
-def _of_boxes(feature: Feature, specs: Mapping[str, ListSpec], lists: Lists) -> dict[str, Any]:
+def _of_boxes(
+    feature: Feature, specs: Mapping[str, ListSpec], lists: Lists, decode: bool
+) -> dict[str, Any]:
     parts = len(feature.key_beside(""))
     columns = {
         key[parts:]: _array(_list(feature, key, spec, lists), spec.kind)
         for key, spec in specs.items()
     }
 
-    boxes = [columns[f"bbox/{side}"] for side in SIDES]
-    count = len(boxes[0])
+    sides = [columns[f"bbox/{side}"] for side in SIDES]
+    count = len(sides[0])
     for part, column in columns.items():
         if len(column) != count and not part.startswith("keypoint/"):
             key = feature.key_beside(part)
             raise ValueError(f"key {key!r} has {len(column)} values for {count} boxes")
     prefix = "box" if feature.name == "boxes" else feature.name
-    values = {feature.name: np.stack(boxes, axis=-1)}
+    values = {feature.name: np.stack(sides, axis=-1)}
     if feature.classes:
         values[f"{prefix}_labels"] = columns["class/label"] - feature.label_offset
     values |= {f"{prefix}_{name}": columns[name] for name in feature.attributes}
@@ -119,8 +121,29 @@ def _of_boxes(feature: Feature, specs: Mapping[str, ListSpec], lists: Lists) -> 
         points = np.stack(
             [columns[f"keypoint/{part}"] for part in ("x", "y", "visibility")], axis=-1
         )
-        values[f"{prefix}_keypoints"] = _by_box(feature, points, columns["keypoint/num"], count)
+        values[_beside(feature, "keypoints")] = _by_box(
+            feature, points, columns["keypoint/num"], count
+        )
+    if "mask" in feature.geometry:
+        encoded = columns["mask"]
+        values[_beside(feature, "masks")] = _masks(feature, encoded) if decode else encoded
+    if "polygon" in feature.geometry:
+        values[_beside(feature, "polygons")] = columns["polygon"]
     return values
+
+
+def _beside(feature: Feature, what: str) -> str:
+    return what if feature.name == "boxes" else f"{feature.name}_{what}"
+
+
+def _masks(feature: Feature, encoded: Any) -> Any:
+    """uint8 [n, height, width] of 0 and 1; 0 by 0 where there are none."""
+    masks = [
+        _pixels(each, "L", f"key {feature.key_beside('mask')!r} holds no image") for each in encoded
+    ]
+    if len({each.shape for each in masks}) > 1:
+        raise ValueError(f"key {feature.key_beside('mask')!r} holds masks of several sizes")
+    return np.stack(masks) if masks else np.zeros((0, 0, 0), np.uint8)
 
 
 def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
@@ -141,22 +164,24 @@ def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
 
 def _image(feature: Feature, encoded: bytes) -> Any:
     """uint8 [height, width, channels]; three channels unless the shape declares another number."""
+    channels = feature.shape[2] or 3
+    pixels = _pixels(encoded, _MODES[channels], f"key {feature.key!r} holds no image")
+    pixels = pixels.reshape(*pixels.shape[:2], channels)
+    _raise(shape_problem(feature, pixels.shape))
+    return pixels
+
+
+def _pixels(encoded: bytes, mode: str, problem: str) -> Any:
     from PIL import Image  # here, since `decode=False` does without
 
-    channels = feature.shape[2] or 3
     try:
         with Image.open(io.BytesIO(encoded)) as opened:
             image: Image.Image = opened
             if image.mode.startswith("I"):  # 16 bits, of which TensorFlow takes the upper ones
                 image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-            pixels = np.array(image.convert(_MODES[channels]))
+            return np.array(image.convert(mode))
     except Exception as error:  # decoders raise many kinds
-        raise ValueError(
-            f"key {feature.key!r} holds no image that can be decoded: {error}"
-        ) from error
-    pixels = pixels.reshape(*pixels.shape[:2], channels)
-    _raise(shape_problem(feature, pixels.shape))
-    return pixels
+        raise ValueError(f"{problem} that can be decoded: {error}") from error
 
 
 def _map(feature: Feature, encoded: bytes) -> Any:

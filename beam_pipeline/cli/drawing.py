@@ -1,4 +1,4 @@
-"""Images with their boxes and names drawn, for `show --images`."""
+"""Images with their boxes, masks, polygons, points and names drawn, for `show --images`."""
 
 import dataclasses
 import io
@@ -7,8 +7,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from beam_pipeline.kinds.masks import pixels_of
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
 
@@ -26,6 +28,8 @@ _WHITE: Color = (255, 255, 255)
 _STRIP: Color = (32, 32, 32)
 # Smaller images are enlarged to about this side, in pixels, so that names can be read.
 _READABLE_SIDE = 400
+# Of a mask, of 255.
+_SEEN_THROUGH = np.uint8(110)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ def draw(
     classes: Sequence[str] = (),
     image_format: Literal["jpeg", "png"] = "jpeg",
 ) -> bytes:
-    """An encoded image with its boxes, their names and keypoints, and its own label below it.
+    """An encoded image with its objects and their names, and its own label below it.
 
     Lines and letters scale with the image; an image whose longer side is under 400 pixels is
     enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
@@ -82,6 +86,7 @@ def draw(
         font=_font(max(14, round(side / 36))),
     )
     if boxes is not None:
+        _fill_masks(image, boxes, classes)
         _draw_boxes(canvas, boxes, classes)
     if label is not None:
         image = _with_strip(image, label, canvas.font)
@@ -117,14 +122,32 @@ def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None
     # Large boxes first, so that small ones and all names stay on top.
     order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))
     for index in order:
-        canvas.draw.rectangle(
-            in_pixels[index], outline=color_of(names[index], classes), width=canvas.line
-        )
+        color = color_of(names[index], classes)
+        canvas.draw.rectangle(in_pixels[index], outline=color, width=canvas.line)
+        for ring in boxes.polygons[index] if boxes.polygons else ():
+            _draw_ring(canvas, ring, color)
     for triples in boxes.keypoints:
         _draw_keypoints(canvas, triples)
     for index in order:
         if names[index]:
             _draw_name(canvas, names[index], in_pixels[index], color_of(names[index], classes))
+
+
+def _fill_masks(image: Image.Image, boxes: Objects, classes: Sequence[str]) -> None:
+    """Colours the pixels of each mask, through which the image can be seen."""
+    names = boxes.labels or ("",) * len(boxes.boxes)
+    for mask, name in zip(boxes.masks, names, strict=False):
+        if mask is not None:
+            shown = Image.fromarray(pixels_of(mask) * _SEEN_THROUGH).resize(image.size)
+            image.paste(color_of(name, classes), mask=shown)
+
+
+def _draw_ring(canvas: _Canvas, ring: Sequence[float], color: Color) -> None:
+    corners = [
+        (x * (canvas.width - 1), y * (canvas.height - 1))
+        for x, y in zip(ring[::2], ring[1::2], strict=True)
+    ]
+    canvas.draw.line([*corners, corners[0]], color, canvas.line)
 
 
 def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:

@@ -1,14 +1,20 @@
 """`show`: records as text, and images with their boxes drawn."""
 
+import io
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 from beam_pipeline import kinds
 from beam_pipeline.cli.drawing import draw
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
@@ -71,7 +77,7 @@ def examples(
 
 
 def draw_example(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
-    """The example's image with boxes and class names on it, as JPEG; None without an image."""
+    """The example's image with its objects and their names on it, as JPEG; None without one."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
@@ -103,10 +109,27 @@ def _boxes(feature: Feature, example: Mapping[str, Any]) -> Objects:
         return Objects(boxes=tuple(rows), format="rel_xyxy")
     sides = (example[feature.key_beside(f"bbox/{side}")] for side in SIDES)
     names = example.get(feature.key_beside("class/text"), [])
+    polygons = example.get(feature.key_beside("polygon"), []) if feature.geometry else []
+    masks = example.get(feature.key_beside("mask"), []) if feature.geometry else []
     return Objects(
         boxes=tuple(zip(*sides, strict=True)),
         format="rel_xyxy",
         labels=tuple(name.decode(errors="replace") for name in names),
+        keypoints=_keypoints(feature, example) if feature.keypoints else (),
+        polygons=tuple(map(json.loads, polygons)),
+        masks=tuple(mask_of(np.asarray(Image.open(io.BytesIO(each)))) for each in masks),
+    )
+
+
+def _keypoints(feature: Feature, example: Mapping[str, Any]) -> tuple[tuple[float, ...], ...]:
+    x, y, visibility, number = (
+        example.get(feature.key_beside(f"keypoint/{part}"), [])
+        for part in ("x", "y", "visibility", "num")
+    )
+    triples = zip(x, y, visibility, strict=True)
+    return tuple(
+        tuple(each for point in itertools.islice(triples, count) for each in point)
+        for count in number
     )
 
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.columns import COLUMNS, IMPOSSIBLE_BOX, MALFORMED
+from beam_pipeline.kinds.column import IMPOSSIBLE_BOX, MALFORMED
+from beam_pipeline.kinds.columns import COLUMNS
 from beam_pipeline.kinds.frame import Box, Frame, clipped, is_outside
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.records import Objects
@@ -79,11 +80,18 @@ def place(
             kept.append(index)
             boxes.append(usable)
     placed: dict[str, Any] = {
-        column.field: column.place(values, kept, spoken)
+        column.field: column.place(values, kept, spoken, frame)
         for column in COLUMNS
         if (values := getattr(objects, column.field))
     }
-    return Objects(boxes=tuple(boxes), format="rel_xyxy", **placed), counts
+    return Objects(
+        boxes=tuple(boxes),
+        format="rel_xyxy",
+        keypoint_names=objects.keypoint_names,
+        keypoint_flips=objects.keypoint_flips,
+        image_size=frame.stored_size if boxes else None,
+        **placed,
+    ), counts
 
 
 def check_number(number: int) -> None:

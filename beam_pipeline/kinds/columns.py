@@ -1,6 +1,7 @@
 """Columns of objects: what each object of an image has beside its box.
 
 A further kind of annotation is a field of `records.Objects`, a `Column` and its place in `COLUMNS`.
+Polygons and masks stand in `kinds.outlines`.
 """
 
 import functools
@@ -8,78 +9,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.kinds.column import IMPOSSIBLE_BOX, MALFORMED, Column, taken
 from beam_pipeline.kinds.frame import Frame, rounded
 from beam_pipeline.kinds.kind import Stored, check_text
 from beam_pipeline.kinds.label import class_order, composed_names
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
+from beam_pipeline.kinds.outlines import Masks, Polygons
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
 
-# Reasons of `Rejected`.
-IMPOSSIBLE_BOX = "impossible box"
-MALFORMED = "malformed annotation"
-
 _FARTHEST = 1e9
-
-
-class Column:
-    """What is asked of a column: how it is checked, placed, counted, declared and stored.
-
-    Attributes:
-        field: Its field of `Objects`, which is empty where annotations have no such column.
-    """
-
-    field = ""
-
-    def check_length(self, values: Any, number: int) -> None:
-        """Raises RecordError where these are not the values of so many objects."""
-
-    def check(self, name: str, values: Any) -> Any:
-        """The values of feature `name`, to be stored.
-
-        Raises:
-            RecordError: An Example cannot hold them.
-        """
-        return values
-
-    def place(self, values: Any, kept: Sequence[int], frame: Frame) -> Any:
-        """Of the objects that are kept, the values in the stored image.
-
-        Args:
-            values: As the annotation states them.
-            kept: Indices of the objects.
-            frame: In which the annotation speaks.
-
-        Raises:
-            RecordError: A value is impossible.
-        """
-        return _taken(values, kept)
-
-    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        """Counts the column of a record from `source`."""
-
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
-        """What a feature says of the column, by field of `Feature`.
-
-        Raises:
-            DataError: Records differ in what they must have alike, or have undeclared classes.
-        """
-        raise NotImplementedError
-
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
-        """The column's lists, by part of the key, where the feature has the column.
-
-        Raises:
-            RecordError: "malformed annotation": the record lacks what others have.
-        """
-        raise NotImplementedError
+# What stands beside attributes under the same prefix of keys.
+OWN_PARTS = frozenset({"mask", "polygon"})
+OWN_FOLDERS = ("bbox/", "class/", "keypoint/")
 
 
 class Labels(Column):
@@ -143,18 +88,31 @@ class Keypoints(Column):
             raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
 
     def place(
-        self, values: tuple[tuple[float, ...], ...], kept: Sequence[int], frame: Frame
+        self, values: tuple[tuple[float, ...], ...], kept: Sequence[int], frame: Frame, image: Frame
     ) -> tuple[tuple[float, ...], ...]:
         return tuple(_placed_points(values[index], frame) for index in kept)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         most = max((len(triples) // 3 for triples in objects.keypoints), default=0)
         observed.keypoints = max(observed.keypoints, most)
+        if most and objects.keypoint_names:
+            naming = (objects.keypoint_names, objects.keypoint_flips)
+            observed.add_keypoint_naming(naming, source)
 
     def complete(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
     ) -> Mapping[str, Any]:
-        return {"keypoints": feature.keypoints or observed.keypoints}
+        number = feature.keypoints or observed.keypoints
+        names, flips = feature.keypoint_names, feature.keypoint_flips
+        if not names and observed.keypoint_naming:
+            (names, flips), *others = sorted(observed.keypoint_naming)
+            if others:
+                one, other = sorted(observed.keypoint_naming.values())[:2]
+                raise DataError(
+                    f"feature {feature.name!r} has keypoints with other names, or other pairs of "
+                    f"left and right, in {one} than in {other}; make them alike"
+                )
+        return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
 
     def encode(
         self, feature: Feature, objects: Objects, stored: Stored
@@ -164,12 +122,17 @@ class Keypoints(Column):
             return {}
         points = objects.keypoints or ((),) * len(objects.boxes)
         flat = [coordinate for row in points for coordinate in row]
-        return {
+        lists: dict[str, FeatureValue] = {
             "keypoint/x": [float(x) for x in flat[0::3]],
             "keypoint/y": [float(y) for y in flat[1::3]],
             "keypoint/visibility": [int(v) for v in flat[2::3]],
             "keypoint/num": [len(row) // 3 for row in points],
         }
+        if names := feature.keypoint_names:
+            lists["keypoint/text"] = [
+                name.encode() for row in points for name in names[: len(row) // 3]
+            ]
+        return lists
 
 
 class Attributes(Column):
@@ -188,6 +151,11 @@ class Attributes(Column):
 
     def check(self, name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
         for attribute, column in values.items():
+            if attribute in OWN_PARTS or attribute.startswith(OWN_FOLDERS):
+                raise RecordError(
+                    MALFORMED,
+                    f"an attribute called {attribute!r}, which is a key of its own; rename it",
+                )
             for each in column:
                 if isinstance(each, str):
                     check_text(f"{name}.{attribute}", each)
@@ -198,12 +166,12 @@ class Attributes(Column):
         return values
 
     def place(
-        self, values: Mapping[str, Any], kept: Sequence[int], frame: Frame
+        self, values: Mapping[str, Any], kept: Sequence[int], frame: Frame, image: Frame
     ) -> Mapping[str, Any]:
-        taken = {name: _taken(column, kept) for name, column in values.items()}
-        if "area" in taken and frame.scale != (1.0, 1.0):
-            taken["area"] = tuple(map(frame.area, taken["area"]))
-        return taken
+        placed = {name: taken(column, kept) for name, column in values.items()}
+        if "area" in placed and frame.scale != (1.0, 1.0):
+            placed["area"] = tuple(map(frame.area, placed["area"]))
+        return placed
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         observed.add_attributes(
@@ -234,13 +202,7 @@ class Attributes(Column):
         return parts
 
 
-COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Attributes())
-
-
-def _taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
-    if len(kept) == len(values):
-        return tuple(values)
-    return tuple(values[index] for index in kept)
+COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Polygons(), Masks(), Attributes())
 
 
 def _placed_points(triples: tuple[float, ...], frame: Frame) -> tuple[float, ...]:

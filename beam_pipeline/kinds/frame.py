@@ -15,6 +15,10 @@ pixels are scaled.
 
 import dataclasses
 import struct
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.image_size import ImageSize
@@ -27,6 +31,7 @@ _FLOAT32_BOX = struct.Struct("4f")
 _FLOAT32_POINT = struct.Struct("2f")
 
 Box = tuple[float, float, float, float]
+_Number = TypeVar("_Number", float, npt.NDArray[np.float64])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,12 @@ class Frame:
     def upright_size(self) -> ImageSize:
         """Once the orientation is applied."""
         return self.size.turned(self.orientation)
+
+    @property
+    def stored_size(self) -> ImageSize:
+        """Of the image as stored."""
+        height, width = self.upright_size
+        return ImageSize(round(height * self.scale[1]), round(width * self.scale[0]))
 
     def of_annotation(self, stated_size: ImageSize | None, *, relative: bool) -> "Frame":
         """The frame that an annotation of this image speaks of.
@@ -72,8 +83,8 @@ class Frame:
             "correct the annotation's size, or restore the image that was annotated",
         )
 
-    def point(self, x: float, y: float) -> tuple[float, float]:
-        """A stated point, in fractions of the upright image."""
+    def point(self, x: _Number, y: _Number) -> tuple[_Number, _Number]:
+        """A stated point, or the coordinates of many, in fractions of the upright image."""
         x, y = x / self.size.width, y / self.size.height
         orientation = self.orientation
         if orientation >= 5:

@@ -1,4 +1,4 @@
-"""Objects of an image: boxes, with classes, attributes and keypoints."""
+"""Objects of an image: boxes, with classes, attributes, keypoints, polygons and masks."""
 
 import dataclasses
 from collections import namedtuple
@@ -8,10 +8,11 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.boxes import place
-from beam_pipeline.kinds.columns import COLUMNS, MALFORMED
+from beam_pipeline.kinds.column import MALFORMED
+from beam_pipeline.kinds.columns import COLUMNS
 from beam_pipeline.kinds.example_lists import range_problem, texts, values
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
 from beam_pipeline.records import Objects
@@ -21,6 +22,8 @@ from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
 
 _BOX_BYTES = 40
+_NUMBER_BYTES = 9  # of a polygon's text
+_MASK_BYTES = 100
 # The splits of records without files follow from this text of theirs, so it stays what it was.
 _Content = namedtuple("Boxes", "coordinates format labels attributes keypoints image_size")  # type: ignore[name-match]
 
@@ -43,7 +46,20 @@ class ObjectsKind(Kind[Objects]):
         }
         if value.image_size is not None:  # a source of the user's may state any pair
             checked["image_size"] = ImageSize(*value.image_size)
+        if value.masks and not inspection.rules.with_masks:
+            checked["masks"] = ()
+            inspection.notes["not kept: mask"] += len(value.masks)
+        self._check_keypoint_names(name, value)
         return dataclasses.replace(value, **checked)
+
+    def _check_keypoint_names(self, name: str, value: Objects) -> None:
+        names, flips = value.keypoint_names, value.keypoint_flips
+        for each in names:
+            check_text(name, each)
+        if flips and sorted(flips) != list(range(len(names))):
+            raise RecordError(
+                MALFORMED, f"keypoint flips {flips!r:.80} are not numbers of the {len(names)} names"
+            )
 
     def turn(self, value: Objects, inspection: Inspection) -> Objects:
         """As fractions of the record's image; without an image, of the stated size."""
@@ -58,17 +74,18 @@ class ObjectsKind(Kind[Objects]):
         )
         inspection.notes.update(changed)
         inspection.num_bytes += _BOX_BYTES * len(placed.boxes)
+        corners = (len(ring) for rings in placed.polygons for ring in rings)
+        inspection.num_bytes += _NUMBER_BYTES * sum(corners)
+        if placed.image_size and placed.masks:
+            one = _MASK_BYTES + placed.image_size.height * placed.image_size.width // 500
+            inspection.num_bytes += one * len(placed.masks)
         return placed
 
     def content(self, value: Objects) -> object:
-        return _Content(
-            value.boxes,
-            value.format,
-            value.labels,
-            value.attributes,
-            value.keypoints,
-            value.image_size,
+        boxes = _Content(
+            value.boxes, value.format, value.labels, value.attributes, value.keypoints, None
         )
+        return (boxes, value.polygons, value.masks) if value.polygons or value.masks else boxes
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
         return value.labels if isinstance(value, Objects) else ()

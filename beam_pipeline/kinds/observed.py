@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from beam_pipeline.kinds.list_counts import ListCounts
 from beam_pipeline.kinds.moments import Moments, known
 from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
 from beam_pipeline.kinds.wording import counted
@@ -22,40 +23,7 @@ _MAX_CHARACTERS = 100
 MAX_COLUMNS = 1024
 
 Number = float | int
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class ListCounts:
-    """What is counted of the lists of one key in existing Examples.
-
-    Attributes:
-        lengths: (shortest, longest) in values; None without lists.
-        fours: Whether all lengths are multiples of 4.
-        characters: (fewest, most) of its texts; None without texts.
-        has_classes: Whether some number may be a class.
-    """
-
-    lengths: tuple[int, int] | None = None
-    fours: bool = True
-    characters: tuple[int, int] | None = None
-    has_classes: bool = False
-
-    def add(self, length: int) -> None:
-        """Adds a list of so many values."""
-        if self.lengths != (length, length):
-            self.lengths = _span(self.lengths, (length, length))
-        self.fours &= length % 4 == 0
-
-    def add_characters(self, number: int) -> None:
-        """Adds a text."""
-        self.characters = _span(self.characters, (number, number))
-
-    def merge(self, other: Self) -> None:
-        """Adds all of `other`."""
-        self.lengths = _span(self.lengths, other.lengths)
-        self.fours &= other.fours
-        self.characters = _span(self.characters, other.characters)
-        self.has_classes |= other.has_classes
+KeypointNaming = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -113,6 +81,8 @@ class Observed:
     classes: Counter[str] = dataclasses.field(default_factory=Counter)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
+    keypoint_naming: dict[KeypointNaming, str] = dataclasses.field(default_factory=dict)
+    geometry: set[str] = dataclasses.field(default_factory=set)
     named: str = ""
     nameless: str = ""
     without_objects: int = 0
@@ -231,6 +201,12 @@ class Observed:
         for name, dtype in attributes.items():
             self.attributes[name] = wider(self.attributes.get(name, dtype), dtype)
 
+    def add_keypoint_naming(self, naming: KeypointNaming, source: str) -> None:
+        """Adds a record whose keypoints have such names and pairs."""
+        first = min(source, self.keypoint_naming.get(naming, source))
+        named = sorted({**self.keypoint_naming, naming: first}.items())
+        self.keypoint_naming = dict(named[:_KEPT])
+
     def add_naming(self, named: str, nameless: str) -> None:
         """Adds a record whose objects have class names, or one whose have none; "" for none."""
         self.named = min(filter(None, (self.named, named)), default="")
@@ -255,6 +231,9 @@ class Observed:
         self._add_rounded(other.rounded)
         self.add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
+        for naming, source in other.keypoint_naming.items():
+            self.add_keypoint_naming(naming, source)
+        self.geometry |= other.geometry
         self.add_naming(other.named, other.nameless)
         self.without_objects += other.without_objects
         if other.lists:
@@ -310,9 +289,3 @@ def wider(one: str, other: str) -> str:
 def _first(some: set[int], others: set[int]) -> set[int]:
     """The smallest few of both, whatever the order of merging."""
     return set(sorted(some | others)[:_KEPT])
-
-
-def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
-    if one is None or other is None:
-        return one or other
-    return min(one[0], other[0]), max(one[1], other[1])

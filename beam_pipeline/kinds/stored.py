@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.kinds.kind import Inspection, Kind
-from beam_pipeline.kinds.observed import ListCounts, Observed
+from beam_pipeline.kinds.list_counts import ListCounts
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.stored_values import kind_of
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Value

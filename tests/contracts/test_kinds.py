@@ -17,6 +17,7 @@ from PIL import Image as Pixels
 from beam_pipeline import kinds
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import packing
+from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
@@ -38,6 +39,7 @@ from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.example import encode, lists
 from tfrecord_dataset.feature_keys import list_specs
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.numpy_values import numpy_values
 
 RULES = Rules(box_format="rel_xyxy")
@@ -95,20 +97,28 @@ def arrays(draw, make):
 def objects(draw):
     """Objects that all have classes, attributes and keypoints, or not."""
     number = st.integers(0, 3)
-    corner, size = st.floats(0, 0.375, width=32), st.floats(0.125, 0.5, width=32)
-    box = st.builds(lambda x, y, w, h: (x, y, x + w, y + h), corner, corner, size, size)
+    corner, side = st.floats(0, 0.375, width=32), st.floats(0.125, 0.5, width=32)
+    box = st.builds(lambda x, y, w, h: (x, y, x + w, y + h), corner, corner, side, side)
     has_labels, has_points = draw(st.booleans()), draw(st.booleans())
+    has_polygons, has_masks = draw(st.booleans()), draw(st.booleans())
+    size = ImageSize(height=8, width=6)
+    mask = st_numpy.arrays(np.uint8, size, elements=st.integers(0, 1)).map(mask_of)
+    ring = st.tuples(*[st.floats(-0.5, 1.5, width=32)] * 6)
+    rings = st.lists(ring, max_size=2).map(tuple)
 
-    def some(n):
+    def record(n):
         return Objects(
             boxes=tuple(draw(box) for _ in range(n)),
             format="rel_xyxy",
             labels=tuple(draw(NAME) for _ in range(n)) if has_labels else (),
             attributes={"area": (2.5,) * n, "id": tuple(range(n)), "pose": ("é",) * n},
             keypoints=((0.25, 0.5, 2.0),) * n if has_points else (),
+            keypoint_names=("nose",) if has_points else (),
+            polygons=tuple(draw(rings) for _ in range(n)) if has_polygons else (),
+            masks=tuple(draw(st.none() | mask) for _ in range(n)) if has_masks else (),
         )
 
-    return [some(n) for n in draw(st.lists(number, min_size=1, max_size=3))]
+    return [record(n) for n in draw(st.lists(number, min_size=1, max_size=3))]
 
 
 def some(values):

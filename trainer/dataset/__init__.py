@@ -70,6 +70,7 @@ class Dataset(Contents):
         views: Views | None = None,
         augment: parsing.Augment | None = None,
         audio_mono: bool = False,
+        masks: bool = True,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
         padding_value: lengths.Padding | Mapping[str, lengths.Padding] | None = None,
@@ -102,7 +103,9 @@ class Dataset(Contents):
             a sequence: int64, float32 or `tf.string` [b, n, …], padded with 0, 0.0 or "";
             `boxes`: float32 [b, n, 4], xmin, ymin, xmax, ymax in 0..1, with `box_labels`
             int64 [b, n] from 0 and `box_<attribute>` [b, n], padded with -1 ("" for an
-            attribute of bytes);
+            attribute of bytes); `keypoints` float32 [b, n, points, 3] of x, y in 0..1 and
+            visibility; `masks` uint8 [b, n, height, width] of 0 and 1; `polygons` [b, n], JSON
+            lists of rings of x, y in 0..1, unless there are `views`;
             every other column: [b] under its own name; text and bytes are `tf.string`.
 
         Args:
@@ -117,10 +120,12 @@ class Dataset(Contents):
                 antialiased. Without it, only images of a declared size can be batched.
             image_dtype: "float32" in 0..1, or "uint8" in 0..255.
             views: Crops and flips, drawn for each record and pass by `seed` before the image is
-                decoded; boxes and keypoints move with it.
+                decoded; boxes, keypoints and masks move with it, and where it is mirrored, left
+                and right keypoints change places.
             augment: A function (uint8 [height, width, channels], seed int64 [2]) to another such
                 image; the seed is that of the record and pass.
             audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
+            masks: False leaves the masks of objects out, whose decoding takes the longest.
             pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
             truncate: Cut records that are longer than `pad` or `max_boxes` instead.
@@ -186,6 +191,7 @@ class Dataset(Contents):
             image_size=size,
             image_dtype=image_dtype,
             audio_mono=audio_mono,
+            masks=masks,
             views=views,
             augment=augment,
             seed=seed,

@@ -1,5 +1,6 @@
 """From serialized `tf.train.Example`s to tensors: one small reader per kind of feature."""
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -163,6 +164,8 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
     images = images_of(features)
+    if not images:
+        decoding = dataclasses.replace(decoding, views=None)
     changes = images and (decoding.views or decoding.augment or decoding.stored_size)
 
     def parse(serialized: Any, key: Any = None, recall: Recall = _always_decode) -> Tensors:

@@ -1,6 +1,6 @@
 """Bounding boxes as detection datasets store them: one list per side, and further lists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -8,6 +8,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
 from trainer.parsing.columns import Rows
+from trainer.parsing.object_masks import decode_masks, see_masks
 from trainer.parsing.reader import (
     STORED_DTYPES,
     Decoding,
@@ -16,14 +17,18 @@ from trainer.parsing.reader import (
     Tensors,
     check_lengths,
 )
-from trainer.views import View, Views, see_boxes, see_keypoints
+from trainer.views import View, see_boxes, see_keypoints
+
+# By dtype, where it is not -1.
+_PADDING: Mapping[tf.DType, int | bytes] = {tf.string: b"", tf.uint8: 0}
 
 
 class FlatBoxes(Rows):
     """Boxes as one list of their sides, without classes or attributes: float32 [n, 4]."""
 
-    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
-        seen, is_visible = see_boxes(views, view, decoded[feature.name])
+    def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
+        assert decoding.views is not None
+        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
         return {feature.name: tf.boolean_mask(seen, is_visible)}
 
 
@@ -31,29 +36,37 @@ class Boxes(Reader):
     """The boxes of an image, with their classes and attributes, if any.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
-    `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `box_keypoints`, float32
-    [n, points, 3] (x, y in 0..1, visibility 0, 1 or 2; -1 if a box has fewer). A feature
-    with another name has outputs `<name>`, `<name>_labels` and so on.
+    `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `keypoints`, float32 [n, points, 3]
+    (x, y in 0..1, visibility 0, 1 or 2; -1 if a box has fewer); `masks`, uint8 [n, height, width]
+    of 0 and 1, of the image's size; `polygons` [n], JSON texts, where no view moves them. A
+    feature with another name has outputs `<name>`, `<name>_labels`, `<name>_masks` and so on.
     """
 
     reads_batches: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         prefix = _prefix(feature)
-        columns: dict[str, tuple[tf.DType, tuple[int, ...]]] = {feature.name: (tf.float32, (4,))}
+        columns: dict[str, tuple[tf.DType, tuple[int | None, ...]]] = {
+            feature.name: (tf.float32, (4,))
+        }
         if feature.classes:
             columns[f"{prefix}_labels"] = (tf.int64, ())
         for name, dtype in feature.attributes.items():
             columns[f"{prefix}_{name}"] = (STORED_DTYPES[dtype], ())
         if feature.keypoints:
-            columns[f"{prefix}_keypoints"] = (tf.float32, (feature.keypoints, 3))
+            columns[_beside(feature, "keypoints")] = (tf.float32, (feature.keypoints, 3))
+        if _has_masks(feature, decoding):
+            size = decoding.image_size or (None, None)
+            columns[_beside(feature, "masks")] = (tf.uint8, size)
+        if _has_polygons(feature, decoding):
+            columns[_beside(feature, "polygons")] = (tf.string, ())
         return [
             Output(
                 name=name,
                 feature=feature,
                 dtype=dtype,
                 shape=(None, *shape),
-                padding=b"" if dtype == tf.string else -1,
+                padding=_PADDING.get(dtype, -1),
             )
             for name, (dtype, shape) in columns.items()
         ]
@@ -71,22 +84,47 @@ class Boxes(Reader):
         for attribute in feature.attributes:
             outputs[f"{prefix}_{attribute}"] = parsed[feature.key_beside(attribute)]
         if feature.keypoints:
-            outputs[f"{prefix}_keypoints"] = _keypoints(feature, parsed)
+            outputs[_beside(feature, "keypoints")] = _keypoints(feature, parsed)
+        if _has_masks(feature, decoding):
+            encoded = parsed[feature.key_beside("mask")]
+            seen_later = decoding.views is not None  # by `see`, of the boxes that are visible
+            masks = encoded if seen_later else decode_masks(encoded, decoding.image_size)
+            outputs[_beside(feature, "masks")] = masks
+        if _has_polygons(feature, decoding):
+            outputs[_beside(feature, "polygons")] = parsed[feature.key_beside("polygon")]
         return outputs
 
-    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
+    def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
         """The boxes that are visible enough, cut at the view's sides, with all that they have."""
-        seen, is_visible = see_boxes(views, view, decoded[feature.name])
+        assert decoding.views is not None
+        assert decoding.image_size is not None
+        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
         shown = decoded | {feature.name: seen}
-        points = f"{_prefix(feature)}_keypoints"
         if feature.keypoints:
-            shown[points] = see_keypoints(view, decoded[points])
-        names = [each.name for each in self.outputs(feature, Decoding())]
-        return {name: tf.boolean_mask(shown[name], is_visible) for name in names}
+            points = _beside(feature, "keypoints")
+            shown[points] = see_keypoints(view, decoded[points], feature.keypoint_flips)
+        names = [each.name for each in self.outputs(feature, decoding)]
+        visible = {name: tf.boolean_mask(shown[name], is_visible) for name in names}
+        if _has_masks(feature, decoding):
+            masks = _beside(feature, "masks")
+            visible[masks] = see_masks(view, visible[masks], decoding.image_size, decoding.views)
+        return visible
 
 
 def _prefix(feature: Feature) -> str:
     return "box" if feature.name == "boxes" else feature.name
+
+
+def _beside(feature: Feature, what: str) -> str:
+    return what if feature.name == "boxes" else f"{feature.name}_{what}"
+
+
+def _has_masks(feature: Feature, decoding: Decoding) -> bool:
+    return decoding.masks and "mask" in feature.geometry
+
+
+def _has_polygons(feature: Feature, decoding: Decoding) -> bool:
+    return decoding.views is None and "polygon" in feature.geometry
 
 
 def _keypoints(feature: Feature, parsed: Tensors) -> Any:

@@ -34,6 +34,7 @@ class Decoding:
             None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
         audio_mono: Whether the channels of audio are averaged.
+        masks: Whether masks of objects are decoded, which costs more than all else of them.
         portable: Whether only TensorFlow's own operations are used, which a SavedModel can hold:
             they read no other audio than 16-bit WAV.
         views: How a part of each image is drawn, with the boxes that are in it, and shown at
@@ -53,6 +54,7 @@ class Decoding:
     image_size: ImageSize | None = None
     image_dtype: str = "float32"
     audio_mono: bool = False
+    masks: bool = True
     portable: bool = False
     views: Views | None = None
     augment: Augment | None = None
@@ -110,13 +112,13 @@ class Reader(abc.ABC):
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         """The outputs by name, from the parsed tensors."""
 
-    def see(self, feature: Feature, decoded: Tensors, views: Views, view: View) -> Tensors:
+    def see(self, feature: Feature, decoded: Tensors, decoding: "Decoding", view: View) -> Tensors:
         """What a view of the record's image shows of the outputs: all of what has no place there.
 
         Args:
             feature: Of this kind.
             decoded: Outputs by name, at least those of the feature.
-            views: How views are drawn.
+            decoding: How views are drawn, and shown at which size.
             view: That of the record.
         """
         return {}

@@ -55,7 +55,7 @@ def read_record(
         decoded |= image
     if view is not None and decoding.views is not None:
         for feature, of_other in others:
-            decoded |= of_other.see(feature, decoded, decoding.views, view)
+            decoded |= of_other.see(feature, decoded, decoding, view)
     return decoded
 
 

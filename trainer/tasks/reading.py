@@ -213,6 +213,7 @@ def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any
         "image_size": decoding.image_size,
         "image_dtype": decoding.image_dtype,
         "audio_mono": decoding.audio_mono,
+        "masks": False,
         "pad": lengths,
         "truncate": bool(lengths),
         "padding_value": {each.name: each.padding for each in inputs if each.padding is not None},

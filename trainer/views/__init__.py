@@ -6,6 +6,7 @@ its mask, boxes and keypoints. The same seed gives the same view, on any machine
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -161,16 +162,27 @@ def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
     return seen, (visible > 0) & (visible >= views.least_box_area * area)
 
 
-def see_keypoints(view: View, points: Tensor) -> Tensor:
+def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tensor:
     """Keypoints of a view: float32 [n, k, 3] of x, y in 0..1 of the image, and visibility.
 
     A point outside of the view has visibility 0; one without a place (-1) stays as it is.
+
+    Args:
+        view: Of the image.
+        points: Of the image's objects.
+        flips: For each point the number of the one that it is in a mirror: where the view is
+            mirrored, a left eye is a right one. Without, points stay what they are.
     """
     places = _see(view, points[..., :2])
     inside = tf.reduce_all((places >= 0) & (places <= 1), axis=-1)
     visibility = tf.where(inside, points[..., 2], 0.0)
     seen = tf.concat([places, visibility[..., None]], axis=-1)
-    return tf.where(points[..., 2:] < 0, points, seen)
+    seen = tf.where(points[..., 2:] < 0, points, seen)
+    if not flips:
+        return seen
+    is_mirrored = view.flips[0] != view.flips[1]  # both together are half a turn
+    order = tf.where(is_mirrored, tf.constant(flips), tf.range(len(flips)))
+    return tf.gather(seen, order, axis=-2)
 
 
 def _see(view: View, places: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from beam_pipeline.cli.drawing import COLORS, color_of, draw
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize
 
@@ -86,6 +87,24 @@ def test_keypoints_that_are_visible_are_drawn():
     pixels = drawn(encoded((640, 480)), boxes)
     assert (pixels[240, 320] == 255).all()
     assert (pixels[120, 160] == GREY).all()
+
+
+def test_masks_are_filled_and_polygons_are_lines():
+    pixels = np.zeros((48, 64), np.uint8)
+    pixels[12:24, 16:32] = 1
+    boxes = Objects(
+        boxes=((0.25, 0.25, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)),
+        format="rel_xyxy",
+        polygons=((), ((0.5, 0.75, 0.75, 0.5, 1.0, 0.75),)),
+        masks=(mask_of(pixels), None),
+    )
+    seen = drawn(encoded((640, 480)), boxes)
+    color = np.array(color_of(""))
+    filled, bare = seen[180, 240].astype(int), seen[60, 80]
+    assert (filled != GREY).all()
+    assert np.abs(filled - GREY).max() < np.abs(color - GREY).max()  # it is seen through
+    assert seen[np.ix_(range(296, 306), range(396, 406))].reshape(-1, 3).tolist().count([*color])
+    assert (bare == GREY).all()
 
 
 def test_without_boxes_nothing_is_drawn():

@@ -33,6 +33,7 @@ EXAMPLES = {
     "missing_values": (["NA", "NA,?"], [""]),
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
+    "no_masks": (["true", "false"], ["1"]),
     "decimal_comma": (["true", "false"], ["1"]),
     "image_template": (["train/{id}.png"], ["train.png", "{}"]),
     "box_format": (["xyxy", "rel_center_xywh"], ["", "yolo"]),

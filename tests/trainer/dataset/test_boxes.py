@@ -98,7 +98,7 @@ def test_keypoints(tmp_path, write_dataset, schema):
     }
     directory = write_dataset(tmp_path / "1.0.0", [boxes], {"train": [record]}, num_shards=1)
 
-    keypoints = next(iter(trainer.open(directory).batches()))["box_keypoints"]
+    keypoints = next(iter(trainer.open(directory).batches()))["keypoints"]
 
     expected = [[[(0.1, 0.3, 2), (0.2, 0.4, 1)], [(-1, -1, -1), (-1, -1, -1)]]]
     np.testing.assert_allclose(keypoints, expected, rtol=0, atol=1e-6)

@@ -24,6 +24,7 @@ def sound(samples, **options):
 
 RANDOM = np.random.default_rng(0)
 PIXELS = RANDOM.integers(0, 256, (9, 7, 3), np.uint8)
+MASK = tf.io.encode_png(PIXELS[..., :1] % 2).numpy()
 SAMPLES = RANDOM.uniform(-1, 1, (50, 2))
 POINTS = "image/object/keypoint"
 AUDIO = {"name": "audio", "kind": "audio", "key": "audio/encoded", "sample_rate": 8000}
@@ -93,6 +94,8 @@ KINDS = {
         {
             **{"name": "boxes", "kind": "boxes", "key": "image/object", "classes": ["a", "b"]},
             **{"attributes": {"area": "float32", "note": "string"}, "keypoints": 2},
+            **{"keypoint_names": ["left", "right"], "keypoint_flips": [1, 0]},
+            "geometry": ["mask", "polygon"],
         },
         [
             {
@@ -102,6 +105,8 @@ KINDS = {
                 **{"image/object/note": [b"x", b""], f"{POINTS}/num": [2, 1]},
                 **{f"{POINTS}/x": [0.1, 0.2, 0.3], f"{POINTS}/y": [0.4, 0.5, 0.6]},
                 f"{POINTS}/visibility": [2, 1, 0],
+                "image/object/mask": [MASK, tf.io.encode_png(1 - PIXELS[..., :1] % 2).numpy()],
+                "image/object/polygon": [b"[[0.25,0.25,0.75,0.25,0.75,0.75]]", b"[]"],
             },
             {},
         ],

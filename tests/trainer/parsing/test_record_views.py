@@ -14,7 +14,10 @@ from trainer.views import Views
 FEATURES = [
     *features_from_json(
         [
-            {"name": "boxes", "kind": "boxes", "key": "b", "classes": ["a", "b"], "keypoints": 1},
+            {
+                **{"name": "boxes", "kind": "boxes", "key": "b", "classes": ["a", "b"]},
+                **{"keypoints": 2, "keypoint_flips": [1, 0], "geometry": ["mask", "polygon"]},
+            },
             {"name": "image", "kind": "image", "key": "image"},
             {"name": "mask", "kind": "image", "key": "mask", "shape": [None, None, 1]},
             {"name": "age", "kind": "scalar", "dtype": "int64"},
@@ -38,10 +41,12 @@ def record():
         "mask": tf.io.encode_png(mask).numpy(),
         "age": 7,
         "b/class/label": [1, 2],
-        "b/keypoint/x": 0.25,
-        "b/keypoint/y": 0.3,
-        "b/keypoint/visibility": 2,
-        "b/keypoint/num": [1, 0],
+        "b/keypoint/x": [0.2, 0.3],
+        "b/keypoint/y": [0.3, 0.3],
+        "b/keypoint/visibility": [2, 1],
+        "b/keypoint/num": [2, 0],
+        "b/mask": [tf.io.encode_png(mask // 255).numpy(), tf.io.encode_png(mask * 0).numpy()],
+        "b/polygon": [b"[]", b"[]"],
         **{f"b/bbox/{side}": values for side, values in sides.items()},
     }
     return tf.constant(example(features))
@@ -75,12 +80,20 @@ def test_all_of_a_record_moves_together(parse):
         assert seen["image"].shape == (48, 64, 3)
         assert seen["mask"].shape == (48, 64, 1)
         assert seen["age"] == 7
-        assert 1 <= count == len(seen["box_labels"]) == len(seen["box_keypoints"])
+        assert 1 <= count == len(seen["box_labels"]) == len(seen["keypoints"])
+        assert seen["masks"].shape == (count, 48, 64)
+        assert "polygons" not in seen  # texts do not move
         if 0 in seen["box_labels"]:
             xmin, ymin, xmax, ymax = np.round(seen["boxes"][0] * [64, 48, 64, 48]).astype(int)
             inside = (slice(ymin + 3, ymax - 3), slice(xmin + 3, xmax - 3))
             assert (seen["image"][inside] > 200).mean() > 0.9
             assert (seen["mask"][inside] > 200).mean() > 0.9
+            differs = (seen["masks"][0] == 1) != (seen["mask"][..., 0] > 127)
+            assert differs.mean() < 0.01  # the one is the nearest pixel, the other a mean
+            # Whichever way the view is mirrored, the first point is on the left.
+            left, right = seen["keypoints"][0]
+            assert left[0] < right[0]
+            assert (left[2], right[2]) in {(2, 1), (1, 2), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0)}
             assert (seen["image"] > 200).mean() == pytest.approx(
                 (seen["mask"] > 200).mean(), abs=0.06
             )

@@ -77,6 +77,21 @@ def test_keypoints():
     assert seen[2].tolist() == [-1, -1, -1]
 
 
+@pytest.mark.parametrize(
+    ("flips", "order"),
+    [
+        ((False, False), [0, 1, 2]),
+        ((True, False), [0, 2, 1]),
+        ((False, True), [0, 2, 1]),
+        ((True, True), [0, 1, 2]),  # half a turn
+    ],
+)
+def test_keypoints_of_left_and_right_change_places_in_a_mirror(flips, order):
+    points = tf.constant([[[0.5, 0.1, 2.0], [0.4, 0.2, 1.0], [0.7, 0.2, 2.0]]])
+    stays, changes = view(flips=flips), see_keypoints(view(flips=flips), points, (0, 2, 1))
+    np.testing.assert_allclose(changes, see_keypoints(stays, points).numpy()[:, order])
+
+
 def marked(box):
     """A black image of 120 x 160 with a white box."""
     image = np.zeros((120, 160, 3), np.uint8)

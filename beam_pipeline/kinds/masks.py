@@ -1,0 +1,182 @@
+"""Masks of objects: COCO's run lengths while they are references, PNG files once they are stored.
+
+Which pixels a polygon surrounds is what COCO's own library says, so that masks are those that
+COCO's evaluation compares.
+"""
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pycocotools import mask as coco_masks
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.column import MALFORMED
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.records import Mask
+from tfrecord_dataset.image_size import ImageSize
+
+Pixels = npt.NDArray[np.uint8]
+
+# A number is groups of five bits, each a character from this one on; the sixth bit says "more".
+_ZERO, _MORE, _SIGN = 48, 0x20, 0x10
+_MOST_GROUPS = 7
+_PNG_HEAD = b"\x89PNG\r\n\x1a\n"
+
+
+def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
+    """The lengths of a mask's runs: pixels outside, inside, outside, ….
+
+    Raises:
+        RecordError: "malformed annotation": they are not COCO's, or not those of its size.
+    """
+    groups = np.frombuffer(mask.counts, np.uint8).astype(np.int64) - _ZERO
+    more = (groups & _MORE) > 0
+    starts = np.flatnonzero(np.concatenate([[True], ~more[:-1]])) if groups.size else groups
+    lengths = np.diff(starts, append=groups.size)
+    if (
+        not groups.size
+        or groups.min() < 0
+        or groups.max() > 2 * _MORE - 1
+        or more[-1]
+        or lengths.max() > _MOST_GROUPS
+    ):
+        raise RecordError(MALFORMED, f"run lengths {mask.counts!r:.60} are not COCO's")
+    places = np.arange(groups.size) - np.repeat(starts, lengths)
+    runs = np.add.reduceat((groups & (_MORE - 1)) << (5 * places), starts)
+    ends = starts + lengths - 1
+    runs -= np.where(groups[ends] & _SIGN, 1 << (5 * lengths), 0)
+    for first in (1, 2):  # from the third run on, the difference from the one before the last
+        runs[first::2] = np.cumsum(runs[first::2])
+    height, width = mask.size
+    if runs.min() < 0 or runs.sum() != height * width:
+        raise RecordError(
+            MALFORMED, f"run lengths of {runs.sum():,} pixels for an image of {mask.size}"
+        )
+    return runs
+
+
+def pixels_of(mask: Mask) -> Pixels:
+    """A mask as uint8 [height, width] of 0 and 1."""
+    runs = runs_of(mask)
+    column = np.repeat((np.arange(runs.size) % 2).astype(np.uint8), runs)
+    return column.reshape(mask.size.width, mask.size.height).T
+
+
+def mask_of(pixels: Pixels) -> Mask:
+    """The mask of uint8 [height, width], in which 0 is outside."""
+    encoded = coco_masks.encode(np.asfortranarray(pixels != 0).view(np.uint8))
+    return Mask(ImageSize(*pixels.shape), encoded["counts"])
+
+
+def mask_of_runs(size: ImageSize, runs: Sequence[int]) -> Mask:
+    """The mask of plain run lengths, as COCO has them of crowds and CVAT in rows.
+
+    Raises:
+        RecordError: "malformed annotation": they are not those of its size.
+    """
+    if any(run < 0 for run in runs) or sum(runs) != size.height * size.width:
+        raise RecordError(MALFORMED, f"run lengths of {sum(runs):,} pixels for an image of {size}")
+    encoded = coco_masks.frPyObjects({"size": list(size), "counts": [*runs]}, *size)
+    return Mask(size, encoded["counts"])
+
+
+def turned(mask: Mask, frame: Frame) -> Mask:
+    """A mask of the image in its file, in the image as stored: the nearest pixels."""
+    if frame.orientation == 1 and frame.scale == (1.0, 1.0):
+        return mask
+    pixels = pixels_of(mask)
+    if frame.orientation >= 5:
+        pixels = pixels.T
+    if frame.orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if frame.orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if frame.scale != (1.0, 1.0):
+        height, width = frame.stored_size
+        rows = (np.arange(height) + 0.5) * pixels.shape[0] / height
+        columns = (np.arange(width) + 0.5) * pixels.shape[1] / width
+        pixels = pixels[rows.astype(np.int64)][:, columns.astype(np.int64)]
+    return mask_of(pixels)
+
+
+def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
+    """The mask of the pixels that rings surround.
+
+    Args:
+        rings: x, y of one corner after the other, in 0..1 of the image; perhaps none.
+        size: Of the image.
+    """
+    if not rings:
+        return mask_of_runs(size, [size.height * size.width])
+    scale = (size.width, size.height)
+    corners = [(np.array(ring).reshape(-1, 2) * scale).ravel().tolist() for ring in rings]
+    return Mask(size, coco_masks.merge(coco_masks.frPyObjects(corners, *size))["counts"])
+
+
+def png_of(mask: Mask) -> bytes:
+    """A mask as a PNG file of one channel, 0 or 1.
+
+    Only the window with pixels inside is unpacked: an object takes a few hundredths of most images.
+    """
+    height = mask.size.height
+    runs = runs_of(mask)
+    ends: npt.NDArray[np.int64] = np.cumsum(runs)
+    inside = ends[1::2]
+    if not inside.size or not runs[1::2].any():
+        return _png(np.zeros((0, 0), np.uint8), 0, 0, mask.size)
+    last = np.flatnonzero(runs[1::2])[[0, -1]]
+    left = int((inside[last[0]] - runs[1::2][last[0]]) // height)
+    right = int((inside[last[1]] - 1) // height) + 1
+    cut = np.clip(ends, left * height, right * height)
+    lengths = cut - np.concatenate([[left * height], cut[:-1]])
+    column = np.repeat((np.arange(runs.size) % 2).astype(np.uint8), lengths)
+    window = column.reshape(right - left, height).T
+    rows = np.flatnonzero(window.any(axis=1))[[0, -1]]
+    return _png(window[rows[0] : rows[1] + 1], int(rows[0]), left, mask.size)
+
+
+def _png(window: Pixels, top: int, left: int, size: ImageSize) -> bytes:
+    """A PNG file of zeros, but for a window of it."""
+    height, width = size
+    compress = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_RLE)  # a fifth of the usual time
+    empty = bytes(width + 1)  # each row begins with its filter, 0 for none
+    rows = np.zeros((window.shape[0], width + 1), np.uint8)
+    rows[:, left + 1 : left + 1 + window.shape[1]] = window
+    data = [compress.compress(part) for part in _parts(empty, top)]
+    data.append(compress.compress(rows.tobytes()))
+    data += (compress.compress(part) for part in _parts(empty, height - top - window.shape[0]))
+    data.append(compress.flush())
+    header = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", b"".join(data)), (b"IEND", b""))
+    return _PNG_HEAD + b"".join(_chunk(name, content) for name, content in chunks)
+
+
+def _parts(row: bytes, number: int) -> Sequence[bytes]:
+    """So many equal rows, in parts of up to a megabyte."""
+    at_once = max(1, (1 << 20) // len(row))
+    whole, rest = divmod(number, at_once)
+    return [row * at_once] * whole + [row * rest]
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    checksum = struct.pack(">I", zlib.crc32(name + content))
+    return struct.pack(">I", len(content)) + name + content + checksum
+
+
+def checked(value: Any) -> Mask:
+    """A mask of a source's.
+
+    Raises:
+        RecordError: "malformed annotation".
+    """
+    try:
+        size, counts = value
+        mask = Mask(ImageSize(*map(int, size)), bytes(counts))
+    except (TypeError, ValueError) as error:
+        raise RecordError(MALFORMED, f"{value!r:.80} is not a Mask") from error
+    runs_of(mask)
+    return mask

@@ -1,0 +1,159 @@
+"""Polygons and masks: as COCO's own library draws them, turned, scaled and clipped."""
+
+import io
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from PIL import Image as Pixels
+from PIL import ImageOps
+from pycocotools import mask as coco_masks
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.boxes import place
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.masks import (
+    mask_of,
+    mask_of_polygons,
+    mask_of_runs,
+    pixels_of,
+    png_of,
+    runs_of,
+    turned,
+)
+from beam_pipeline.records import Mask, Objects
+from tfrecord_dataset.image_size import ImageSize
+
+SIZES = st.builds(ImageSize, st.integers(4, 60), st.integers(4, 60))
+ORIENTATIONS = st.integers(1, 8)
+
+
+def stored(mask):
+    """The pixels that a reader gets."""
+    with Pixels.open(io.BytesIO(png_of(mask))) as opened:
+        assert opened.mode == "L"
+        return np.asarray(opened)
+
+
+@st.composite
+def pixels(draw):
+    """Whole images of 0 and 1: noise, or few rectangles, or nothing."""
+    height, width = draw(SIZES)
+    made = np.zeros((height, width), np.uint8)
+    for _ in range(draw(st.integers(0, 3))):
+        x, y = draw(st.integers(0, width - 1)), draw(st.integers(0, height - 1))
+        made[y : y + draw(st.integers(1, 20)), x : x + draw(st.integers(1, 20))] ^= 1
+    return made
+
+
+NUMBER = st.floats(-0.25, 1.25, width=32)
+RING = st.integers(3, 9).flatmap(lambda corners: st.tuples(*[NUMBER, NUMBER] * corners))
+OUTLINES = st.lists(RING, min_size=1, max_size=3)  # of one object, in fractions
+
+
+def exif(image, orientation):
+    """An image as Pillow turns it upright."""
+    file = io.BytesIO()
+    tags = Pixels.Exif()
+    tags[0x0112] = orientation
+    Pixels.fromarray(image).save(file, "PNG", exif=tags)
+    return np.asarray(ImageOps.exif_transpose(Pixels.open(file)))
+
+
+@hypothesis.given(pixels())
+def test_runs_are_those_of_pycocotools_and_pixels_come_back(made):
+    theirs = coco_masks.encode(np.asfortranarray(made))
+    mask = Mask(ImageSize(*made.shape), theirs["counts"])
+    assert mask_of(made) == mask
+    np.testing.assert_array_equal(pixels_of(mask), made)
+    np.testing.assert_array_equal(stored(mask), made)
+    assert mask_of_runs(mask.size, runs_of(mask).tolist()) == mask
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # their decode
+@hypothesis.given(OUTLINES, SIZES)
+def test_polygons_fill_what_pycocotools_fills(rings, size):
+    scale = (size.width, size.height)
+    stated = [(np.array(ring).reshape(-1, 2) * scale).ravel().tolist() for ring in rings]
+    theirs = coco_masks.decode(coco_masks.merge(coco_masks.frPyObjects(stated, *size)))
+    np.testing.assert_array_equal(stored(mask_of_polygons(rings, size)), theirs)
+
+
+@hypothesis.given(pixels(), ORIENTATIONS)
+def test_masks_turn_as_pillow_turns_their_image(made, orientation):
+    frame = Frame(size=ImageSize(*made.shape), orientation=orientation)
+    found = turned(mask_of(made), frame)
+    assert found.size == frame.upright_size == frame.stored_size
+    np.testing.assert_array_equal(pixels_of(found), exif(made, orientation))
+
+
+@hypothesis.given(pixels(), SIZES)
+def test_masks_scale_to_the_nearest_pixels(made, size):
+    height, width = made.shape
+    scale = (size.width / width, size.height / height)
+    found = pixels_of(turned(mask_of(made), Frame(size=ImageSize(*made.shape), scale=scale)))
+    assert found.shape == size
+    theirs = Pixels.fromarray(made).resize((size.width, size.height), Pixels.Resampling.NEAREST)
+    np.testing.assert_array_equal(found, np.asarray(theirs))
+
+
+@hypothesis.given(st.data())
+def test_the_box_of_the_mask_is_the_box(data):
+    """Whatever way an image lies in its file, cut off where objects reach out of it."""
+    size = data.draw(st.builds(ImageSize, st.integers(20, 60), st.integers(20, 60)))
+    orientation = data.draw(ORIENTATIONS)
+    x = sorted(
+        data.draw(st.lists(st.integers(-10, size.width + 10), min_size=2, max_size=2, unique=True))
+    )
+    y = sorted(
+        data.draw(st.lists(st.integers(-10, size.height + 10), min_size=2, max_size=2, unique=True))
+    )
+    hypothesis.assume(x[1] > 1 and y[1] > 1 and x[0] < size.width and y[0] < size.height)
+    made = np.zeros(size, np.uint8)
+    made[max(y[0], 0) : y[1], max(x[0], 0) : x[1]] = 1
+    ring = (x[0], y[0], x[1], y[0], x[1], y[1], x[0], y[1])
+    corners = (float(x[0]), float(y[0]), float(x[1]), float(y[1]))
+    objects = Objects(
+        boxes=(corners, corners),
+        polygons=((tuple(map(float, ring)),), ()),
+        masks=(None, mask_of(made)),
+        image_size=size,
+    )
+    placed, _ = place(objects, Frame(size=size, orientation=orientation))
+    assert placed.image_size == size.turned(orientation)
+    scale = (placed.image_size.width, placed.image_size.height) * 2
+    of_polygon = mask_of_polygons(placed.polygons[0], placed.image_size)
+    for mask, box in zip((of_polygon, placed.masks[1]), placed.boxes, strict=True):
+        rows, columns = np.nonzero(stored(mask))
+        around = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+        assert around == pytest.approx(np.array(box) * scale, abs=1e-4)
+
+
+@pytest.mark.parametrize("counts", [b"", b"abc", b"\xff", b"0", b"P1\x00", b"o" * 9, b"PPPPPPPP0"])
+def test_run_lengths_that_are_not_of_the_image(counts):
+    with pytest.raises(RecordError, match="run lengths"):
+        runs_of(Mask(ImageSize(4, 5), counts))
+
+
+@pytest.mark.parametrize("runs", [[], [19], [21], [-1, 21], [2**70]])
+def test_plain_run_lengths_that_are_not_of_the_image(runs):
+    with pytest.raises(RecordError, match="run lengths"):
+        mask_of_runs(ImageSize(4, 5), runs)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"polygons": ((), ())}, "1 boxes but 2 polygons"),
+        ({"masks": (None, None)}, "1 boxes but 2 masks"),
+        ({"polygons": (((0.0, 0.0, 1e9, 0.0, 5.0, 5.0),),)}, "ten images away"),
+        ({"polygons": (((0.0, 0.0, float("nan"), 0.0, 5.0, 5.0),),)}, "ten images away"),
+        ({"polygons": ((("a", 0.0, 1.0, 0.0, 5.0, 5.0),),)}, "not of numbers"),
+        ({"masks": (mask_of(np.ones((3, 3), np.uint8)),)}, "size mismatch|image of 3x3"),
+    ],
+)
+def test_what_is_refused(columns, message):
+    objects = Objects(boxes=((1, 1, 5, 5),), **columns)
+    with pytest.raises(RecordError, match=message):
+        place(objects, Frame(size=ImageSize(10, 10)))
