@@ -164,7 +164,10 @@ def default_name(path: str) -> str:
     """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = unsigned(path).rstrip("/").rpartition("/")[2]
     stem = re.sub(
-        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|np[yz]|tfrecords?)$", "", stem, flags=re.IGNORECASE
+        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|zip|np[yz]|tfrecords?):?$",
+        "",
+        stem,
+        flags=re.IGNORECASE,
     )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")

@@ -54,7 +54,7 @@ LAYERS = {
         paths malformed
         ignored
         splits references unpacking nesting container left_behind
-        tree input_files columns
+        archives tree input_files columns
         beside
         annotation_formats
         listing gather

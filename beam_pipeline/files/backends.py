@@ -1,5 +1,7 @@
-"""The kinds of files: of this machine, of stores, and of what only Apache Beam opens."""
+"""The kinds of files: of this machine, of stores, of what only Beam opens, and in archives."""
 
+from beam_pipeline.files.archive.backend import Archives
+from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.local import LOCAL
 from tfrecord_dataset.store.urls import is_object, is_remote
@@ -7,6 +9,8 @@ from tfrecord_dataset.store.urls import is_object, is_remote
 
 def files_of(path: str) -> Backend:
     """The files of the kind of a path; what remote ones need is loaded once one is asked for."""
+    if ":" in path and inside(path):
+        return ARCHIVES
     if not is_remote(path):
         return LOCAL
     if is_object(path):
@@ -16,3 +20,6 @@ def files_of(path: str) -> Backend:
     from beam_pipeline.files.through_beam import THROUGH_BEAM
 
     return THROUGH_BEAM
+
+
+ARCHIVES = Archives(files_of)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive.content import span, whole
+from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.records import FileRef
@@ -64,11 +66,7 @@ class Reader:
     """
 
     def __init__(self, files: Iterable[FileRef] = (), *, notes_versions: bool = False):
-        ranges = [
-            (file.path, file.offset, file.length)
-            for file in files
-            if file.length is not None and is_object(file.path) and "\0" not in file.path
-        ]
+        ranges = [(file.path, found) for file in files if (found := _remote_range(file))]
         self.versions: dict[str, str] = {}
         self._notes_versions = notes_versions
         self._lengths: list[int] = []  # appended to by several threads
@@ -76,10 +74,11 @@ class Reader:
         if len(ranges) > 1:
             from beam_pipeline.files import remote
 
-            for path in {path for path, _, _ in ranges} if notes_versions else ():
-                with contextlib.suppress(OSError):  # whoever reads it is told
-                    self._note(path, remote.first_status(path))
-            self._held = remote.Ranges(ranges)
+            for path, url in {path: found[0] for path, found in ranges}.items():
+                if notes_versions:
+                    with contextlib.suppress(OSError):  # whoever reads it is told
+                        self._note(path, remote.first_status(url))
+            self._held = remote.Ranges(found for _, found in ranges)
 
     @property
     def num_bytes(self) -> int:
@@ -88,18 +87,47 @@ class Reader:
 
     def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
         """As `read_bytes`."""
-        data: bytes | None = None
-        if self._held and file.length is not None and file.length <= at_most:
-            data = self._held.get(file.path, file.offset, file.length)
+        data = self._fetched(file, at_most)
         if data is None:
             note = functools.partial(self._note, file.path) if self._notes_versions else None
             data = _read(file, at_most, note)
         self._lengths.append(len(data))
         return data
 
+    def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
+        """What was fetched together with others; None where it was not."""
+        found = _remote_range(file) if self._held else None
+        data: bytes | None = self._held.get(*found) if found and found[2] <= at_most else None
+        where = inside(file.path)
+        place = where.place if where else None
+        if data is None or where is None or place is None:
+            return data
+        head, archive, begin = data, where.archive, place.offset
+
+        def read(offset: int, length: int) -> bytes:
+            if offset == begin:
+                return head
+            return files_of(archive).read(archive, offset, length, length)
+
+        return whole(place, file.path.rpartition("/")[2], read)
+
     def _note(self, path: str, status: Status) -> None:
         if self.versions.setdefault(path, status.version) != status.version:
             self.versions[path] = ""
+
+
+def _remote_range(file: FileRef) -> tuple[str, int, int] | None:
+    """(URL, offset, length) of what is read of a store for `file`; None where that is not known."""
+    if ":" not in file.path or "\0" in file.path:
+        return None
+    where = inside(file.path)
+    if where is None:
+        is_known = file.length is not None and is_object(file.path)
+        return (file.path, file.offset, file.length or 0) if is_known else None
+    if where.place is None or not is_object(where.archive):
+        return None
+    is_whole = file.offset == 0 and file.length in (None, where.place.length)
+    return (where.archive, *span(where.place)) if is_whole else None
 
 
 def _truncated(path: str, offset: int, length: int, data: bytes) -> RecordError:

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beam_pipeline.files.backends import files_of
+from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.backends import ARCHIVES, files_of
 from beam_pipeline.files.reading import Reader as Reader
 from beam_pipeline.files.reading import ReadFile as ReadFile
 from beam_pipeline.files.reading import decoded as decoded
@@ -237,6 +238,20 @@ def sizes(paths: Iterable[str]) -> list[int | None]:
     """The bytes of each file of one store, or None where there is none; many are asked at once."""
     paths = list(paths)
     return files_of(paths[0]).sizes(paths) if paths else []
+
+
+def resolved(path: str) -> str:
+    """The path of a file in an archive that says where it lies there; any other path as it is."""
+    return ARCHIVES.resolved(path) if ":" in path and inside(path) else path
+
+
+def is_deflated(path: str) -> bool:
+    """Whether a file lies compressed in an archive, so that its ranges cost all before them.
+
+    Raises:
+        RecordError: "missing file", or the archive cannot be read.
+    """
+    return ARCHIVES.is_deflated(path) if ":" in path and inside(path) else False
 
 
 def newest_change(folder: str) -> float:

@@ -10,6 +10,7 @@ from typing import NoReturn
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotation_formats import described
+from beam_pipeline.sources.archives import refuse_zips
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
@@ -244,6 +245,7 @@ def _of_pattern(pattern: str, ignored: Ignored) -> Input:
 
 def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn:
     files = tree.files()
+    refuse_zips(tree.root, files)
     for layout in looked_for:
         if layout.refuse:
             layout.refuse(files)

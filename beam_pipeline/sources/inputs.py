@@ -8,7 +8,9 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.sources import detection
+from beam_pipeline.sources.archives import PlaceMembers, through_archives
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.ignored import Ignored
@@ -27,6 +29,7 @@ def find_input(config: BuildConfig) -> Input:
         _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
+    config = through_archives(config)
     if config.path_pattern:
         found = Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
     elif config.layout == AUTO:
@@ -73,11 +76,13 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
 
 
 def complete(config: BuildConfig, input_: Input) -> BuildConfig:
-    """`config` with what only a look into the input tells: the keys of a declared schema.
+    """`config` with what only a look into the input tells: folders inside of archives, and the
+    keys of a declared schema.
 
     Raises:
         ConfigError: The input has no such feature, or cannot be what `config` asks for.
     """
+    config = through_archives(config)
     layout = input_.layout
     return layout.complete(config, input_.path) if layout.complete else config
 
@@ -88,7 +93,23 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
     Compressed inputs that must be files as they are get unpacked into the folder `scratch`.
     """
     source = input_.layout.read(input_.path, config, scratch)
-    return ReadBeside(source, input_.beside) if input_.beside else source
+    if input_.beside:
+        source = ReadBeside(source, input_.beside)
+    return ReadPlaced(source) if any(map(inside, config.inputs)) else source
+
+
+@dataclasses.dataclass
+class ReadPlaced(beam.PTransform):
+    """What a source yields, with the places of files in their archives.
+
+    Attributes:
+        source: Of elements.
+    """
+
+    source: beam.PTransform
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        return pipeline | "Source" >> self.source | "PlaceMembers" >> PlaceMembers()  # Element
 
 
 @dataclasses.dataclass

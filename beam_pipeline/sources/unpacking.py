@@ -32,6 +32,23 @@ def unpack_gzip(path: str, scratch: str) -> str:
     return unpacked(path, "", scratch, gunzipped(path))
 
 
+def with_ranges(path: str, scratch: str) -> str:
+    """The path of a file whose byte ranges can be read each by itself, with the same content.
+
+    That is the file itself, unless it lies compressed in an archive: then it is unpacked once.
+
+    Raises:
+        RecordError: "missing file", "unreadable file", "truncated file" or "damaged archive".
+    """
+    return unpacked(path, "", scratch, _blocks(path)) if storage.is_deflated(path) else path
+
+
+def _blocks(path: str) -> Iterator[bytes]:
+    with storage.opened(path) as handle:
+        while block := handle.read(_BLOCK_BYTES):
+            yield block
+
+
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
     """The path of a file that holds `blocks`, the content of a `part` of the input `path`.
 

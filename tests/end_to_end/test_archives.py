@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import soundfile
 from PIL import Image
 
+from beam_pipeline import BuildConfig, build
 from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
 
@@ -212,3 +214,43 @@ def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys,
     assert str(victim) in message
     assert "run the build again once nothing writes to its input" in message
     assert not list((tmp_path / "out").rglob("metadata.json"))
+
+
+@pytest.mark.parametrize("how", ["stored.zip", "deflated.zip", "tree.tar"])
+def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
+    for number in range(12):
+        path = tmp_path / "in" / "dogs" / COLORS[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(image_of(number)))
+    (tmp_path / "in" / "README.md").write_text("Dogs.")
+    archive = tmp_path / how
+    files = [path for path in (tmp_path / "in").rglob("*") if path.is_file()]
+    if how.endswith(".tar"):
+        with tarfile.open(archive, "w") as tar:
+            tar.add(tmp_path / "in", arcname=".")
+    else:
+        method = zipfile.ZIP_STORED if how.startswith("stored") else zipfile.ZIP_DEFLATED
+        with zipfile.ZipFile(archive, "w", method) as packed:
+            for path in files:
+                packed.write(path, path.relative_to(tmp_path / "in"))
+    shards = [built(path, tmp_path / f"out-{path.name}") for path in (tmp_path / "in", archive)]
+    assert shards[0] == shards[1] != {}
+
+
+def test_tables_in_a_zip_become_the_same_shards(tmp_path):
+    rows = [{"x": number, "text": f"{number} " * 5000, "label": number % 2} for number in range(20)]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with zipfile.ZipFile(tmp_path / "in.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.write(tmp_path / "in" / "rows.jsonl", "rows.jsonl")
+    paths = (tmp_path / "in", tmp_path / "in.zip")
+    shards = [built(path, tmp_path / f"out-{path.name}") for path in paths]
+    assert shards[0] == shards[1] != {}
+    assert [path.name for path in (tmp_path / "out-in.zip" / "x").iterdir()] == ["1.0.0"]
+
+
+def built(source: Path, output: Path) -> dict[str, bytes]:
+    """The shards that a build makes, by name."""
+    config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
+    folder = Path(build(config).directory)
+    return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord*")}

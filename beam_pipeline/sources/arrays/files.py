@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
+from beam_pipeline.files.archive.member import Member
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
-from beam_pipeline.sources.container import Member, npz_members
+from beam_pipeline.sources.container import npz_members
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix

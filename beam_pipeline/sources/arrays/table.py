@@ -16,7 +16,7 @@ from beam_pipeline.sources.manifest.feature_columns import FeatureColumn
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 from beam_pipeline.sources.manifest.table import RANGE_BYTES, Batch, Range, Table
-from beam_pipeline.sources.unpacking import check_stored, unpack_array
+from beam_pipeline.sources.unpacking import check_stored, unpack_array, with_ranges
 
 _ROWS_A_RANGE = 16_384
 # A reference takes as much; rows of less travel with their records.
@@ -136,6 +136,7 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
         path, offset = unpack_array(path, column.member, scratch), 0
     else:
         check_stored(path, column.member)
+        path = with_ranges(path, scratch)
     if lowered(name) in LABELS.of_rows and math.prod(shape[1:]) == 1:
         shape = shape[:1]  # [n, 1], as Keras's CIFAR and scikit-learn's columns are
     return dataclasses.replace(column, path=path, offset=offset, shape=shape)

@@ -25,7 +25,7 @@ from beam_pipeline.sources.columns.long_values import is_long
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 from beam_pipeline.sources.manifest.table import BATCH_ROWS, RANGE_BYTES, Batch, Range, Table
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.unpacking import place_of
+from beam_pipeline.sources.unpacking import place_of, with_ranges
 
 # Rows with files, of which a few may be megabytes each, that are in memory at once.
 _ROWS_WITH_FILES = 64
@@ -53,9 +53,11 @@ class ColumnarTable(Table):
 
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
         """As `Table.ranges`: a group of rows each."""
-        with self.open_file(self.manifest.path) as file:
+        path = with_ranges(self.manifest.path, scratch) if scratch else self.manifest.path
+        with self.open_file(path) as file:
             count = file.num_groups
-        table = dataclasses.replace(self, scratch=scratch)
+        manifest = dataclasses.replace(self.manifest, path=path)
+        table = dataclasses.replace(self, manifest=manifest, scratch=scratch)
         return [Range(table, group, group + 1) for group in range(count)]
 
     def bare(self) -> Table:

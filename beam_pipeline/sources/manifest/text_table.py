@@ -6,7 +6,7 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.manifest.lines import count_lines, is_compressed, read_blocks
 from beam_pipeline.sources.manifest.table import RANGE_BYTES, Range, Table, whole
-from beam_pipeline.sources.unpacking import unpack_gzip
+from beam_pipeline.sources.unpacking import unpack_gzip, with_ranges
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,8 +16,7 @@ class TextTable(Table):
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
         """As `Table.ranges`."""
         table = self
-        if scratch and is_compressed(self.manifest.path):
-            path = _unpacked(self.manifest.path, scratch)
+        if scratch and (path := _unpacked(self.manifest.path, scratch)) != self.manifest.path:
             manifest = dataclasses.replace(self.manifest, path=path)
             table = dataclasses.replace(self, manifest=manifest)
         path = table.manifest.path
@@ -44,6 +43,6 @@ class TextTable(Table):
 
 def _unpacked(path: str, scratch: str) -> str:
     try:
-        return unpack_gzip(path, scratch)
+        return (unpack_gzip if is_compressed(path) else with_ranges)(path, scratch)
     except RecordError as error:
         raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error

@@ -15,7 +15,7 @@ from beam_pipeline.records import Element, FileRef, Record, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
-from beam_pipeline.sources.unpacking import unpack_gzip, unpacked
+from beam_pipeline.sources.unpacking import unpack_gzip, unpacked, with_ranges
 from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.frames import payload_of
@@ -70,6 +70,8 @@ def list_records(
     try:
         if file.compressed:
             path, problem = _unpacked(file.path, scratch)
+        else:
+            path = with_ranges(file.path, scratch)
         with storage.opened(path) as handle:
             for number, (offset, length) in enumerate(frames.spans(handle)):
                 yield Record(

@@ -1,16 +1,14 @@
 """The members of a tar file, one after the other, as byte ranges; nothing is unpacked."""
 
-import re
 import tarfile
 from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.container import Member
+from beam_pipeline.files.archive.member import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Member
 from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"
-DAMAGED = "damaged archive"
 _BLOCK_BYTES = tarfile.BLOCKSIZE
 # The longest header that is believed: a long name takes some kilobytes. A damaged one may state
 # anything, and would be read whole.
@@ -25,7 +23,6 @@ _COMPRESSED = {
     b"\x28\xb5\x2f\xfd": "unzstd",
     b"\x04\x22\x4d\x18": "unlz4",
 }
-_OUTSIDE = re.compile(r"([A-Za-z]:)?[\\/]|(.*[\\/])?\.\.([\\/]|$)", re.DOTALL)
 _KINDS = {
     tarfile.LNKTYPE: "a hard link",
     tarfile.SYMTYPE: "a symbolic link",
@@ -38,7 +35,7 @@ _KINDS = {
 def read_members(handle: Any) -> Iterator[Member]:
     """The members of the tar file behind `handle`, in their order, in bounded memory.
 
-    A `container.Container` of USTAR, GNU and PAX, with long names and large sizes. Between two
+    A `Container` of USTAR, GNU and PAX, with long names and large sizes. Between two
     members, the handle may be read and moved.
 
     Raises:
@@ -133,13 +130,13 @@ def _check_end(handle: Any, offset: int, size: int) -> None:
 
 def _member(info: tarfile.TarInfo) -> Member:
     problem = None
-    if _OUTSIDE.match(info.name):
-        problem = ("unsafe path", f"{info.name!r} leads outside the archive")
+    if OUTSIDE.match(info.name):
+        problem = (UNSAFE, f"{info.name!r} leads outside the archive")
     elif info.issparse():
-        problem = ("unsupported member", f"{info.name!r} is a sparse file; pack it without holes")
+        problem = (UNSUPPORTED, f"{info.name!r} is a sparse file; pack it without holes")
     elif not info.isreg():
         kind = _KINDS.get(info.type, f"of type {info.type!r}")
-        problem = ("unsupported member", f"{info.name!r} is {kind}, not a file")
+        problem = (UNSUPPORTED, f"{info.name!r} is {kind}, not a file")
     elif not is_unicode(info.name):
         problem = ("not UTF-8", f"the name {info.name!a}")
     return Member(info.name.removeprefix("./"), info.offset_data, info.size, problem)

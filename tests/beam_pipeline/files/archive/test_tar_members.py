@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.tar.members import read_members
+from beam_pipeline.files.archive.tar_members import read_members
 
 NAMES = ["a/1.jpg", "a/1.txt", "empty.bin", "ä日.txt", f"{'long/' * 60}name.jpg"]
 

@@ -1,0 +1,210 @@
+"""Files in zips and tars by path (`paths`), as if the archive were a folder; only to read."""
+
+import errno
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive import content
+from beam_pipeline.files.archive.index import Index
+from beam_pipeline.files.archive.member import UNSAFE, Place
+from beam_pipeline.files.archive.paths import Inside, inside, placed
+from beam_pipeline.files.archive.tar_members import read_members
+from beam_pipeline.files.archive.zip_members import safe_name, zip_members
+from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.faults import bytes_to_read
+from tfrecord_dataset.store.listing import (
+    FileNames,
+    Status,
+    fixed_folder,
+    is_litter,
+    pattern_regex,
+)
+from tfrecord_dataset.store.urls import is_object
+
+_ARCHIVES_HELD = 8
+
+
+class Archives(Backend):
+    """Files in archives of any other kind of files; an index of each is held."""
+
+    calls = 1
+
+    def __init__(self, files_of: Callable[[str], Backend]):
+        self._files_of = files_of
+        self._lock = threading.Lock()
+        self._indexes: dict[str, tuple[str, Index]] = {}
+        self._statuses: dict[str, Status] = {}
+
+    def index(self, archive: str) -> Index:
+        """What an archive holds, read when it is asked for first, and once it has changed.
+
+        Raises:
+            RecordError: Why it cannot be read as a folder.
+            OSError: It cannot be opened.
+        """
+        with self._lock:
+            version = self._status(archive).version
+            known, index = self._indexes.get(archive, ("", None))
+            if index is None or known != version:
+                with self._files_of(archive).open_reader(archive) as handle:
+                    is_zip = archive.lower().endswith(".zip")
+                    index = Index(zip_members(handle) if is_zip else _tar_members(handle))
+                while len(self._indexes) >= _ARCHIVES_HELD:
+                    del self._indexes[next(iter(self._indexes))]
+                self._indexes[archive] = version, index
+            return index
+
+    def _status(self, archive: str) -> Status:
+        """Of an object as it was when its top was looked at last: one request for all members."""
+        if not is_object(archive):
+            return self._files_of(archive).status(archive)
+        if archive not in self._statuses:
+            self._statuses[archive] = self._files_of(archive).status(archive)
+        return self._statuses[archive]
+
+    def place(self, path: str) -> tuple[str, Place]:
+        """(the archive, where the content of the file at `path` lies there).
+
+        Raises:
+            FileNotFoundError: There is no such file.
+        """
+        where = _where(path)
+        place = where.place
+        if place is None and where.name:
+            place = self.index(where.archive).find(where.name)
+        if place is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file", path)
+        return where.archive, place
+
+    def resolved(self, path: str) -> str:
+        """The path that states where the file lies; the same path if there is no such file."""
+        where = inside(path)
+        if where is None or not where.name:
+            return path
+        place = self.index(where.archive).find(where.name)
+        return placed(where.archive, where.name, place) if place else path
+
+    def is_deflated(self, path: str) -> bool:
+        """Whether the file at `path` lies compressed in its archive."""
+        return self.place(path)[1].method == "deflated"
+
+    def read(
+        self,
+        path: str,
+        offset: int,
+        length: int | None,
+        at_most: int,
+        note: Callable[[Status], None] | None = None,
+    ) -> bytes:
+        archive, place = self.place(path)
+        wanted = bytes_to_read(path, place.length, offset, length, at_most)
+        if wanted < place.length:
+            if note:
+                note(self._status(archive))
+            with self.open_reader(path) as handle:
+                handle.seek(offset)
+                return bytes(handle.read(wanted))
+        files = self._files_of(archive)
+
+        def read(start: int, num_bytes: int) -> bytes:
+            return files.read(archive, start, num_bytes, num_bytes, note)
+
+        return content.whole(place, _name(path), read)
+
+    def open_reader(self, path: str) -> Any:
+        archive, place = self.place(path)
+        handle = self._files_of(archive).open_reader(archive)
+        return content.open_member(handle, place, _name(path))
+
+    def status(self, path: str) -> Status:
+        archive, place = self.place(path)
+        return Status(place.length, self._status(archive).version)
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.place(path)
+        except FileNotFoundError:
+            return self.is_folder(path)
+        return True
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        return list(map(self._size, paths))
+
+    def is_folder(self, path: str) -> bool:
+        where = _where(path)
+        if where.name == "":
+            self._statuses.pop(where.archive, None)
+        try:
+            return where.name is not None and self.index(where.archive).is_folder(where.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def list_names(self, root: str) -> Iterator[FileNames]:
+        where = _where(root)
+        if not self.is_folder(root):
+            raise FileNotFoundError(errno.ENOENT, f"{root} is not a folder")
+        return self.index(where.archive).below(where.name or "")
+
+    def scan_folder(self, path: str) -> Iterator[tuple[str, bool]]:
+        if self.is_folder(path):
+            where = _where(path)
+            yield from self.index(where.archive).scan(where.name or "")
+
+    def match_files(self, pattern: str) -> list[str]:
+        top = fixed_folder(pattern)
+        regex = pattern_regex(pattern)
+        found = self.list_names(top) if inside(top) and self.is_folder(top) else iter(())
+        paths = (f"{top}/{joined}" for each in found for joined in _paths(each))
+        return [path for path in paths if regex.fullmatch(path)]
+
+    def create(self, path: str) -> Any:
+        raise _read_only(path)
+
+    def writing(self, path: str, durable: bool) -> Any:
+        raise _read_only(path)
+
+    def make_folder(self, path: str) -> None:
+        raise _read_only(path)
+
+    def _place(self, pair: tuple[str, str]) -> None:
+        raise _read_only(pair[1])
+
+    def delete(self, path: str) -> None:
+        raise _read_only(path)
+
+    def newest_change(self, folder: str) -> float:
+        where = _where(folder)
+        return self._files_of(where.archive).newest_change(where.archive)
+
+
+def _where(path: str) -> Inside:
+    where = inside(path)
+    assert where  # else the path is of another kind
+    return where
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _paths(names: FileNames) -> Iterator[str]:
+    prefix = f"{names.folder}/" if names.folder else ""
+    return (prefix + name for name in names.names)
+
+
+def _read_only(path: str) -> OSError:
+    return OSError(errno.EROFS, "Nothing is written into an archive", path)
+
+
+def _tar_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
+    for member in read_members(handle):
+        if member.problem and member.problem[0] == UNSAFE:
+            raise RecordError(*member.problem)
+        name = safe_name(member.name)
+        if any(map(is_litter, name.split("/"))):
+            continue
+        if member.problem:
+            raise RecordError(*member.problem)
+        yield name, Place(member.offset, member.length, member.length, "plain")

@@ -1,0 +1,173 @@
+"""The content of one member of an archive, read from the byte range where it lies."""
+
+import io
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive.member import DAMAGED, Place
+from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
+
+# What a header, its name and its extra fields take, mostly: one read gets them with the content.
+_HEADER_BYTES = 300
+_BLOCK_BYTES = 1 << 18
+_RAW_DEFLATE = -15
+
+ReadRange = Callable[[int, int], bytes]
+"""(offset, length) to bytes of the archive, fewer where it ends before."""
+
+
+def span(place: Place) -> tuple[int, int]:
+    """(offset, length) of a range that holds the content, and mostly its header."""
+    header = 0 if place.method == "plain" else _HEADER_BYTES
+    return place.offset, header + place.packed
+
+
+def whole(place: Place, name: str, read: ReadRange) -> bytes:
+    """All of a member's content, with its checksum checked.
+
+    Raises:
+        RecordError: "truncated file" or "damaged archive".
+    """
+    data = read(*span(place))
+    begin = content_start(data, place)
+    if (lacking := begin + place.packed - len(data)) > 0:
+        data += read(place.offset + len(data), lacking)
+    packed = memoryview(data)[begin : begin + place.packed]
+    if len(packed) < place.packed:
+        raise _truncated(name, place.packed - len(packed))
+    if place.method == "plain":
+        return bytes(packed)
+    content = bytes(packed) if place.method == "stored" else _inflated(packed, place, name)
+    if len(content) != place.length or zlib.crc32(content) != place.crc32:
+        raise _damaged(name, "its checksum is wrong")
+    return content
+
+
+def _inflated(packed: Any, place: Place, name: str) -> bytes:
+    inflating = zlib.decompressobj(_RAW_DEFLATE)
+    try:
+        # One byte more than stated tells that there is more; all of it might fill the memory.
+        return inflating.decompress(packed, place.length + 1)
+    except zlib.error as error:
+        raise _damaged(name, str(error)) from error
+
+
+def _truncated(name: str, lacking: int) -> RecordError:
+    return RecordError("truncated file", f"{name} lacks {lacking:,} bytes in its archive")
+
+
+def _damaged(name: str, how: str) -> RecordError:
+    return RecordError(
+        DAMAGED, f"{name} is damaged in its archive ({how}); fetch the archive again"
+    )
+
+
+class MemberReader(io.RawIOBase):
+    """A member's content, to read and to seek in; going back in a deflated one inflates again.
+
+    Args:
+        archive: The open archive, closed with this.
+        place: Where the content lies.
+        name: For errors.
+    """
+
+    def __init__(self, archive: Any, place: Place, name: str):
+        self._archive = archive
+        self._place = place
+        self._name = name
+        self._begin = -1
+        self._position = 0
+        self._restart()
+
+    def _restart(self) -> None:
+        self._inflating = zlib.decompressobj(_RAW_DEFLATE)
+        self._num_read = 0  # of the content
+        self._num_packed = 0
+        self._crc32 = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._place.length}
+        self._position = max(0, start[whence] + offset)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), max(0, self._place.length - self._position))
+        if not size:
+            return 0
+        data = self._stored(size) if self._place.method != "deflated" else self._deflated(size)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def _packed(self, start: int, size: int) -> bytes:
+        """Bytes of the content as they lie in the archive."""
+        if self._begin < 0:
+            head = b""
+            if self._place.method != "plain":
+                self._archive.seek(self._place.offset)
+                head = self._archive.read(LOCAL_HEADER_BYTES)
+            self._begin = self._place.offset + content_start(head, self._place)
+        self._archive.seek(self._begin + start)
+        data = bytes(self._archive.read(min(size, self._place.packed - start)))
+        if not data:
+            raise _truncated(self._name, self._place.packed - start)
+        return data
+
+    def _stored(self, size: int) -> bytes:
+        data = self._packed(self._position, size)
+        if self._place.method == "stored" and self._position == self._num_read:
+            self._count(data)
+        return data
+
+    def _deflated(self, size: int) -> bytes:
+        if self._position < self._num_read:
+            self._restart()
+        while self._num_read < self._position:
+            self._inflate(min(_BLOCK_BYTES, self._position - self._num_read))
+        return self._inflate(size)
+
+    def _inflate(self, size: int) -> bytes:
+        """The next bytes of the content, at least one."""
+        data = b""
+        while not data:
+            packed = self._inflating.unconsumed_tail
+            if not packed and self._num_packed < self._place.packed:
+                packed = self._packed(self._num_packed, _BLOCK_BYTES)
+                self._num_packed += len(packed)
+            at_end = not packed
+            try:
+                data = self._inflating.decompress(packed, size)
+            except zlib.error as error:
+                raise _damaged(self._name, str(error)) from error
+            if at_end and not data:
+                raise _damaged(self._name, "it ends early")
+        self._count(data)
+        return data
+
+    def _count(self, data: bytes) -> None:
+        """Checks the checksum once all was read, one after the other."""
+        self._num_read += len(data)
+        self._crc32 = zlib.crc32(data, self._crc32)
+        if self._num_read == self._place.length and self._crc32 != self._place.crc32:
+            raise _damaged(self._name, "its checksum is wrong")
+
+    def close(self) -> None:
+        if not self.closed:
+            self._archive.close()
+        super().close()
+
+
+def open_member(archive: Any, place: Place, name: str) -> io.BufferedReader:
+    """A handle of a member's content."""
+    return io.BufferedReader(MemberReader(archive, place, name), _BLOCK_BYTES)

@@ -1,0 +1,53 @@
+"""Paths of files in archives.
+
+`photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
+that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
+lies, so that whoever reads it need not know the others.
+"""
+
+import re
+from typing import NamedTuple
+
+from beam_pipeline.files.archive.member import Place
+
+_INSIDE = re.compile(
+    r"(?P<archive>.+?\.(?i:zip|tar)):(?:$|/(?P<name>.*)|@(?P<place>"
+    r"\d{1,19},\d{1,19},\d{1,19},(?:plain|stored|deflated),[0-9a-f]{8})(?:/.*)?$)",
+    re.DOTALL,
+)
+
+
+class Inside(NamedTuple):
+    """What a path in an archive says.
+
+    Attributes:
+        archive: The path of the archive itself.
+        name: The path below its top, "" for that; None where `place` says where it lies.
+        place: Where the file lies.
+    """
+
+    archive: str
+    name: str | None
+    place: Place | None = None
+
+
+def inside(path: str) -> Inside | None:
+    """What a path in an archive says; None for any other path."""
+    if ":" not in path or (found := _INSIDE.match(path)) is None:
+        return None
+    if found["place"] is None:
+        return Inside(found["archive"], (found["name"] or "").strip("/"))
+    offset, packed, length, method, crc32 = found["place"].split(",")
+    place = Place(int(offset), int(packed), int(length), method, int(crc32, 16))
+    return Inside(found["archive"], None, place)
+
+
+def top_of(archive: str) -> str:
+    """The folder that holds all members of an archive."""
+    return f"{archive}:"
+
+
+def placed(archive: str, name: str, place: Place) -> str:
+    """The path of a file that says where it lies."""
+    where = f"{place.offset},{place.packed},{place.length},{place.method},{place.crc32:08x}"
+    return f"{archive}:@{where}/{name.rpartition('/')[2]}"

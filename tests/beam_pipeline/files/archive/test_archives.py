@@ -1,0 +1,333 @@
+"""Files in zips and tars, by path: what is read, and what is refused by name."""
+
+import io
+import os
+import random
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.files.archive.paths import inside, placed, top_of
+from beam_pipeline.records import FileRef
+
+CONTENTS = {
+    "a.jpg": b"0123456789" * 100,
+    "cat/1.jpg": random.Random(1).randbytes(400_000),
+    "cat/deep/2.jpg": b"",
+    "ä/ö.txt": b"text " * 90_000,
+}
+
+
+def zip_of(contents, method=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def tar_of(contents):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in contents.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+PACKED = {
+    "stored.zip": lambda: zip_of(CONTENTS, zipfile.ZIP_STORED),
+    "deflated.zip": lambda: zip_of(CONTENTS),
+    "plain.tar": lambda: tar_of(CONTENTS),
+    "after a program.zip": lambda: b"#!/bin/sh\n" * 50 + zip_of(CONTENTS),
+    "with a comment.ZIP": lambda: commented(zip_of(CONTENTS)),
+    "large.zip": lambda: large(),
+    "streamed.zip": lambda: streamed(),
+}
+
+
+def commented(data):
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.comment = b"PK\x05\x06" + b"a comment that looks like an end " * 90
+    return buffer.getvalue()
+
+
+def large():
+    """Zip64, as of members of unknown size."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in CONTENTS.items():
+            with archive.open(name, "w", force_zip64=True) as member:
+                member.write(data)
+    return buffer.getvalue()
+
+
+class Pipe(io.BytesIO):
+    def seekable(self):
+        return False
+
+    def seek(self, *_):
+        raise io.UnsupportedOperation
+
+    def tell(self):
+        raise io.UnsupportedOperation
+
+
+def streamed():
+    """With sizes behind the members, as written into a pipe."""
+    buffer = Pipe()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in CONTENTS.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.fixture(params=["local", "s3"])
+def folder(request, tmp_path):
+    if request.param == "local":
+        return str(tmp_path)
+    url, _ = request.getfixturevalue("bucket")
+    return f"{url}/in"
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_files_in_an_archive_are_files(folder, name):
+    archive = f"{folder}/{name}"
+    storage.write_bytes(archive, PACKED[name]())
+    top = top_of(archive)
+    assert storage.is_directory(top)
+    assert storage.is_directory(f"{top}/cat/deep")
+    assert not storage.is_directory(f"{top}/a.jpg")
+    assert {each.relative: each.path for each in storage.list_files(top)} == {
+        name: f"{top}/{name}" for name in CONTENTS
+    }
+    assert sorted(each.relative for each in storage.list_files(f"{top}/cat")) == [
+        "1.jpg",
+        "deep/2.jpg",
+    ]
+    assert storage.list_folder(top) == (("cat", "ä"), ("a.jpg",))
+    assert storage.match_files(f"{top}/**/*.jpg") == [
+        f"{top}/{name}" for name in CONTENTS if name.endswith("jpg")
+    ]
+    for name, data in CONTENTS.items():
+        path = f"{top}/{name}"
+        assert storage.exists(path)
+        assert storage.size(path) == len(data)
+        assert storage.version(path)
+        for each in (path, storage.resolved(path)):
+            assert storage.read_bytes(FileRef(path=each)) == data
+            assert storage.read_start(each, 7) == data[:7]
+            part = FileRef(path=each, offset=400, length=min(50, max(0, len(data) - 400)))
+            assert storage.read_bytes(part) == data[400:450]
+            with storage.opened(each) as handle:
+                assert handle.seek(-3, os.SEEK_END) == max(0, len(data) - 3)
+                assert handle.read() == data[-3:]
+                handle.seek(2)
+                assert handle.read(4) == data[2:6]
+    for missing in (f"{top}/b.jpg", f"{top}/cat", f"{folder}/none.zip:/a.jpg"):
+        with pytest.raises(RecordError, match="missing file"):
+            storage.read_bytes(FileRef(path=missing))
+    assert not storage.is_directory(f"{folder}/none.zip:")
+
+
+def test_nothing_is_written_into_an_archive(tmp_path):
+    (tmp_path / "x.zip").write_bytes(zip_of(CONTENTS))
+    for call in (
+        lambda: storage.write_bytes(f"{tmp_path}/x.zip:/b", b"1"),
+        lambda: storage.delete([f"{tmp_path}/x.zip:/a.jpg"]),
+        lambda: storage.make_dirs(f"{tmp_path}/x.zip:/b"),
+    ):
+        with pytest.raises(OSError, match="Nothing is written"):
+            call()
+
+
+def test_litter_is_left_out(tmp_path):
+    names = ("__MACOSX/cat/._1.jpg", "cat/.DS_Store", "cat/1.jpg", ".git/x", "Thumbs.db")
+    for pack, name in ((zip_of, "x.zip"), (tar_of, "x.tar")):
+        (tmp_path / name).write_bytes(pack(dict.fromkeys(names, b"1")))
+        found = [each.relative for each in storage.list_files(f"{tmp_path}/{name}:")]
+        assert found == ["cat/1.jpg"]
+
+
+def test_an_archive_that_changes_is_read_anew(folder):
+    path = f"{folder}/x.zip"
+    storage.write_bytes(path, zip_of({"a": b"1"}))
+    assert [each.relative for each in storage.list_files(f"{path}:")] == ["a"]
+    storage.write_bytes(path, zip_of({"b": b"two"}))
+    assert [each.relative for each in storage.list_files(f"{path}:")] == ["b"]
+    assert storage.read_bytes(FileRef(path=f"{path}:/b")) == b"two"
+
+
+def info(name, **fields):
+    made = zipfile.ZipInfo(name)
+    for field, value in fields.items():
+        setattr(made, field, value)
+    return made
+
+
+def zip_with(*members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member, data in members:
+            archive.writestr(member, data)
+    return buffer.getvalue()
+
+
+def encrypted():
+    """What zipfile cannot write: the flag of a member that is encrypted, in both headers."""
+    data = bytearray(zip_of({"a": b"12"}))
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+def renamed(name):
+    """A zip with a name that zipfile would mend."""
+    return zip_of({"x" * len(name): b"1"}).replace(b"x" * len(name), name.encode())
+
+
+def overlapping():
+    """Two members in the same place: of each byte, the archive may unpack any number."""
+    data = bytearray(zip_of({"aa": b"1" * 99, "bb": b"1" * 99}))
+    first, second = (match.start() for match in re.finditer(b"PK\x01\x02", bytes(data)))
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]
+    return bytes(data)
+
+
+def member_twice():
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        return zip_with(("a", b"1"), ("a", b"2"))
+
+
+def tar_with_link():
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        link = tarfile.TarInfo("cat/1.jpg")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return buffer.getvalue()
+
+
+REFUSED = {
+    "encrypted member: 'a' needs a password": encrypted,
+    "unsafe path: '../a'": lambda: renamed("../a"),
+    "unsafe path: '/etc/a'": lambda: renamed("/etc/a"),
+    "unsafe path: 'C:/a'": lambda: renamed("C:/a"),
+    r"unsafe path: 'cat\\1.jpg'": lambda: renamed("cat\\1.jpg"),
+    "unsafe path: 'a//b'": lambda: renamed("a//b"),
+    "damaged archive: 'a' is there twice": member_twice,
+    "damaged archive: 'a' is a file and a folder": lambda: zip_of({"a": b"1", "a/b": b"2"}),
+    "damaged archive: members share bytes": overlapping,
+    "unsupported member: 'a' is compressed by bzip2": lambda: zip_of(
+        {"a": b"1" * 99}, zipfile.ZIP_BZIP2
+    ),
+    "unsupported member: 'a' is a symbolic link": lambda: zip_with(
+        (info("a", create_system=3, external_attr=(stat.S_IFLNK | 0o777) << 16), b"/etc/passwd")
+    ),
+    "file too large: 'a' unpacks to over 256 MiB": lambda: stating(1 << 31),
+    "damaged archive: it has no index at its end": lambda: zip_of(CONTENTS)[:-30],
+    "damaged archive: its index would begin before": lambda: zip_of({"a": b"1"})[20:],
+    "damaged archive: its index is not one to its end": lambda: stating_members(3),
+    "damaged archive: its index has not the 0 members": lambda: stating_members(0),
+    "unsupported member: it is one part of several": lambda: stating_disk(2),
+    "unsupported member: 'cat/1.jpg' is a symbolic link": tar_with_link,
+    "unsafe path: '../a' leads outside": lambda: tar_of({"../a": b"1"}),
+    "damaged archive: 'b/a' is there twice": lambda: tar_of({"b/a": b"1", "./b/a": b"2"}),
+    "truncated file": lambda: tar_of(CONTENTS)[:5000],
+}
+
+
+def stating(length):
+    """A member that states a size that it has not."""
+    data = bytearray(zip_of({"a": b"1" * 99}))
+    struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, length)
+    return bytes(data)
+
+
+def stating_members(number):
+    data = bytearray(zip_of({"a": b"1" * 99}))
+    struct.pack_into("<HH", data, data.index(b"PK\x05\x06") + 8, number, number)
+    return bytes(data)
+
+
+def stating_disk(number):
+    data = bytearray(zip_of({"a": b"1" * 99}))
+    struct.pack_into("<H", data, data.index(b"PK\x05\x06") + 4, number)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("expected", REFUSED)
+def test_what_is_refused(tmp_path, expected):
+    made = REFUSED[expected]()
+    path = tmp_path / ("x.tar" if made[257:262] == b"ustar" else "x.zip")
+    path.write_bytes(made)
+    with pytest.raises(RecordError, match=re.escape(expected)):
+        list(storage.list_files(f"{path}:"))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_checksum_is_held_against_what_is_read(tmp_path, method):
+    content = random.Random(2).randbytes(1 << 19)
+    data = bytearray(zip_of({"a": content}, method))
+    data[2000] ^= 1
+    (tmp_path / "x.zip").write_bytes(data)
+    path = f"{tmp_path}/x.zip:/a"
+    with pytest.raises(RecordError, match="damaged archive: a is damaged in its"):
+        storage.read_bytes(FileRef(path=path))
+    with pytest.raises(RecordError, match="damaged archive: a is damaged in its"):
+        read_on(path)
+
+
+def read_on(path):
+    with storage.opened(path) as handle:
+        while handle.read(70_000):
+            pass
+
+
+def test_a_member_that_is_larger_than_it_states_is_damaged(tmp_path):
+    (tmp_path / "x.zip").write_bytes(stating(50))
+    path = f"{tmp_path}/x.zip:/a"
+    with pytest.raises(RecordError, match="damaged archive: a is damaged"):
+        storage.read_bytes(FileRef(path=path))
+    with pytest.raises(RecordError, match="damaged archive: a"), storage.opened(path) as handle:
+        handle.read()
+
+
+def test_files_that_lie_together_are_fetched_together(bucket):
+    url, store = bucket
+    contents = {f"cat/{number}.jpg": bytes([number]) * 5000 for number in range(40)}
+    storage.write_bytes(f"{url}/x.zip", zip_of(contents, zipfile.ZIP_STORED))
+    files = [FileRef(path=storage.resolved(f"{url}/x.zip:/{name}")) for name in contents]
+    store.calls.clear()
+    reader = storage.Reader(files, notes_versions=True)
+    assert [reader.read(file) for file in files] == list(contents.values())
+    assert store.calls["get"] == 1
+    assert set(reader.versions) == {file.path for file in files}
+
+
+def test_the_index_of_a_large_zip_is_all_that_a_listing_fetches(bucket):
+    url, store = bucket
+    storage.write_bytes(f"{url}/x.zip", zip_of({"a": bytes(30 << 20)}, zipfile.ZIP_STORED))
+    assert [each.relative for each in storage.list_files(f"{url}/x.zip:")] == ["a"]
+    assert store.fetched_bytes < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/a/b.zip", "/a/b:/c", "s3://b/x.zip/a", "/x.zip:c", "/x.zip:@1,2,3,stored/a", "C:/x.jpg"],
+)
+def test_other_paths_are_not_inside(path):
+    assert inside(path) is None
+
+
+def test_paths_of_places():
+    (place,) = (inside("/x.zip:@1,2,3,deflated,0000002a/b.jpg"),)
+    assert placed("/x.zip", "a/b.jpg", place.place) == "/x.zip:@1,2,3,deflated,0000002a/b.jpg"

@@ -1,0 +1,143 @@
+"""What lies in an archive is read as the same files in folders are: same records, same bytes."""
+
+import dataclasses
+import hashlib
+import re
+import shlex
+import tarfile
+import zipfile
+
+import pytest
+from eager_runner import yielded
+
+from beam_pipeline.cli.options import options_of
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef, Record
+from beam_pipeline.sources.inputs import complete, find_input, source_of
+from cases.inputs import make
+from cases.test_cases import CASES, parser
+
+_STEP = re.compile(r" \[while running '[^']*'\]$")
+
+
+def packed(folder, how):
+    """An archive of what a folder holds."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if how == "tar":
+        with tarfile.open(f"{folder}.tar", "w", dereference=True) as archive:
+            for path in files:
+                archive.add(path, path.relative_to(folder))
+        return f"{folder}.tar"
+    method = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED}[how]
+    with zipfile.ZipFile(f"{folder}.zip", "w", method) as archive:
+        for path in files:
+            archive.write(path, path.relative_to(folder))
+    return f"{folder}.zip"
+
+
+def with_contents(value):
+    """A value of which files are what they hold."""
+    if isinstance(value, FileRef):
+        try:
+            return hashlib.sha256(storage.read_bytes(value)).hexdigest()
+        except BeamTFRecordsError as error:
+            return str(error)
+    if dataclasses.is_dataclass(value):
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return type(value).__name__, with_contents(fields)
+    if isinstance(value, dict):
+        return {name: with_contents(each) for name, each in value.items()}
+    return value
+
+
+def read(options, root, scratch):
+    """What is found at `root`, and the elements; or the refusal."""
+
+    def text(each):
+        return str(each).replace(root, "INPUT").replace("INPUT:", "INPUT")
+
+    try:
+        arguments = [each.replace("INPUT", root) for each in shlex.split(options)]
+        config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
+        found = find_input(config)
+        elements = yielded(source_of(complete(config, found), found, scratch))
+    except BeamTFRecordsError as error:
+        return text(_STEP.sub("", str(error)))
+    return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)
+
+
+@pytest.mark.parametrize("how", ["stored", "deflated", "tar"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("arrays/as-keras-has-mnist", "arrays/npy-in-folders-of-splits", "coco/two-splits"),
+        *("coco/roboflow", "csv/a-box-a-row", "csv/table", "folders/splits", "kitti/lists"),
+        *("jsonl/hugging-face-objects", "labelme/image-path", "voc/devkit", "yolo/data-yaml"),
+    ],
+)
+def test_an_archive_is_read_as_its_files_are(tmp_path, name, how):
+    make(CASES[name] / "input", tmp_path / "in")
+    options = CASES[name] / "options"
+    text = options.read_text() if options.exists() else "INPUT"
+    archive = packed(tmp_path / "in", how)
+    of_files = read(text, f"{tmp_path}/in", f"{tmp_path}/scratch")
+    # Of tars, a user says which are trees where their names do not.
+    of_archive = read(text, archive if how != "tar" else f"{archive}:", f"{tmp_path}/scratch")
+    assert of_archive == of_files
+    assert not isinstance(of_files, str)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["stored", "deflated", "tar"])
+def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
+    differ = []
+    for number, (name, case) in enumerate(CASES.items()):
+        root = tmp_path / str(number)
+        make(case / "input", root)
+        text = (case / "options").read_text() if (case / "options").exists() else "INPUT"
+        if "INPUT/" in text and ".tar/" in text:
+            continue
+        of_files = read(text, str(root), f"{root}.scratch")
+        if read(text, f"{packed(root, how)}:", f"{root}.scratch") != of_files:
+            differ.append(name)
+    assert differ == []
+
+
+def test_images_of_a_table_lie_in_a_zip(tmp_path):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.jpg").write_bytes(name.encode() * 50)
+    packed(folder, "deflated")
+    (tmp_path / "train.csv").write_text("image,label\na.jpg,cat\nb.jpg,dog\nc.jpg,cat\n")
+    options = f"{tmp_path}/train.csv --image-root {tmp_path}/images"
+    of_files = read(options, "INPUT", f"{tmp_path}/scratch")
+    of_archive = read(f"{options}.zip", "INPUT", f"{tmp_path}/scratch")
+    assert of_archive == of_files
+    assert len(of_archive[1]) == 3
+
+
+@pytest.mark.parametrize("between", [":/", "/"])
+def test_a_file_in_a_zip_is_an_input(tmp_path, between):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "rows.csv").write_text("x,label\n1,a\n2,b\n")
+    (folder / "more.csv").write_text("y\n1\n2\n")
+    path = f"{packed(folder, 'deflated')}{between}rows.csv"
+    summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
+    assert summary == "csv: rows.csv"
+    assert len(elements) == 2
+
+
+def test_records_know_where_their_files_lie(tmp_path):
+    for path in ("cat/1.jpg", "dog/2.jpg"):
+        (tmp_path / "in" / path).parent.mkdir(parents=True)
+        (tmp_path / "in" / path).write_bytes(path.encode())
+    archive = packed(tmp_path / "in", "stored")
+    config = options_of("plan", vars(parser().parse_args(["plan", archive])))
+    found = find_input(config)
+    elements = yielded(source_of(complete(config, found), found, ""))
+    files = [each.features["image"].file for each in elements if isinstance(each, Record)]
+    assert len(files) == 2
+    assert all(re.fullmatch(r".*/in\.zip:@\d+,9,9,stored,\w{8}/\d\.jpg", f.path) for f in files)
