@@ -96,6 +96,17 @@ class BuildOptions(Options):
         ),
         _SPLITS,
     ] = dataclasses.field(default_factory=lambda: {"train": 1.0})
+    split_list: Annotated[
+        tuple[str, ...],
+        BuildOption(
+            "file with the name of a file a line, all of one split: val.txt, or val=FILE; may be "
+            "repeated",
+            metavar="[A=]FILE",
+            parse=parse_one,
+            may_repeat=True,
+        ),
+        _SPLITS,
+    ] = ()
     group_by: Annotated[
         str,
         BuildOption(

@@ -16,6 +16,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.option_values import split_list
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.options import Option, fields_of
 from tfrecord_dataset.shown_text import is_unicode
@@ -23,7 +24,8 @@ from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset(
-    {"missing_values", "image_template", "ignore", "no_header", "decimal_comma", "no_masks"}
+    {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
+    | {"no_masks", "split_list"}
 )
 
 
@@ -38,6 +40,7 @@ class BuildConfig(BuildOptions):
                 object.__setattr__(self, path, storage.absolute(os.fspath(value)))
         allowed = tuple(storage.absolute(os.fspath(each)) for each in self.allow_outside)
         object.__setattr__(self, "allow_outside", allowed)
+        object.__setattr__(self, "split_list", tuple(map(_split_list, self.split_list)))
         if self.tokenizer:
             tokens.load(self.tokenizer)  # before anything is read or written
             object.__setattr__(self, "schema", with_tokens(self.schema))
@@ -109,9 +112,9 @@ class BuildConfig(BuildOptions):
     @property
     def inputs(self) -> tuple[str, ...]:
         """The files and folders that workers read, as far as options name them."""
-        return tuple(
-            filter(None, (self.input, self.image_root, *self.allow_outside, self.tokenizer))
-        )
+        lists = (each.partition("=")[2] for each in self.split_list)
+        named = (self.input, self.image_root, *self.allow_outside, self.tokenizer, *lists)
+        return tuple(filter(None, named))
 
     @property
     def missing_number(self) -> float | None:
@@ -146,6 +149,9 @@ class BuildConfig(BuildOptions):
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]
         kept["schema"] = [feature.to_json() for feature in self.schema]
         kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
+        if self.split_list:
+            parts = (each.partition("=") for each in self.split_list)
+            kept["split_list"] = [f"{split}={storage.sha256_of(path)}" for split, _, path in parts]
         normalised: dict[str, Any] = json.loads(json.dumps(kept))
         return normalised
 
@@ -154,6 +160,13 @@ class BuildConfig(BuildOptions):
         """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
         # Keys are not sorted: the order of the splits decides which record goes to which.
         return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
+
+
+def _split_list(text: str) -> str:
+    try:
+        return split_list(os.fspath(text))
+    except ValueError as error:
+        raise ConfigError(f"--split-list {text!r} {error}") from error
 
 
 def _is_content(option: Option) -> bool:

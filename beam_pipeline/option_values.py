@@ -3,11 +3,15 @@
 Each raises a ValueError for a text that it cannot read, which continues `--option 'text' …`.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from beam_pipeline.files import storage
 from beam_pipeline.records import composed
+from tfrecord_dataset.split_names import is_split, split_in_name
+from tfrecord_dataset.store.urls import unsigned
 
 _Number = TypeVar("_Number", int, float)
 
@@ -32,6 +36,25 @@ def parse_names(text: str) -> tuple[str, ...]:
 def parse_one(text: str) -> tuple[str, ...]:
     """One of several texts, commas and all."""
     return (text,)
+
+
+def split_list(text: str) -> str:
+    """What `--split-list` says, as SPLIT=PATH: the name of a FILE alone says its split.
+
+    Raises:
+        ValueError: It says none, or there is no such file.
+    """
+    split, is_named, path = text.partition("=")
+    if not is_named or not re.fullmatch(r"\w+", split):
+        path = text
+        name = unsigned(text).rpartition("/")[2].partition(".")[0]
+        split = name if is_split(name) else split_in_name(name) or name
+    if not re.fullmatch(r"\w+", split):
+        raise ValueError("has a name that is no split's; write it as SPLIT=FILE")
+    path = storage.absolute(path)
+    if not storage.exists(path):
+        raise ValueError(f"is no file (looked at {path})")
+    return f"{split}={path}"
 
 
 def parse_classes(text: str) -> tuple[str, ...]:

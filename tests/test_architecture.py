@@ -57,12 +57,13 @@ LAYERS = {
         archives tree input_files columns
         beside
         annotation_formats
-        listing gather
+        listing gather split_lists
         layout
         side_files
         folders
         manifest
-        voc coco yolo kitti labelme columnar tar arrays tfrecord
+        texts
+        captions voc coco yolo kitti labelme columnar tar arrays tfrecord
         proposing
         registry
         detection

@@ -42,8 +42,14 @@ _STANDARD = {
     "class_label": ("{name}/label", "image/class/label"),
     "boxes": ("{name}/object", "image/object"),
 }
-# Maps of these names have the keys of other projects, too.
-_MAPS = {"segmentation": "image/segmentation/class/encoded", "depth": "image/depth/encoded"}
+# Where features of such a kind and name are, as in other projects: beside the image or audio that
+# they tell of, if they need one.
+_NAMED = {
+    ("map", "segmentation"): ("", "image/segmentation/class/encoded"),
+    ("map", "depth"): ("", "image/depth/encoded"),
+    ("sequence", "captions"): ("image", "image/caption"),
+    ("text", "transcript"): ("audio", "audio/transcript"),
+}
 
 
 class ListSpec(NamedTuple):
@@ -173,18 +179,21 @@ def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
     return f"key {key!r} holds {actual}, where {want} was expected"
 
 
-def written_key(name: str, kind: str, *, with_image: bool) -> str:
+def written_key(name: str, kind: str, beside: Collection[str]) -> str:
     """The key under which a build writes a feature that does not state one.
 
     Args:
         name: The feature's.
         kind: One of KINDS.
-        with_image: Whether the records have a feature "image", which decides the key of "label".
+        beside: The names of the record's features: "image" decides the keys of "label" and
+            "captions", "audio" that of "transcript".
     """
-    if kind == "map" and name in _MAPS:
-        return _MAPS[name]
+    needed, key = _NAMED.get((kind, name), ("", ""))
+    if key and (not needed or needed in beside):
+        return key
     own, of_image, *_ = (*_STANDARD.get(kind, ("{name}",)), "")
-    is_of_image = (name == "label" and with_image) if kind == "class_label" else name == "boxes"
+    is_label = kind == "class_label"
+    is_of_image = name == "label" and "image" in beside if is_label else name == "boxes"
     return of_image if of_image and is_of_image else own.format(name=name)
 
 
@@ -202,8 +211,7 @@ def with_key_of(
             those of this project, of the TF Object Detection API and of Model Garden.
     """
     standard = [key.format(name=feature.name) for key in _STANDARD.get(feature.kind, ())]
-    if feature.kind == "map" and feature.name in _MAPS:
-        standard.append(_MAPS[feature.name])
+    standard += _NAMED.get((feature.kind, feature.name), ())[1:]
     for key in (feature.key, *names, *standard):
         if feature.kind != "boxes":
             if key in record_keys:

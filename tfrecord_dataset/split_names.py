@@ -11,6 +11,7 @@ _NAMES = (
     *("test", "testing", "dev", "eval", "evaluation"),
 )
 _SPLIT = re.compile(rf"({'|'.join(_NAMES)})([-_ ]?(\d{{4}}|set|split|data|images))?", re.IGNORECASE)
+_WORD_BREAK = re.compile(r"[_\-. ]|(?<=[a-z])(?=[A-Z])")
 _YEAR_OR_NUMBER = re.compile(r"\d+$")
 
 
@@ -22,6 +23,14 @@ def is_split(name: str) -> bool:
 def first_split(words: Sequence[str]) -> str | None:
     """The first word that is a split's, without year or number."""
     return next(filter(is_split, (_YEAR_OR_NUMBER.sub("", word) for word in words)), None)
+
+
+def split_in_name(name: str) -> str | None:
+    """The first word of a folder's or list's name that is a split's, in lower case, without number.
+
+    "train" of "seg_train", "trainA" and "train-clean-100"; "test" of "test1".
+    """
+    return (first_split(_WORD_BREAK.split(name)) or "").lower() or None
 
 
 def split_of_folders(path: str) -> str | None:

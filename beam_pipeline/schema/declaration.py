@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
@@ -59,8 +59,8 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     listed = [entry for entry in entries if isinstance(entry, Mapping)]
     if len(listed) < len(entries) or not listed:
         raise ConfigError(f"every feature must be an object such as {_EXAMPLE}")
-    with_image = any(entry.get("name") == "image" for entry in listed)
-    features = tuple(_feature(entry, with_image) for entry in listed)
+    beside = [str(entry.get("name")) for entry in listed]
+    features = tuple(_feature(entry, beside) for entry in listed)
     names = [feature.name for feature in features]
     if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")
@@ -86,7 +86,7 @@ def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
     return (*schema, *(tokens_feature(name) for name in names if name not in declared))
 
 
-def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
+def _feature(entry: Mapping[str, Any], beside: Collection[str]) -> Feature:
     name, kind = entry.get("name"), str(entry.get("kind"))
     if not isinstance(name, str) or not name:
         raise ConfigError(f"{dict(entry)} has no name; write it like {_EXAMPLE}")
@@ -100,7 +100,7 @@ def _feature(entry: Mapping[str, Any], with_image: bool) -> Feature:
     _check_range(name, entry)
     usual = next((each.usual for each in kinds.KINDS if kind in each.features), {})
     complete = {
-        "key": written_key(name, kind, with_image=with_image),
+        "key": written_key(name, kind, beside),
         **usual,
         **entry,
         "classes": [str(each) for each in entry.get("classes") or ()],

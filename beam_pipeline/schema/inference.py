@@ -1,7 +1,7 @@
 """Infers the schema of records from their statistics."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from beam_pipeline import kinds
@@ -32,7 +32,7 @@ def infer(
             classes are declared.
     """
     return tuple(
-        _inferred(name, each, num_records, tuple(declared.get(name, ())), "image" in observed)
+        _inferred(name, each, num_records, tuple(declared.get(name, ())), observed)
         for name, each in sorted(observed.items(), key=_usual_order)
     )
 
@@ -90,7 +90,11 @@ def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
 
 
 def _inferred(
-    name: str, observed: Observed, num_records: int, declared: tuple[str, ...], with_image: bool
+    name: str,
+    observed: Observed,
+    num_records: int,
+    declared: tuple[str, ...],
+    beside: Collection[str],
 ) -> Feature:
     if observed.lists:
         return stored_inference.infer_feature(name, observed, num_records, declared)
@@ -102,7 +106,7 @@ def _inferred(
             "record a value, or leave the column out"
         )
     feature = kind.infer(name, observed, declared)
-    key = written_key(name, feature.kind, with_image=with_image)
+    key = written_key(name, feature.kind, beside)
     return dataclasses.replace(feature, key=key)
 
 

@@ -8,11 +8,11 @@ import glob
 import heapq
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, has_image_suffix, left_out, stem, suffix
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, left_out, media_kind, stem, suffix
 from beam_pipeline.sources.tree import counted
 
 NOT_READ = "data not read"
@@ -65,6 +65,11 @@ class Named(NamedTuple):
         first = _first(self.first + other.first)
         return Named(self.number + other.number, first, self.suffixes | other.suffixes)
 
+    def but_for(self, read: Container[str]) -> "Named":
+        """These files without some that are read after all, all of which are among the first."""
+        first = tuple(path for path in self.first if path not in read)
+        return self._replace(number=self.number - len(self.first) + len(first), first=first)
+
     def __str__(self) -> str:
         """ "a.csv", "a.csv and b.csv", "3 files such as a.csv"."""
         if self.number <= 2:
@@ -92,11 +97,12 @@ def _first(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(heapq.nsmallest(_NUM_NAMED, paths, key=lambda path: (path.count("/"), path)))
 
 
-def unused(relative: str) -> Rejected:
-    """A file for which its layout of images has no use."""
-    if has_image_suffix(relative):
-        return left_out(relative, "unused image", "it is outside the folders of images")
-    return passed_over(relative, "image")
+def unused(relative: str, kind: str = "image") -> Rejected:
+    """A file for which its layout of images, or of another kind of files, has no use."""
+    if media_kind(relative) == kind:
+        what = "images" if kind == "image" else kind
+        return left_out(relative, f"unused {kind}", f"it is outside the folders of {what}")
+    return passed_over(relative, kind)
 
 
 def passed_over(relative: str, kind: str) -> Rejected:

@@ -114,6 +114,7 @@ def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
             has_usual_name=place.has_usual_name,
             one_class=place.one_class,
             beside=tuple(_beside(place, tree)),
+            split_lists=tuple(f"{split}={tree.path(path)}" for path, split in place.split_lists),
         )
         for place in layout.places(tree)
     ]
@@ -127,7 +128,10 @@ def _beside(place: Place, tree: Tree) -> Iterator[str]:
     elif place.path:
         inner = (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
     found = itertools.chain(filter(may_hold_data, tree.outside), inner)
-    return (posixpath.normpath(joined(tree.ignored.base, each)) for each in found)
+    lists = {path for path, _ in place.split_lists}
+    return (
+        posixpath.normpath(joined(tree.ignored.base, each)) for each in found if each not in lists
+    )
 
 
 def _data(tree: Tree) -> Iterator[str]:

@@ -15,7 +15,9 @@ from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Input, Layout
+from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.registry import AUTO, layout_named, own_layouts
+from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
 
 
@@ -95,6 +97,14 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
     source = input_.layout.read(input_.path, config, scratch)
     if input_.beside:
         source = ReadBeside(source, input_.beside)
+    if told := config.split_list or input_.split_lists:
+        homes = [
+            path if storage.is_directory(path) else parent(path)
+            for path in (input_.path, config.input)
+        ]
+        roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
+        lists = [SplitList.told(each, homes[1]) for each in told]
+        source = WithSplits(source, lists, tuple(roots))
     return ReadPlaced(source) if any(map(inside, config.inputs)) else source
 
 

@@ -36,6 +36,7 @@ class Place(NamedTuple):
         one_class: The doubt, unless a user says that there is one class; "" if that says nothing.
         files: What is read there, of a layout that reads these and what they name; None if its
             source tells of every file.
+        split_lists: Lists of files beside, by their paths below the tree: the split of each.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Place(NamedTuple):
     has_usual_name: bool = False
     one_class: str = ""
     files: tuple[str, ...] | None = None
+    split_lists: tuple[tuple[str, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ class Input:
         has_usual_name: As in `Place`.
         one_class: As in `Place`.
         beside: Files outside of what the layout lists that may hold data, below the input.
+        split_lists: As "SPLIT=PATH" what lists of files the layout has found.
     """
 
     layout: Layout
@@ -122,6 +125,7 @@ class Input:
     has_usual_name: bool = False
     one_class: str = ""
     beside: tuple[str, ...] = ()
+    split_lists: tuple[str, ...] = ()
 
 
 def reading(

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
+from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.columnar.layout import ARROW, PARQUET
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
@@ -25,7 +26,22 @@ from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 GROUP = "beam_tfrecords.layouts"
 AUTO = "auto"
 
-_OWN = (FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, CSV, JSONL, PARQUET, ARROW, TAR, ARRAYS, TFRECORD)
+_OWN = (
+    FOLDERS,
+    COCO,
+    VOC,
+    YOLO,
+    KITTI,
+    LABELME,
+    CAPTIONS,
+    CSV,
+    JSONL,
+    PARQUET,
+    ARROW,
+    TAR,
+    ARRAYS,
+    TFRECORD,
+)
 
 
 def layout_names() -> list[str]:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.sources.paths import stem, uncompressed
-from tfrecord_dataset.split_names import first_split, is_split, split_of_name
+from tfrecord_dataset.split_names import is_split, split_of_name
 
-_WORD_BREAK = re.compile(r"[_\-. ]|(?<=[a-z])(?=[A-Z])")
 # "x_train", "train_x", "trainX", "train": a split's name in an array's.
 _IN_ARRAY_NAME = tuple(
     map(
@@ -19,14 +18,6 @@ _IN_ARRAY_NAME = tuple(
         ),
     )
 )
-
-
-def split_in_name(name: str) -> str | None:
-    """The first word of a folder's name that is a split's, in lower case, without number.
-
-    "train" of "seg_train", "trainA" and "train-clean-100"; "test" of "test1".
-    """
-    return (first_split(_WORD_BREAK.split(name)) or "").lower() or None
 
 
 def splits_of_tables(names: Sequence[str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
 from beam_pipeline.sources.manifest.records import (
-    join_boxes,
+    join_rows,
     numbered,
     read_entries,
     read_table,
@@ -163,7 +163,7 @@ def _manifest(source: type[ReadManifest], name: str) -> Reads:
         if not rows.columns.key:
             return _refused(each for part in parts for each in read_table(part, rows))
         entries = (entry for part in parts for entry in read_entries(part, rows))
-        join = (join_boxes, rows) if rows.columns.corners else (numbered,)
+        join = (join_rows, rows) if rows.columns.joins_rows else (numbered,)
         return _refused(_gather(entries, *join))
 
     return read

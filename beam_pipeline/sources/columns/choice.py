@@ -10,11 +10,13 @@ from beam_pipeline.sources.columns.column import (
     ARRAY,
     AUDIO,
     BOXES,
+    CAPTIONS,
     CORNERS,
     FILE,
     HEIGHT,
     IMAGE,
     LABELS,
+    NUMBERS,
     SPLIT,
     WIDTH,
     ColumnFacts,
@@ -55,8 +57,28 @@ def pick_columns(names: Iterable[str], options: TableOptions, facts: ColumnFacts
         split=told("split", options, usable) or first(SPLIT, free),
         ignored=frozenset(options.ignore_columns),
     )
+    columns = _with_captions(usable, free, columns, facts)
     _check_clashes(usable, columns)
     return columns
+
+
+def _with_captions(
+    usable: Iterable[str], free: Mapping[str, str], columns: Columns, facts: ColumnFacts
+) -> Columns:
+    """`columns` with the texts of images that have several rows, which differ in nothing else."""
+    if columns.boxes or columns.corners or columns.key not in facts.repeated:
+        return columns
+    others = {lowered(name): name for name in usable if name not in columns.taken}
+    texts = {
+        key: name
+        for key, name in free.items()
+        if key in others and name not in facts.numbers and name not in facts.lists
+    }
+    name = first(CAPTIONS, texts)
+    numbers = frozenset(each for key, each in others.items() if key in NUMBERS and each != name)
+    if not name or numbers.union((name,)) != set(others.values()):
+        return columns
+    return dataclasses.replace(columns, captions=name, numbers=numbers)
 
 
 def usable_columns(names: Iterable[str], options: TableOptions) -> list[str]:

@@ -22,6 +22,12 @@ AUDIO = (
 )  # fmt: skip
 ARRAY = ("array", *FILE)
 SPLIT = ("split", "set", "subset", "ml_use")
+# A text of an image that is in several rows, and what numbers such rows.
+CAPTIONS = ("caption", "captions", "comment", "sentence", "text", "description")
+NUMBERS = (
+    "caption_number", "comment_number", "sentence_number", "caption_id", "comment_id",
+    "sentence_id", "caption_index", "sentence_index", "number", "index", "id",
+)  # fmt: skip
 WIDTH = ("width", "image_width", "img_width")
 HEIGHT = ("height", "image_height", "img_height")
 
@@ -106,6 +112,7 @@ class ColumnFacts:
         lists: Columns that hold lists, in JSON or as a CSV's text.
         media: "image", "audio" or "array" where all values end as such files' names do.
         files: Of these, columns that name at least one file that is there.
+        repeated: Of these, columns that name a file in several rows.
         fours: Columns that hold lists of four numbers, as of one box.
         numbers: Columns that hold numbers alone.
         no_classes: Columns whose values are no classes, whatever their name: there is a number
@@ -118,6 +125,7 @@ class ColumnFacts:
     lists: Collection[str] = ()
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
     files: Collection[str] = ()
+    repeated: Collection[str] = ()
     fours: Collection[str] = ()
     numbers: Collection[str] = ()
     no_classes: Collection[str] = ()
@@ -142,6 +150,8 @@ class Columns:
         box_labels: Their classes.
         box_lists: Lists of JSON with a value for each box of the list of boxes beside.
         box_format: The format of the boxes, one of `boxes.FORMATS`; "" leaves it to the names.
+        captions: A text of the image, which has several rows.
+        numbers: What numbers these rows, and is not kept.
         nested: Other columns of JSON that mostly hold lists in the first rows.
         plain: Columns of JSON that mostly hold numbers or text there.
         declared: (feature, column), where a user declared what is read; the rest is left out.
@@ -163,6 +173,8 @@ class Columns:
     box_labels: str = ""
     box_lists: frozenset[str] = frozenset()
     box_format: str = ""
+    captions: str = ""
+    numbers: frozenset[str] = frozenset()
     nested: frozenset[str] = frozenset()
     plain: frozenset[str] = frozenset()
     declared: tuple[tuple[Feature, str], ...] = ()
@@ -174,11 +186,16 @@ class Columns:
     def __post_init__(self) -> None:
         paths = (media.column for media in self.media)
         labels = (column for _, column in self.labels)
-        roles = (self.split, self.boxes, self.box_labels, *(self.size or ()))
+        roles = (self.split, self.boxes, self.box_labels, self.captions, *(self.size or ()))
         declared = (column for _, column in self.declared)
-        boxes = self.box_lists.union(self.corners or ())
-        taken = self.ignored.union(paths, labels, roles, declared, boxes)
+        rows = self.box_lists.union(self.corners or (), self.numbers)
+        taken = self.ignored.union(paths, labels, roles, declared, rows)
         object.__setattr__(self, "taken", taken)
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether the rows of an image make one record: a box or a caption each."""
+        return bool(self.corners or self.captions)
 
     @property
     def label(self) -> str:

@@ -10,9 +10,8 @@ from beam_pipeline.sources.folders.masks import masks
 from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
-from beam_pipeline.sources.splits import split_in_name
 from beam_pipeline.sources.tree import head, places
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.split_names import is_split, split_in_name
 
 # Folders of images and audio, and of what goes with them, are no classes.
 _OF_IMAGES = frozenset({"images", "image", "imgs", "img", "jpegimages", "pictures", "photos"})

@@ -1,7 +1,7 @@
 """The layout `folders`: a class a folder, perhaps in folders of splits; or one folder of files."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
@@ -9,13 +9,30 @@ from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
-from beam_pipeline.sources.paths import media_kind, stem, suffix
-from beam_pipeline.sources.splits import split_in_name
-from beam_pipeline.sources.tree import Tree, counted, shown
+from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
+from beam_pipeline.sources.tree import Tree, counted, head, shown
+from tfrecord_dataset.split_names import is_split, split_in_name
+
+_PLACES_OF_LISTS = ("", "meta")
+_LINES_LOOKED_AT = 10
 
 
 def find_folders(tree: Tree) -> list[Place]:
-    """Images, audio or arrays in class folders, perhaps below folders of splits; or flat."""
+    """Images, audio or arrays in class folders, perhaps below folders of splits; or flat.
+
+    Where they all lie in one folder that is called like images, with lists beside it that name what
+    lies in there, it is that folder.
+    """
+    if (home := _home(tree)) and (lists := split_lists(tree, home)):
+        inner = Tree(tree.path(home), tree.ignored.inside(home))
+        return [
+            place._replace(
+                path=joined(home, place.path),
+                summary=place.summary + _splits_shown(lists),
+                split_lists=tuple(lists.items()),
+            )
+            for place in find_folders(inner)
+        ]
     profiles = profile_of(tree.names())
     kind = main_kind(profiles)
     profile = profiles[kind]
@@ -41,22 +58,71 @@ def find_folders(tree: Tree) -> list[Place]:
         classes: Sequence[str] = tree.look().folders
         if tree.has_all_folders:
             classes = [name for name in classes if name in profile.classes]
-        what = shown(classes, "class folder") + _unread(profile, tree)
-        return [Place("", what, problem, states_classes=True, one_class=one_class)]
+        lists = split_lists(tree)
+        what = shown(classes, "class folder") + _splits_shown(lists) + _unread(profile, tree, lists)
+        return [
+            Place(
+                "",
+                what,
+                problem,
+                states_classes=True,
+                one_class=one_class,
+                split_lists=tuple(lists.items()),
+            )
+        ]
     splits = sorted(profile.tops)
     in_splits = {name for split in splits for name in tree.look(split).folders}
     what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
-    what += _unread(profile, tree)
+    what += _unread(profile, tree, ())
     return [Place("", what, problem, states_classes=True, one_class=one_class)]
 
 
-def _unread(profile: Profile, tree: Tree) -> str:
-    """What is not read, and that lists such as validation_list.txt do not make splits."""
-    names = tree.look().files
+def _home(tree: Tree) -> str:
+    """The folder in which alone media lie, in folders, if it is called like images; else ""."""
+    homes = {path.partition("/")[0] for path in tree.files() if media_kind(path) and "/" in path}
+    home = homes.pop() if len(homes) == 1 else ""
+    return home if home and is_no_class(home) and tree.look(home).folders else ""
+
+
+def split_lists(tree: Tree, home: str = "") -> dict[str, str]:
+    """Splits by the paths of lists at the top or in meta/ that name files in class folders.
+
+    Args:
+        tree: Where they are looked for.
+        home: The folder of the class folders.
+    """
+    found = {
+        path: split
+        for place in _PLACES_OF_LISTS
+        for name in tree.look(place).files
+        if suffix(name) == "txt" and (split := _split_of_list(name))
+        if _names_files(tree.path(path := joined(place, name)), tree.look(home).folders)
+    }
+    return found if len(set(found.values())) == len(found) else {}
+
+
+def _split_of_list(name: str) -> str:
+    return stem(name) if is_split(stem(name)) else split_in_name(stem(name)) or ""
+
+
+def _names_files(path: str, classes: Sequence[str]) -> bool:
+    """Whether a list begins with paths in class folders."""
+    lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
+    folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
+    return bool(folders) and all(not {*classes}.isdisjoint(each) for each in folders)
+
+
+def _splits_shown(lists: Mapping[str, str]) -> str:
+    return f", splits in {', '.join(lists)}" if lists else ""
+
+
+def _unread(profile: Profile, tree: Tree, read: Container[str]) -> str:
+    """What is not read, and that lists of other files do not make splits."""
+    names = [name for name in tree.look().files if name not in read]
     lists = [name for name in names if suffix(name) == "txt" and split_in_name(stem(name))]
     if lists and not profile.in_splits:
         return f"; lists such as {lists[0]} are not read, so there are no splits"
-    beside = profile.beside
+    beside = profile.beside.but_for(read)
     if not beside.number:
         return ""
     whose = described(tree.root, beside.first)

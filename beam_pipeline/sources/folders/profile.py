@@ -14,6 +14,8 @@ from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import joined, media_kind
 from tfrecord_dataset.split_names import is_split
 
+# Speech Commands' folder of noises to mix in, which are minutes long.
+BACKGROUND = "_background_noise_"
 # Of kinds with as many files, the first is taken.
 _KINDS = ("image", "audio", "array")
 # How many of a file's folders are looked at: of a split, of a class, and what lies in these.
@@ -67,7 +69,8 @@ class Profile:
         depth = self.class_depth
         if depth is None:
             return frozenset()
-        return frozenset(place[depth] for place in self.folders if len(place) > depth)
+        names = frozenset(place[depth] for place in self.folders if len(place) > depth)
+        return names - {BACKGROUND}
 
 
 ProfileByKind = Mapping[str, Profile]

@@ -22,6 +22,7 @@ from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.folders.doubt import doubt, unread
 from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import (
+    BACKGROUND,
     Profile,
     ProfileByKind,
     main_kind,
@@ -30,7 +31,7 @@ from beam_pipeline.sources.folders.profile import (
 )
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, media_kind
+from beam_pipeline.sources.paths import below, input_folder, left_out, media_kind
 
 
 @dataclasses.dataclass
@@ -139,6 +140,9 @@ def records_of(
                     detail="the file is next to the class folders; move it into the folder of its "
                     "class",
                 )
+            elif BACKGROUND in folder.split("/"):
+                detail = f"{BACKGROUND}/ is no class: its noises are to be mixed with others"
+                yield left_out(relative, "background noise", detail)
             else:
                 split, labels = place
                 yield Record(key=relative, features={kind: value, **labels}, split=split)

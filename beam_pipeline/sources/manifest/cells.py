@@ -11,6 +11,7 @@ from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.options import TableOptions
 
+_NUMBER = re.compile(r"#\d+$")
 # With points between thousands, as they are written where the comma is the decimal one.
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
@@ -24,12 +25,14 @@ class Cells:
         column: The column that gets the image's path; "" leaves all columns as they are.
         template: The path in parts: a literal text and the column behind it, "" for none.
         decimal_comma: Whether "1,5" is a number.
+        numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
     """
 
     missing: frozenset[str] = frozenset()
     column: str = ""
     template: tuple[tuple[str, str], ...] = ()
     decimal_comma: bool = False
+    numbered: str = ""
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
         """Changes the values of some rows; no path is made of a value that is missing.
@@ -47,6 +50,11 @@ class Cells:
         if self.decimal_comma:
             for name, values in columns.items():
                 columns[name] = list(map(_with_point, values))
+        if self.numbered in columns:
+            columns[self.numbered] = [
+                _NUMBER.sub("", value) if isinstance(value, str) else value
+                for value in columns[self.numbered]
+            ]
         if self.column and columns:
             num_rows = len(next(iter(columns.values())))
             nothing = [None] * num_rows

@@ -97,6 +97,7 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         lists=lists,
         media=media,
         files={name for name in media if _any_exists(columns[name])},
+        repeated={name for name in media if len(set(values[name])) < len(values[name])},
         fours={name for name in lists if _are_fours(values[name])},
         numbers=numbers,
         no_classes={name for name in numbers | lists if are_no_classes(values[name])},

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import apache_beam as beam
@@ -17,7 +17,7 @@ from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.advice import advice, check_not_via
-from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, cells
+from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
 from beam_pipeline.sources.manifest.csv_table import CsvTable
@@ -95,7 +95,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
-        prepared = cells(self, _names(tables, rows))
+        prepared = self.cells(_names(tables, rows))
         if prepared != AS_THEY_ARE:
             tables = [dataclasses.replace(table, cells=prepared) for table in tables]
             rows = first_rows(tables)
@@ -122,6 +122,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
         others = [*rejected, *self.declared(tables, columns)]
         return ReadTables(tables, questions, self.scratch, others)
+
+    def cells(self, names: Mapping[str, None]) -> Cells:
+        """What becomes of values before anything else is made of them; raises ConfigError."""
+        return cells(self, names)
 
     def facts(self, tables: Sequence[Table], facts: ColumnFacts) -> ColumnFacts:
         """What the columns hold by their first rows, and by what the tables say of themselves."""
@@ -169,7 +173,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         states = not columns.split and are_in_split_folders(rows, columns.key)
         return Questions(
             columns=dataclasses.replace(columns, split_folders=states),
-            kinds=not columns.declared or bool(columns.boxes or columns.corners),
+            kinds=not columns.declared or bool(columns.boxes or columns.joins_rows),
             one_folder=states and self.divided,
             label="" if self.label_column or self.classes else columns.label,
         )

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Deferred, FileRef, Objects, Record, Rejected, Value
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.columns.class_values import named_class
+from beam_pipeline.sources.columns.class_values import is_stated, named_class
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
 from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
 from beam_pipeline.sources.manifest.feature_columns import (
@@ -29,6 +30,7 @@ from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
+_MAX_CAPTIONS = 10_000
 
 Kinds = Mapping[str, Kind | None]
 
@@ -77,10 +79,10 @@ class RecordMaker:
             return self.manifest.key_of(name)
         return self.source(line)
 
-    def boxes(self, batch: Batch) -> Iterator["BoxRow"]:
-        """The rows as boxes of an image, which may be in other tables, too."""
+    def joined(self, batch: Batch) -> Iterator["JoinedRow"]:
+        """The rows as parts of an image's, of which others may be in other tables."""
         for line, values in zip(batch.lines, batch.by_row(), strict=True):
-            yield BoxRow(self.manifest, self.source(line), values)
+            yield JoinedRow(self.manifest, self.source(line), values)
 
     def elements(self, batch: Batch) -> list[Record | Rejected]:
         """The record of each row, or why it can be none; for rows that are no boxes."""
@@ -145,8 +147,8 @@ class RecordMaker:
 
 
 @crosses
-class BoxRow(NamedTuple):
-    """A row of an image that is one of its boxes.
+class JoinedRow(NamedTuple):
+    """A row of an image that is one of its boxes or captions.
 
     Attributes:
         manifest: The file of the row.
@@ -159,8 +161,8 @@ class BoxRow(NamedTuple):
     values: Mapping[str, Any]
 
 
-def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds: Kinds) -> Record:
-    """The record of one image from its rows, a box each.
+def joined_record(key: str, rows: Sequence[JoinedRow], columns: Columns, kinds: Kinds) -> Record:
+    """The record of one image from its rows, a box or a caption each.
 
     Raises:
         RecordError: A value cannot be used, or the rows contradict one another.
@@ -172,20 +174,35 @@ def record_from_boxes(key: str, rows: Sequence[BoxRow], columns: Columns, kinds:
     if len(splits) > 1:
         raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
     declared = {column for _, column in columns.declared}
+    classes = {column for _, column in columns.labels}
     features: dict[str, Value] = {}
     for feature, column, convert in main_columns(first.manifest, columns, kinds):
         stated = first.values.get(column)
         (value,) = convert([stated])
         if value is None:
             continue
-        if column in declared and any(row.values.get(column) != stated for row in rows[1:]):
+        if (column in declared or column in classes) and any(
+            row.values.get(column) != stated for row in rows[1:]
+        ):
             raise malformed(f"rows of one image differ in the column {column!r}")
         features[feature] = value
     values = [row.values for row in rows]
     names = dict.fromkeys(name for row in values for name in row)
     check_plain({name: [row.get(name) for row in values] for name in names}, columns)
-    features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
-    return Record(key=key, features=features, split=splits.pop(), source=first.source)
+    notes: Mapping[str, int] = {}
+    if columns.captions:
+        features["captions"] = _captions([row.get(columns.captions) for row in values])
+        notes = not_kept(name for name in columns.numbers for _ in rows)
+    else:
+        features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
+    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _captions(values: Sequence[Any]) -> tuple[str, ...]:
+    """The texts of an image; rows without one add none."""
+    if len(values) > _MAX_CAPTIONS:
+        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
+    return tuple(str(value) for value in values if is_stated(value))
 
 
 def read_table(part: Range | Other, all_rows: Overview) -> Iterator[Record | Other]:
@@ -199,14 +216,14 @@ def read_table(part: Range | Other, all_rows: Overview) -> Iterator[Record | Oth
 
 
 def read_entries(part: Range | Other, all_rows: Overview) -> Iterator[Entry | Other]:
-    """The rows of a range, keyed by their main file: boxes as they are, others as elements."""
+    """The rows of a range, keyed by their main file: to be joined as they are, or as elements."""
     if not isinstance(part, Range):
         yield part
         return
     for maker, batch in _batches(part, all_rows):
         yield from _unreadable(maker, batch)
         elements: Iterable[Any] = (
-            maker.boxes(batch) if all_rows.columns.corners else maker.elements(batch)
+            maker.joined(batch) if all_rows.columns.joins_rows else maker.elements(batch)
         )
         rows = zip(batch.lines, batch.lengths, maker.names(batch), elements, strict=True)
         for line, length, name, element in rows:
@@ -233,10 +250,12 @@ def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
         yield maker.reject(row.line, malformed(row.detail))
 
 
-def join_boxes(key: str, rows: Sequence[BoxRow], all_rows: Overview) -> Iterator[Record | Rejected]:
+def join_rows(
+    key: str, rows: Sequence[JoinedRow], all_rows: Overview
+) -> Iterator[Record | Rejected]:
     """The record of one image from its rows, or why it can be none."""
     try:
-        yield record_from_boxes(key, rows, all_rows.columns, all_rows.kinds)
+        yield joined_record(key, rows, all_rows.columns, all_rows.kinds)
     except RecordError as error:
         yield Rejected.of(rows[0].source, error)
 

@@ -12,7 +12,7 @@ from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.gather import Gather, ReadInBatches
 from beam_pipeline.sources.manifest.records import (
-    join_boxes,
+    join_rows,
     numbered,
     read_entries,
     read_table,
@@ -61,9 +61,9 @@ class ReadTables(beam.PTransform):
         batches = ranges | "ReadRows" >> ReadInBatches(
             num_bytes, read_entries, (AsSingleton(all_rows),)
         )  # (bucket, batch)
-        if columns.corners:
+        if columns.joins_rows:
             return batches | Gather(
-                join_boxes, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
             )  # Record | Other
         return batches | Gather(numbered, hold=iter)  # Record | Other
 

@@ -14,9 +14,9 @@ from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import (
     below,
     folder,
-    has_image_suffix,
     joined,
     left_out,
+    media_kind,
     split_at,
     suffix,
 )
@@ -125,6 +125,8 @@ class SideFiles(abc.ABC):
     Attributes:
         suffix: Of an annotation, in lower case.
         noun: What an annotation is, for messages: "XML file".
+        media: What annotations belong to: "image" or "audio". What is said of images here holds
+            of audio, too.
         home: The folder of annotations, in lower case; lists may name what lies below it with its
             folders there.
         image_home: The folder of images, in lower case, in the place of `home`; "" for none.
@@ -139,6 +141,7 @@ class SideFiles(abc.ABC):
 
     suffix: ClassVar[str]
     noun: ClassVar[str]
+    media: ClassVar[str] = "image"
     home: ClassVar[str] = ""
     image_home: ClassVar[str] = ""
     images: ClassVar[tuple[str, ...]] = ()
@@ -173,7 +176,7 @@ class SideFiles(abc.ABC):
         """What a file is: "image", "annotation", "list", or "" for nothing that is used."""
         if self.has_sets and split_at(path, "imagesets"):
             return "list"
-        if has_image_suffix(path):
+        if media_kind(path) == self.media:
             return "image" if not self.image_home or _in(path, self.image_home) else ""
         is_annotation = suffix(path) == self.suffix and folder(path) in survey.folders
         return "annotation" if is_annotation else ""
@@ -285,19 +288,19 @@ class SideFiles(abc.ABC):
             yield Rejected(
                 source=image,
                 reason="no annotation",
-                detail=f"no {self.noun} describes the image",
+                detail=f"no {self.noun} describes the {self.media}",
                 bad=survey.sets.home(image) is None,
             )
         else:
-            yield unused(image)
+            yield unused(image, self.media)
 
     def without_image(self, annotation: str) -> Rejected:
         """What is said of an annotation whose image is not there."""
         named = f", nor the one in its {self.naming}" if self.naming else ""
         return Rejected(
             source=annotation,
-            reason="missing image",
-            detail=f"no image has the {self.noun}'s name{named}",
+            reason=f"missing {self.media}",
+            detail=f"no {self.media} has the {self.noun}'s name{named}",
         )
 
 

@@ -143,7 +143,7 @@ def known_of(
             yield name
         else:
             yield Annotated(path, of_name, name, splits.get(path, _NONE))
-    yield from map(unused, paths[""])
+    yield from (unused(path, files.media) for path in paths[""])
 
 
 def image_name(known: Known) -> str:
@@ -298,7 +298,7 @@ def _matches(
         problem = _second(path, detail) if detail else None
         yield Match(image, path, stated.get(image, annotated.splits), problem)
     if not is_used:
-        yield unused(path)
+        yield unused(path, files.media)
 
 
 def _second(annotation: str, detail: str) -> Rejected:

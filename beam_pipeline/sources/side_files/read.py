@@ -9,9 +9,10 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import DeclaredClasses, FileRef, Image, Record, Rejected
+from beam_pipeline.records import DeclaredClasses, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import (
     FILES_PER_BUCKET,
@@ -177,7 +178,8 @@ def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
         return Rejected.of(annotation, error)
     return Record(
         key=image,
-        features={"image": Image(file=FileRef(path=below(root, image))), **features},
+        features={files.media: OF_FILE[files.media](file=FileRef(path=below(root, image)))}
+        | features,
         split=split,
         source=annotation,
         notes=notes,

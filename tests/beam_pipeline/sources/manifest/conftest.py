@@ -10,7 +10,7 @@ import pytest
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.records import (
-    join_boxes,
+    join_rows,
     numbered,
     read_entries,
     read_table,
@@ -76,8 +76,8 @@ def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         if not all_rows.columns.key:
             return [element for part in parts for element in read_table(part, all_rows)]
         read = (entry for part in parts for entry in read_entries(part, all_rows))
-        if all_rows.columns.corners:
-            return gather(read, join_boxes, all_rows)
+        if all_rows.columns.joins_rows:
+            return gather(read, join_rows, all_rows)
         return gather(read, numbered)
 
     return run

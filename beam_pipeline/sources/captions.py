@@ -1,0 +1,144 @@
+"""The layout `captions`: texts of images, in one list of all or in a text beside each.
+
+Sources of the lists' formats: Flickr8k's `Flickr8k.token.txt` and Flickr30k's `results_….token`
+(`x.jpg#0`, a tab, the text), Flickr30k's `results.csv` (`image_name| comment_number| comment`), and
+Kaggle's `captions.txt` (`image,caption`).
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.sources.columns.column import CAPTIONS, IMAGE
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Layout, Place, first_file, reading
+from beam_pipeline.sources.manifest.cells import Cells
+from beam_pipeline.sources.manifest.first_rows import first_rows
+from beam_pipeline.sources.manifest.read import ReadCsv
+from beam_pipeline.sources.manifest.whereabouts import texts_of, whereabouts
+from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
+from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.split_lists import SplitList, WithSplits
+from beam_pipeline.sources.texts import CaptionFiles, is_numbered, texts_beside
+from beam_pipeline.sources.tree import Tree, counted, head, places
+from tfrecord_dataset.split_names import split_in_name
+
+_NAME = re.compile(r"captions\.txt|results\.csv|(?!.*lemma).*\.token(\.txt)?", re.IGNORECASE)
+_NUMBERED = re.compile(rb"[^\t#\n]+\.\w{3,4}#\d+\t")
+_HEADER = re.compile(
+    rf"({'|'.join(IMAGE)})\s*[,|\t](.*[,|\t])?\s*({'|'.join(CAPTIONS)})\s*\n".encode(),
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass
+class ReadCaptionList(ReadCsv):
+    """A list of captions, several lines an image: a table, perhaps without header.
+
+    As `ReadCsv` reads an image that is in several rows. In lists without header a line begins with
+    the image's name and the number of the caption, "x.jpg#0".
+    """
+
+    def __post_init__(self) -> None:
+        if _is_numbered(self.path):
+            self.column_names = self.column_names or ("image", "caption")
+
+    def cells(self, names: Mapping[str, None]) -> Cells:
+        """As `ReadManifest.cells`."""
+        column = "image" if _is_numbered(self.path) else ""
+        return dataclasses.replace(super().cells(names), numbered=column)
+
+
+def _is_numbered(path: str) -> bool:
+    return bool(_NUMBERED.match(head(path)))
+
+
+def _is_list(path: str) -> bool:
+    start = head(path).removeprefix(b"\xef\xbb\xbf")
+    return bool(_NUMBERED.match(start) or _HEADER.match(start))
+
+
+_READ = reading(ReadCaptionList, divided=lambda config: len(config.split) > 1)
+
+
+def find_captions(tree: Tree) -> list[Place]:
+    """Lists of captions; or texts beside images."""
+    lists = [
+        path
+        for path in sorted(tree.files())
+        if _NAME.fullmatch(path.rpartition("/")[2]) and _is_list(tree.path(path))
+    ]
+    if lists:
+        return [_of_list(path, tree) for path in lists]
+    if tree.only_folder or not (counts := texts_beside(tree, CaptionFiles())):
+        return []
+    what = f"{tree.at_least}{counted(sum(counts.values()), 'text file')} in {places(counts)}"
+    return [Place("", what, has_usual_name=all(map(is_numbered, counts)))]
+
+
+def _of_list(path: str, tree: Tree) -> Place:
+    splits = [joined(folder(path), name) for name in _split_lists(tree, folder(path))]
+    what = f"captions in {path}" + (f", splits in {', '.join(splits)}" if splits else "")
+    return Place(path, what, has_usual_name=True, files=(path, *splits))
+
+
+def _split_lists(tree: Tree, place: str) -> dict[str, str]:
+    """Splits by the names of lists of images beside a list of captions: Flickr_8k.trainImages."""
+    found = {
+        name: split
+        for name in tree.look(place).files
+        if name.lower().endswith("images.txt") and (split := split_in_name(name))
+    }
+    return found if len(set(found.values())) == len(found) else {}
+
+
+def read_captions(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """What reads the captions at `path`: a list, or a folder of images with texts beside."""
+    if storage.is_directory(path):
+        if config.image_root:
+            raise ConfigError(
+                f"--image-root {config.image_root} is for a list of captions, and {path} has texts "
+                "next to images; leave it out, or give the list as the input"
+            )
+        ignored = Ignored.of(config, path)
+        return ReadSideFiles(input_folder(path), CaptionFiles(), ignored=ignored)
+    source: ReadCaptionList = _READ(path, config, scratch)
+    if not (config.image_root or config.image_template):
+        top = config.input if storage.is_directory(config.input) else parent(path)
+        tree = Tree(top, Ignored(tuple(config.ignore)))
+        source = dataclasses.replace(source, image_root=_image_root(source, tree))
+    place = parent(path)
+    lists = [
+        SplitList(path=storage.join(place, name), name=name, split=split)
+        for name, split in _split_lists(Tree(place, Ignored.of(config, path)), "").items()
+    ]
+    if not lists or config.split_list:
+        return source
+    return WithSplits(source, lists, (source.image_root or place,))
+
+
+def _image_root(source: ReadCaptionList, tree: Tree) -> str:
+    """The folder of a tree where the images of a list are, if it is another than the list's."""
+    tables, _ = source.tables()
+    cells = source.cells({})
+    tables = [dataclasses.replace(table, cells=cells) for table in tables]
+    found = whereabouts(tree, texts_of(first_rows(tables)))
+    return found.folder if found and not found.suffix else ""
+
+
+LAYOUT = Layout(
+    name="captions",
+    sign="captions.txt, results.csv or *.token.txt of captions, or .txt files next to their images",
+    kind="manifest",
+    read=read_captions,
+    takes=("image_root",),  # for more, --layout csv
+    begins=_is_list,
+    find=find_captions,
+    accept=lambda folder: first_file(folder, lambda file: suffix(file) == CaptionFiles.suffix),
+)

@@ -1,0 +1,278 @@
+"""Lists of files that say which split these are in: `--split-list`, and those beside class folders.
+
+A line is the name of a record: its path below the input or below the list's own folder, with or
+without suffix, or the file's name alone. All lines wait, 13 bytes each, where records are read.
+"""
+
+import dataclasses
+import hashlib
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
+from beam_pipeline.sources.beside import NOT_READ
+from beam_pipeline.sources.paths import left_out, stem
+from beam_pipeline.sources.references import parent
+from tfrecord_dataset.store.urls import unsigned
+
+_REST = "train"
+_NUMBER = re.compile(r"#\d+$")
+_MAX_BYTES = 1 << 30
+_MAX_NAMED = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SplitList:
+    """A list.
+
+    Attributes:
+        path: Absolute path or URL.
+        name: What messages and rejects call it; below the input where it lies there.
+        split: Of the files that it names.
+    """
+
+    path: str
+    name: str
+    split: str
+
+    @classmethod
+    def told(cls, text: str, top: str) -> "SplitList":
+        """What a build's option says: SPLIT=PATH, of an input at `top`."""
+        split, _, path = text.partition("=")
+        prefix = f"{top.rstrip('/')}/"
+        name = path.removeprefix(prefix) if path.startswith(prefix) else path.rpartition("/")[2]
+        return cls(path=path, name=unsigned(name), split=split)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """The lines of all lists, by hashes of what they may mean, sorted.
+
+    Attributes:
+        lists: The lists.
+        hashes: Of names.
+        numbers: The line of each, from 0 over all lists.
+        starts: Where the lines of each list begin among all; and their number.
+        roots: The folders that records' keys, and the sources of rejects, are relative to.
+        rest: The split of what is in no list; "" leaves it out.
+    """
+
+    lists: tuple[SplitList, ...]
+    hashes: npt.NDArray[np.uint64]
+    numbers: npt.NDArray[np.uint32]
+    starts: tuple[int, ...]
+    roots: tuple[str, ...]
+    rest: str
+
+    def of(self, key: str) -> Sequence[int]:
+        """The numbers of the lines that mean the record of this key."""
+        for name in _names_of(key):
+            wanted = _hash(name)
+            start = int(np.searchsorted(self.hashes, wanted))
+            if start < len(self.hashes) and self.hashes[start] == wanted:
+                end = int(np.searchsorted(self.hashes, wanted, side="right"))
+                return list(map(int, self.numbers[start:end]))
+        return []
+
+    def has_list(self, rejected: Rejected) -> bool:
+        """Whether one of the lists was rejected, as its layout does not read it."""
+        paths = {f"{root}/{rejected.source}" for root in self.roots}
+        return rejected.reason == NOT_READ and any(each.path in paths for each in self.lists)
+
+    def list_of(self, number: int) -> SplitList:
+        """The list that a line is in."""
+        return self.lists[int(np.searchsorted(self.starts, number, side="right")) - 1]
+
+
+def _hash(name: str) -> np.uint64:
+    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def _names_of(key: str) -> Iterator[str]:
+    """What a line may call a record: its path, with and without suffix, or its file's name."""
+    for each in dict.fromkeys((key, _NUMBER.sub("", key))):
+        path = composed(each)
+        name = path.rpartition("/")[2]
+        yield path
+        if "." in name:
+            yield path.rpartition(".")[0]
+        yield name
+        yield stem(path)
+
+
+def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
+    """What a line of a list in the folder `place` may mean, below one of `roots`."""
+    text = line.replace("\\", "/")
+    path = text if text.startswith("/") or "://" in text else posixpath.join(place, text)
+    whole = posixpath.normpath(path) if "://" not in path else path
+    inner = (whole[len(root) + 1 :] for root in roots if whole.startswith(f"{root}/"))
+    return {composed(each) for each in (posixpath.normpath(text), *inner)}
+
+
+def lines_of(each: SplitList) -> list[tuple[int, str]]:
+    """The lines of a list that say something, with their numbers from 1.
+
+    Raises:
+        RecordError: It cannot be read.
+    """
+    text = storage.read_text(each.path, _MAX_BYTES)
+    lines = enumerate(text.splitlines(), start=1)
+    return [(number, line.strip()) for number, line in lines if line.strip()]
+
+
+def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
+    """The lines of some lists.
+
+    Raises:
+        RecordError: A list cannot be read.
+    """
+    hashes: list[np.uint64] = []
+    numbers: list[int] = []
+    starts, count = [0], 0
+    for each in lists:
+        place = parent(each.path)
+        for _, line in lines_of(each):
+            names = _names_in(line, place, roots)
+            hashes += map(_hash, names)
+            numbers += [count] * len(names)
+            count += 1
+        starts.append(count)
+    order = np.argsort(np.array(hashes, np.uint64), kind="stable")
+    return Lines(
+        lists=tuple(lists),
+        hashes=np.array(hashes, np.uint64)[order],
+        numbers=np.array(numbers, np.uint32)[order],
+        starts=tuple(starts),
+        roots=tuple(roots),
+        rest="" if any(each.split.lower().startswith(_REST) for each in lists) else _REST,
+    )
+
+
+@dataclasses.dataclass
+class WithSplits(beam.PTransform):
+    """What a source yields, with the splits that lists say.
+
+    What no list names is in "train", unless a list is of that; then it is rejected, not bad. Also
+    rejected, bad, is what lists of two splits name, and lines that name no record.
+
+    Attributes:
+        source: Of elements.
+        lists: The lists.
+        roots: The folders that records' keys are relative to, absolute.
+
+    Raises:
+        ConfigError: While the pipeline runs: a list cannot be read, or names no record at all.
+    """
+
+    source: beam.PTransform
+    lists: Sequence[SplitList]
+    roots: Sequence[str]
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        roots = [root.rstrip("/") for root in self.roots]
+        elements = pipeline | "Source" >> self.source  # Element
+        lines = AsSingleton(
+            pipeline
+            | "Lists" >> beam.Create([tuple(self.lists)])
+            | "ReadLists" >> beam.Map(read_lists, roots)  # Lines
+        )
+        missing = (
+            elements
+            | "FindLines" >> beam.FlatMap(line_of, lines)  # int
+            | "MarkLines" >> beam.CombineGlobally(Marks())  # bytes
+            | "MissingFiles" >> beam.FlatMap(missing_files, lines)  # Rejected
+        )
+        placed = elements | "PlaceInSplits" >> beam.FlatMap(placed_in_split, lines)  # Element
+        return (placed, missing) | beam.Flatten()
+
+
+def line_of(element: Element, lines: Lines) -> Iterator[int]:
+    """The lines that name a record, or what was rejected."""
+    if not isinstance(element, DeclaredClasses):
+        yield from lines.of(element.key if isinstance(element, Record) else element.source)
+
+
+def placed_in_split(element: Element, lines: Lines) -> Iterator[Element]:
+    """A record in its split, or why it is left out; all else as it is, but for lists themselves."""
+    if not isinstance(element, Record):
+        if not (isinstance(element, Rejected) and lines.has_list(element)):
+            yield element
+        return
+    found = {each.split: each for each in map(lines.list_of, lines.of(element.key))}
+    if not found:
+        yield (
+            dataclasses.replace(element, split=lines.rest)
+            if lines.rest
+            else left_out(element.source or element.key, "in no split list", "no list names it")
+        )
+    elif len(found) > 1:
+        names = " and ".join(sorted(each.name for each in found.values()))
+        yield Rejected(
+            source=element.source or element.key,
+            reason="in two splits",
+            detail=f"listed in {names}; take it out of all but one",
+        )
+    else:
+        yield dataclasses.replace(element, split=next(iter(found)))
+
+
+class Marks(beam.CombineFn):
+    """Which numbers there are: bit n of the result is number n."""
+
+    def create_accumulator(self) -> bytearray:
+        return bytearray()
+
+    def add_input(self, marks: bytearray, number: int) -> bytearray:
+        at, bit = divmod(number, 8)
+        marks.extend(bytes(max(0, at + 1 - len(marks))))
+        marks[at] |= 1 << bit
+        return marks
+
+    def merge_accumulators(self, several: Iterable[bytearray]) -> bytearray:
+        merged = 0
+        for marks in several:
+            merged |= int.from_bytes(marks, "little")
+        return bytearray(merged.to_bytes((merged.bit_length() + 7) // 8, "little"))
+
+    def extract_output(self, marks: bytearray) -> bytes:
+        return bytes(marks)
+
+
+def missing_files(marks: bytes, lines: Lines) -> Iterator[Rejected]:
+    """The lines that name no record; of very many the first.
+
+    Raises:
+        ConfigError: No line of a list names one.
+    """
+    bits = np.unpackbits(np.frombuffer(marks, np.uint8), bitorder="little").astype(bool)
+    is_found = np.zeros(lines.starts[-1], bool)
+    is_found[: len(bits)] = bits[: len(is_found)]
+    for at, each in enumerate(lines.lists):
+        of_list = is_found[lines.starts[at] : lines.starts[at + 1]]
+        if of_list.all() and len(of_list):
+            continue
+        texts = lines_of(each)
+        if not of_list.any():
+            first = f", such as {texts[0][1]!r:.100}" if texts else ", for it has none"
+            raise ConfigError(
+                f"no line of {each.path} names a file that is read{first}; write a file's path "
+                "below the input on each line, or its name, and nothing else"
+            )
+        missing = [text for text, found in zip(texts, of_list, strict=True) if not found]
+        for number, text in missing[:_MAX_NAMED]:
+            yield _missing(f"{each.name}:{number}", f"{text!r:.200} names no file that is read")
+        if more := missing[_MAX_NAMED:]:
+            yield _missing(f"{each.name}:{more[0][0]}", f"so do {len(more):,} lines from here on")
+
+
+def _missing(source: str, detail: str) -> Rejected:
+    return Rejected(source=source, reason="missing file", detail=detail)

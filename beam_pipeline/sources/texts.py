@@ -1,0 +1,89 @@
+"""Text files of the same name beside images or audio: captions, transcripts."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import ClassVar
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import Value
+from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.paths import folder, media_kind, split_at, stem, suffix
+from beam_pipeline.sources.side_files.files import SideFiles, Survey
+from beam_pipeline.sources.tree import Tree
+
+_NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
+_TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
+_FILES_LOOKED_INTO = 5
+
+
+class TextFiles(SideFiles):
+    """Texts, each in the folder of the image or audio whose name it has."""
+
+    suffix = "txt"
+    noun = "text file"
+    max_bytes = 1 << 20
+    feature: ClassVar[str] = ""
+
+    def role(self, path: str, survey: Survey) -> str:
+        role = super().role(path, survey)
+        return role if role != "annotation" or may_hold_data(path) else ""
+
+
+class CaptionFiles(TextFiles):
+    """Captions of an image, one a line."""
+
+    feature = "captions"
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        lines = storage.decoded(data, annotation).splitlines()
+        captions = tuple(line.strip() for line in lines if line.strip())
+        return {self.feature: captions}, Counter()
+
+
+class TranscriptFiles(TextFiles):
+    """The transcript of an audio file."""
+
+    media = "audio"
+    feature = "transcript"
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        text = storage.decoded(data, annotation).strip()
+        if _TIMES.match(text):
+            raise malformed(
+                f"it begins with times, {text.splitlines()[0]!r:.80}; write the words alone"
+            )
+        return {self.feature: text}, Counter()
+
+
+class LabFiles(TranscriptFiles):
+    """The same in files with the suffix of labels, as aligners read them."""
+
+    suffix = "lab"
+
+
+def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
+    """How many texts lie beside files of their name, by folder.
+
+    Nothing where most of these have no text, or the texts are numbers, as YOLO's labels are.
+    """
+    media = {path.rpartition(".")[0] for path in tree.files() if media_kind(path) == files.media}
+    texts = [
+        path
+        for path in sorted(tree.files())
+        if suffix(path) == files.suffix and path.rpartition(".")[0] in media
+    ]
+    if not texts or len(texts) * 2 < len(media) or not any(_are_texts(tree, texts)):
+        return {}
+    return dict(Counter(map(folder, texts)))
+
+
+def _are_texts(tree: Tree, paths: list[str]) -> Iterator[bool]:
+    for path in paths[:_FILES_LOOKED_INTO]:
+        yield not _NUMBERS.fullmatch(tree.head(path)) and not split_at(path, "labels")
+
+
+def is_numbered(path: str) -> bool:
+    """Whether a folder is a part of a larger one, called by its number: 00000/, 00001/."""
+    return not path or stem(path).isdigit()
