@@ -51,7 +51,7 @@ LAYERS = {
         __init__ __main__ example
     """,
     "beam_pipeline.sources": """
-        paths malformed
+        paths malformed mirrored
         ignored
         splits references unpacking nesting container left_behind
         archives tree input_files columns

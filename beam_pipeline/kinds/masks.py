@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
@@ -24,6 +25,8 @@ Pixels = npt.NDArray[np.uint8]
 # A number is groups of five bits, each a character from this one on; the sixth bit says "more".
 _ZERO, _MORE, _SIGN = 48, 0x20, 0x10
 _MOST_GROUPS = 7
+# Of pixels, so that corners are the stated ones again, once they were fractions of the image.
+_DECIMALS = 3
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
@@ -97,9 +100,8 @@ def turned(mask: Mask, frame: Frame) -> Mask:
         pixels = pixels[::-1]
     if frame.scale != (1.0, 1.0):
         height, width = frame.stored_size
-        rows = (np.arange(height) + 0.5) * pixels.shape[0] / height
-        columns = (np.arange(width) + 0.5) * pixels.shape[1] / width
-        pixels = pixels[rows.astype(np.int64)][:, columns.astype(np.int64)]
+        scaled = Image.fromarray(np.ascontiguousarray(pixels))
+        pixels = np.asarray(scaled.resize((width, height), Image.Resampling.NEAREST))
     return mask_of(pixels)
 
 
@@ -113,7 +115,10 @@ def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
     if not rings:
         return mask_of_runs(size, [size.height * size.width])
     scale = (size.width, size.height)
-    corners = [(np.array(ring).reshape(-1, 2) * scale).ravel().tolist() for ring in rings]
+    corners = [
+        np.round(np.array(ring).reshape(-1, 2) * scale, _DECIMALS).ravel().tolist()
+        for ring in rings
+    ]
     return Mask(size, coco_masks.merge(coco_masks.frPyObjects(corners, *size))["counts"])
 
 
@@ -180,3 +185,11 @@ def checked(value: Any) -> Mask:
         raise RecordError(MALFORMED, f"{value!r:.80} is not a Mask") from error
     runs_of(mask)
     return mask
+
+
+def box_of(mask: Mask) -> tuple[float, float, float, float] | None:
+    """(x, y, width, height) around the pixels of a mask; None where there are none."""
+    x, y, width, height = map(
+        float, coco_masks.toBbox({"size": list(mask.size), "counts": mask.counts})
+    )
+    return (x, y, width, height) if width and height else None

@@ -21,7 +21,7 @@ Ring = tuple[float, ...]
 FEWEST_CORNERS = 3
 # Of an image's sides: a corner may lie outside, but not so far that drawing it takes a while.
 _FARTHEST = 10.0
-# Of a corner in 0..1: a hundredth of a pixel of an image of 10,000.
+# Of a corner's text, in 0..1: a hundredth of a pixel of an image of 10,000.
 _DECIMALS = 6
 # Of all masks of an image; each pixel takes about a nanosecond to be stored.
 _MOST_PIXELS = 1 << 34
@@ -66,9 +66,7 @@ class Polygons(Column):
         if "polygon" not in feature.geometry:
             return {}
         outlines = objects.polygons or ((),) * len(objects.boxes)
-        return {
-            "polygon": [json.dumps(rings, separators=(",", ":")).encode() for rings in outlines]
-        }
+        return {"polygon": list(map(_text, outlines))}
 
 
 class Masks(Column):
@@ -118,6 +116,11 @@ class Masks(Column):
         return {"mask": [_png(objects, index) for index in range(len(objects.boxes))]}
 
 
+def _text(rings: Sequence[Ring]) -> bytes:
+    rounded = [(np.round(ring, _DECIMALS) + 0.0).tolist() for ring in rings]
+    return json.dumps(rounded, separators=(",", ":")).encode()
+
+
 def _png(objects: Objects, index: int) -> bytes:
     assert objects.image_size is not None
     mask = objects.masks[index] if objects.masks else None
@@ -136,4 +139,4 @@ def _placed(ring: Sequence[float], frame: Frame) -> Ring:
             IMPOSSIBLE_BOX,
             f"a polygon {tuple(ring)!r:.80} with a corner ten images away; correct or remove it",
         )
-    return tuple((np.round(corners, _DECIMALS) + 0.0).tolist())  # no -0.0
+    return tuple((corners + 0.0).tolist())  # no -0.0

@@ -21,6 +21,8 @@ _NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
 # Lists of objects, by which COCO's files are told from others with "info" or "licenses".
 _LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
 _FILES_LOOKED_INTO = 20
+# First folders of an image's name that may not be there.
+_DEEPEST = 3
 # Before them LVIS describes 1,203 categories.
 _START_BYTES = 1 << 20
 
@@ -159,15 +161,28 @@ def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
     )
 
 
-def image_folder(file: CocoFile, names: list[str]) -> str:
-    """The first of the file's folders that has one of the images `names`.
+def image_folder(file: CocoFile, names: list[str]) -> tuple[str, int]:
+    """Where the images `names` are: a folder, and how many first folders of names are not there.
 
-    Where none has, the first folder that exists: its images are then found missing.
+    The first of the file's folders that has one, as it is named; else without the first folders of
+    the name, as whoever unpacks Objects365 or LVIS leaves them out. Where none has, the first
+    folder that exists: its images are then found missing.
     """
     relative = [name for name in names if not (name.startswith("/") or storage.is_remote(name))]
-    for folder in file.image_folders:
-        for name in relative:
-            with contextlib.suppress(RecordError):  # outside the input, where nothing is looked for
-                if storage.exists(file.locate(name, folder)[1]):
-                    return folder
-    return next(filter(storage.is_directory, file.image_folders), file.image_folders[-1])
+    deepest = max((name.count("/") for name in relative), default=0)
+    for num_left_out in range(min(deepest, _DEEPEST) + 1):
+        for folder in file.image_folders:
+            for name in relative:
+                with contextlib.suppress(RecordError):  # outside the input, where nothing is
+                    if storage.exists(located(file, name, folder, num_left_out)[1]):
+                        return folder, num_left_out
+    return next(filter(storage.is_directory, file.image_folders), file.image_folders[-1]), 0
+
+
+def located(file: CocoFile, name: str, folder: str, num_left_out: int) -> tuple[str, str]:
+    """The key and the path of an image, without so many first folders of its name.
+
+    Raises:
+        RecordError: "file outside the input".
+    """
+    return file.locate(name.split("/", num_left_out)[-1], folder)

@@ -14,23 +14,27 @@ import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.kinds.masks import box_of
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
 from beam_pipeline.sources.coco.files import find_coco_files
+from beam_pipeline.sources.coco.segmentation import is_number, outline
 from beam_pipeline.sources.coco.stream import (
     CocoAnnotation,
     CocoImage,
-    is_number,
     read_coco,
 )
 from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.mirrored import mirrored
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 
 # What is counted.
 BOX_OF_POLYGON = "box made from its polygon"
+BOX_OF_MASK = "box made from its mask"
+FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 _SHOWN = 3
 
@@ -41,8 +45,9 @@ class ReadCoco(beam.PTransform):
 
     Yields a Record for every image that a file describes, with "boxes" in format "xywh"
     (none where it has no annotations), their attributes `is_crowd` (int) and `area` (float,
-    pixels²; width times height where it is not stated) and keypoints where there are any;
-    a box that is not stated is that around its polygons, or is left out and counted;
+    pixels²; width times height where it is not stated), and keypoints, polygons and masks where
+    there are any; a box that is not stated is that around its polygons or mask, or is left out and
+    counted;
     one DeclaredClasses a file; a bad Rejected for every image with an annotation that
     cannot be used, for every annotation of an unknown image, and for a file that is not
     JSON to its end, of which nothing is used.
@@ -132,6 +137,8 @@ def record_of(
         raise malformed(f"{image.key}: some of its annotations have no category_id")
     coordinates = tuple(_box(a.bbox) for a in stated)
     unit = image.size if box_format.startswith("rel_") else ImageSize(1, 1)
+    segments = [a.segmentation for a in stated]
+    names = next((a.keypoint_names for a in stated if a.keypoint_names), ())
     boxes = Objects(
         boxes=coordinates,
         format=box_format,
@@ -144,6 +151,10 @@ def record_of(
             ),
         },
         keypoints=_keypoints(image, stated),
+        keypoint_names=names,
+        keypoint_flips=mirrored(names),
+        polygons=tuple(a.rings for a in segments) if any(a.rings for a in segments) else (),
+        masks=tuple(a.mask for a in segments) if any(a.rings or a.mask for a in segments) else (),
         image_size=image.size,
     )
     return Record(
@@ -159,16 +170,22 @@ def record_of(
 def _with_boxes(
     annotations: list[CocoAnnotation], box_format: str
 ) -> tuple[list[CocoAnnotation], Counter[str]]:
-    """The annotations that have a box, stated or around polygons, and what is noted of all."""
+    """The annotations that have a box, stated or around a segment, and what is noted of all."""
     notes = not_kept(name for annotation in annotations for name in annotation.others)
+    if dropped := sum(annotation.segmentation.num_dropped for annotation in annotations):
+        notes[FEW_CORNERS] = dropped
     stated = []
     for annotation in annotations:
+        if fault := annotation.segmentation.fault:
+            raise malformed(f"annotation {annotation.annotation_id}: {fault}")
         if annotation.bbox in (None, []):
-            if annotation.outline is None:
+            _, mask, _, _ = segmentation = annotation.segmentation
+            around = outline(segmentation.rings) if segmentation.rings else mask and box_of(mask)
+            if not around:
                 notes[NO_BOX] += 1
                 continue
-            notes[BOX_OF_POLYGON] += 1
-            annotation = annotation._replace(bbox=_in_format(annotation.outline, box_format))
+            notes[BOX_OF_POLYGON if segmentation.rings else BOX_OF_MASK] += 1
+            annotation = annotation._replace(bbox=_in_format([*around], box_format))
         stated.append(annotation)
     return stated, notes
 

@@ -4,7 +4,7 @@ import gzip
 import itertools
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import ijson
 
@@ -12,7 +12,13 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.coco.files import CocoFile, image_folder
+from beam_pipeline.sources.coco.files import CocoFile, image_folder, located
+from beam_pipeline.sources.coco.segmentation import (
+    NOTHING,
+    Segmentation,
+    is_number,
+    segmentation_of,
+)
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import CheckedJson
@@ -20,10 +26,10 @@ from tfrecord_dataset.image_size import ImageSize
 
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
-_LARGEST = 1e30
 # What records keep of an annotation, and what says where it belongs; of the rest, the names.
 _KEPT = frozenset(
     {"id", "image_id", "category_id", "bbox", "area", "iscrowd", "keypoints", "num_keypoints"}
+    | {"segmentation"}
 )
 # Where an image comes from says nothing of it.
 _OF_IMAGE = frozenset(
@@ -53,7 +59,8 @@ class CocoAnnotation(NamedTuple):
     """What is kept of an item of "annotations", as it is stated.
 
     Attributes:
-        outline: [x, y, width, height] around its polygons, where it has no bbox; else None.
+        segmentation: Its polygons or mask.
+        keypoint_names: Of its keypoints, where they have some.
         others: The names of what else it has.
     """
 
@@ -64,7 +71,8 @@ class CocoAnnotation(NamedTuple):
     area: Any
     is_crowd: Any
     keypoints: Any
-    outline: list[float] | None = None
+    segmentation: Segmentation = NOTHING
+    keypoint_names: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -73,11 +81,13 @@ class Categories(NamedTuple):
 
     Attributes:
         names: By id.
-        with_points: The ids of those whose keypoints have names.
+        keypoints: The names of keypoints by id; without those that differ from others.
+        differ: Whether there are several such lists of names, none of which is kept.
     """
 
     names: dict[int, str]
-    with_points: frozenset[int]
+    keypoints: dict[int, tuple[str, ...]]
+    differ: bool
 
 
 def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
@@ -123,7 +133,7 @@ def _items(file: CocoFile, key: str) -> Iterator[Any]:
 
 def _categories(file: CocoFile) -> Categories:
     classes: dict[int, str] = {}
-    with_points = set()
+    keypoints: dict[int, tuple[str, ...]] = {}
     for category in _items(file, "categories"):
         stated = category if isinstance(category, dict) else {}
         number, name = plain_id(stated.get("id")), stated.get("name")
@@ -131,9 +141,10 @@ def _categories(file: CocoFile) -> Categories:
             raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
         if classes.setdefault(number, name) != name:
             raise malformed(f"categories {classes[number]!r} and {name!r} both have id {number}")
-        if stated.get("keypoints"):
-            with_points.add(number)
-    return Categories(classes, frozenset(with_points))
+        points = stated.get("keypoints")
+        if points and isinstance(points, list):
+            keypoints[number] = tuple(map(str, points))
+    return Categories(classes, keypoints, len(set(keypoints.values())) > 1)
 
 
 def plain_id(value: Any) -> Any:
@@ -144,18 +155,19 @@ def plain_id(value: Any) -> Any:
 def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
     images = _items(file, "images")
     first = list(itertools.islice(images, _PROBED_IMAGES))
-    names = [image["file_name"] for image in first if _is_image(image)]
-    folder = image_folder(file, names)
+    names = [name for image in first if (name := _file_name(image))]
+    folder, num_left_out = image_folder(file, names)
     # Hashes: the names themselves of millions of images would fill the memory.
     seen: set[int] = set()
     repeats: dict[str, int] = {}
     for number, image in enumerate(itertools.chain(first, images)):
-        if not _is_image(image):
+        name = _file_name(image)
+        if not name:
             fault = malformed(f"needs an id and a file_name, has {str(image)[:200]}")
             yield Rejected.of(f"{file.relative}: image number {number}", fault)
             continue
         try:
-            key, path = file.locate(image["file_name"], folder)
+            key, path = located(file, name, folder, num_left_out)
         except RecordError as error:
             source = f"{file.relative}: image {plain_id(image['id'])}"
             yield Rejected.of(source, error)
@@ -181,12 +193,14 @@ def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
         )
 
 
-def _is_image(image: Any) -> bool:
-    return (
-        isinstance(image, dict)
-        and isinstance(image.get("id"), int | float | str)
-        and isinstance(image.get("file_name"), str)
-    )
+def _file_name(image: Any) -> str:
+    """What an image is called; by its place in COCO where that alone is told, as LVIS does."""
+    if not isinstance(image, dict) or not isinstance(image.get("id"), int | float | str):
+        return ""
+    name, url = image.get("file_name"), image.get("coco_url")
+    if isinstance(name, str):
+        return name
+    return "/".join(url.split("/")[-2:]) if isinstance(url, str) and url.count("/") > 2 else ""
 
 
 def _size(image: dict[str, Any]) -> ImageSize | None:
@@ -194,11 +208,6 @@ def _size(image: dict[str, Any]) -> ImageSize | None:
     if not is_number(width) or not is_number(height):
         return None
     return ImageSize(int(height), int(width)) if width > 0 and height > 0 else None
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is a number that an image may have: finite, and not of hundreds of digits."""
-    return isinstance(value, int | float) and abs(value) < _LARGEST
 
 
 def _annotation_entry(
@@ -209,7 +218,10 @@ def _annotation_entry(
         return Rejected.of(f"{file.relative}: annotation number {number}", fault)
     category_id = plain_id(annotation.get("category_id"))
     category_id = category_id if isinstance(category_id, int | str | None) else str(category_id)
-    lacks_box = annotation.get("bbox") in (None, [])
+    names = categories.keypoints.get(category_id, ()) if isinstance(category_id, int) else ()
+    points = annotation.get("keypoints")
+    has_all = isinstance(points, list) and len(points) == 3 * len(names) > 0
+    are_named = has_all and not categories.differ
     return Entry(
         key=f"{file.relative}\0{plain_id(annotation['image_id'])}",
         order=(1, number),
@@ -221,15 +233,16 @@ def _annotation_entry(
             annotation.get("area"),
             annotation.get("iscrowd"),
             annotation.get("keypoints"),
-            _outline(annotation.get("segmentation")) if lacks_box else None,
-            tuple(sorted(_others(annotation, category_id in categories.with_points))),
+            segmentation_of(annotation.get("segmentation")),
+            names if are_named else (),
+            tuple(sorted(_others(annotation, bool(names) and not are_named))),
         ),
     )
 
 
-def _others(annotation: Mapping[str, Any], has_point_names: bool) -> Iterator[str]:
+def _others(annotation: Mapping[str, Any], leaves_names: bool) -> Iterator[str]:
     """The names of what an annotation has and no record keeps."""
-    if has_point_names and annotation.get("keypoints"):
+    if leaves_names and annotation.get("keypoints"):
         yield "keypoint names"
     yield from _stated_names(annotation, _KEPT)
 
@@ -238,17 +251,3 @@ def _stated_names(item: Mapping[str, Any], kept: frozenset[str]) -> Iterator[str
     for name in item.keys() - kept:
         if item[name] not in (None, "", [], {}):
             yield name
-
-
-def _outline(polygons: Any) -> list[float] | None:
-    """[x, y, width, height] around polygons; None where these are none, such as a mask."""
-    if not isinstance(polygons, list) or not all(map(_is_polygon, polygons)) or not polygons:
-        return None
-    xs = [x for polygon in polygons for x in polygon[::2]]
-    ys = [y for polygon in polygons for y in polygon[1::2]]
-    return [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
-
-
-def _is_polygon(polygon: Any) -> bool:
-    is_list = isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
-    return is_list and all(map(is_number, polygon))

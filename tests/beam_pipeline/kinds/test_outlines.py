@@ -47,9 +47,9 @@ def pixels(draw):
     return made
 
 
-NUMBER = st.floats(-0.25, 1.25, width=32)
+NUMBER = st.integers(-2000, 4000).map(lambda hundredths: hundredths / 100)
 RING = st.integers(3, 9).flatmap(lambda corners: st.tuples(*[NUMBER, NUMBER] * corners))
-OUTLINES = st.lists(RING, min_size=1, max_size=3)  # of one object, in fractions
+OUTLINES = st.lists(RING, min_size=1, max_size=3)  # of one object, in pixels
 
 
 def exif(image, orientation):
@@ -74,10 +74,13 @@ def test_runs_are_those_of_pycocotools_and_pixels_come_back(made):
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # their decode
 @hypothesis.given(OUTLINES, SIZES)
 def test_polygons_fill_what_pycocotools_fills(rings, size):
-    scale = (size.width, size.height)
-    stated = [(np.array(ring).reshape(-1, 2) * scale).ravel().tolist() for ring in rings]
-    theirs = coco_masks.decode(coco_masks.merge(coco_masks.frPyObjects(stated, *size)))
-    np.testing.assert_array_equal(stored(mask_of_polygons(rings, size)), theirs)
+    objects = Objects(boxes=((0, 0, 3, 3),), polygons=(rings,), masks=(None,))
+    placed, _ = place(objects, Frame(size=size))
+    theirs = coco_masks.frPyObjects([*map(list, rings)], *size)
+    np.testing.assert_array_equal(
+        stored(mask_of_polygons(placed.polygons[0], size)),
+        coco_masks.decode(coco_masks.merge(theirs)),
+    )
 
 
 @hypothesis.given(pixels(), ORIENTATIONS)

@@ -1,0 +1,145 @@
+"""Masks, polygons and keypoints of COCO, from its file to every reader."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import beam_pipeline
+import tfrecord_dataset
+import trainer
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.reading import read_examples
+from trainer.views import Views
+
+KEYPOINTS = ["nose", "left_eye", "right_eye"]
+POLYGONS = [[3, 4, 40, 6, 30.5, 28], [45, 5, 60, 5, 60, 20, 45, 20]]
+
+
+def annotations():
+    """Of four images: polygons, run lengths, keypoints, a box alone, and nothing."""
+    crowd = [24 * 48, *[10, 38] * 10, 48 * 64 - 24 * 48 - 48 * 10]
+    return [
+        {"image_id": 1, "bbox": [3, 4, 57, 24], "segmentation": POLYGONS, "iscrowd": 0},
+        {"image_id": 1, "bbox": [24, 0, 10, 10], "iscrowd": 1}
+        | {"segmentation": {"size": [48, 64], "counts": crowd}},
+        {"image_id": 2, "bbox": [3, 4, 50, 24], "segmentation": POLYGONS[:1], "iscrowd": 0}
+        | {"keypoints": [10, 10, 2, 20, 12, 2, 30, 12, 1], "num_keypoints": 3},
+        {"image_id": 3, "bbox": [3, 4, 20, 24], "iscrowd": 0},
+    ]
+
+
+@pytest.fixture(scope="module")
+def coco(tmp_path_factory, write_image):
+    folder = tmp_path_factory.mktemp("coco")
+    for number in range(1, 5):
+        write_image(folder / f"{number}.jpg", seed=number, size=(64, 48))
+    content = {
+        "images": [
+            {"id": number, "file_name": f"{number}.jpg", "width": 64, "height": 48}
+            for number in range(1, 5)
+        ],
+        "annotations": [
+            {"id": number, "category_id": 7, **each} for number, each in enumerate(annotations())
+        ],
+        "categories": [{"id": 7, "name": "person", "keypoints": KEYPOINTS}],
+    }
+    file = folder / "annotations.json"
+    file.write_text(json.dumps(content))
+    return file
+
+
+@pytest.fixture(scope="module")
+def info(coco, tmp_path_factory):
+    config = beam_pipeline.BuildConfig(
+        input=str(coco), output=str(tmp_path_factory.mktemp("built")), name="people"
+    )
+    return beam_pipeline.build(config)
+
+
+@pytest.fixture(scope="module")
+def records(info):
+    """As NumPy, by COCO's id."""
+    ids = [int(each["image/source_id"][0]) for each in read_examples(info, "train")]
+    return dict(zip(ids, tfrecord_dataset.open(info.directory)["train"], strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_masks_are_those_of_pycocotools(coco, records, capsys):
+    from pycocotools.coco import COCO
+
+    theirs = COCO(str(coco))
+    capsys.readouterr()
+    for image, record in records.items():
+        found = theirs.loadAnns(theirs.getAnnIds(imgIds=[image]))
+        assert len(found) == len(record["masks"])
+        for annotation, mask in zip(found, record["masks"], strict=True):
+            if "segmentation" in annotation:
+                np.testing.assert_array_equal(mask, theirs.annToMask(annotation))
+            else:
+                assert mask.shape == (48, 64)
+                assert not mask.any()
+
+
+def test_polygons_and_keypoints(info, records):
+    (feature,) = [each for each in info.features if each.name == "boxes"]
+    assert feature.geometry == ("mask", "polygon")
+    assert feature.keypoint_names == tuple(KEYPOINTS)
+    assert feature.keypoint_flips == (0, 2, 1)
+
+    rings = [np.reshape(ring, (-1, 2)) * [64, 48] for ring in json.loads(records[1]["polygons"][0])]
+    for found, stated in zip(rings, POLYGONS, strict=True):
+        np.testing.assert_allclose(found.ravel(), stated, atol=1e-4)
+    assert records[1]["polygons"][1] == records[3]["polygons"][0] == b"[]"
+    points = records[2]["keypoints"][0] * [64, 48, 1]
+    np.testing.assert_allclose(points, [(10, 10, 2), (20, 12, 2), (30, 12, 1)], atol=1e-4)
+    assert (records[3]["keypoints"] <= 0).all()
+
+
+def test_the_trainer_gives_the_same(info, records):
+    opened = trainer.open(info.directory)
+    for record, expected in zip(opened.numpy("train"), records.values(), strict=True):
+        for name in ("boxes", "masks", "polygons", "keypoints"):
+            np.testing.assert_array_equal(record[name], expected[name])
+
+    views = Views(area=(0.4, 0.9), mirror=True)
+    (batch,) = opened.batches(batch_size=4, image_size=(24, 32), views=views, seed=1)
+    assert batch["masks"].shape == (4, *batch["boxes"].shape[1:2], 24, 32)
+    assert batch["masks"].dtype == tf.uint8
+    assert "polygons" not in batch
+    (batch,) = opened.batches(batch_size=4, image_size=(24, 32), masks=False)
+    assert "masks" not in batch
+
+
+@pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
+def test_tfds_reads_them(info):
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(info.directory)
+    seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))
+    expected = list(read_examples(info, "train"))
+    assert len(seen) == len(expected)
+    for each, example in zip(seen, expected, strict=True):
+        for key in ("mask", "polygon", "keypoint/text"):
+            assert list(each[f"image/object/{key}"]) == list(example[f"image/object/{key}"])
+
+
+def test_masks_can_be_left_out(coco, tmp_path):
+    config = beam_pipeline.BuildConfig(
+        input=str(coco), output=str(tmp_path), name="people", no_masks=True
+    )
+    (feature,) = [each for each in beam_pipeline.build(config).features if each.name == "boxes"]
+    assert feature.geometry == ("polygon",)
+    assert config.fingerprint != dataclasses.replace(config, no_masks=False).fingerprint
+
+
+def test_show_draws_them(info, tmp_path, capsys):
+    assert commands.main(["show", info.directory, "--images", str(tmp_path), "--limit", "4"]) == 0
+    assert len(list(tmp_path.glob("*.jpg"))) == 4
+    assert "keypoint/text" in capsys.readouterr().out
+
+
+def test_verify_finds_nothing_wrong(info):
+    assert commands.main(["verify", info.directory]) == 0
