@@ -1,4 +1,4 @@
-"""Models from an image to a vector: a small one, and those of `keras.applications`."""
+"""From an image to a vector or to maps of features: small models, and `keras.applications`."""
 
 import difflib
 import importlib
@@ -16,6 +16,7 @@ from trainer.errors import ConfigError
 
 SMALL = "small"
 _WIDTHS = (32, 64, 128, 256)
+_PYRAMID_WIDTHS = (24, 48, 96, 128, 160)
 _GROUPS = 8
 
 
@@ -34,11 +35,7 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
     """
     if name != SMALL:
         return _application(name, image, weights)
-    if weights is not None:
-        raise ConfigError(
-            "--weights is for models of keras.applications; leave it out, or name such a model "
-            "by --model"
-        )
+    _check_no_weights(weights)
     return convolutions(keras.layers.Rescaling(2.0, offset=-1.0)(image))
 
 
@@ -50,21 +47,34 @@ def convolutions(x: Any) -> Any:
     batches change results.
     """
     for width in _WIDTHS:
-        x = keras.layers.Conv2D(width, 3, strides=2, padding="same", use_bias=False)(x)
-        x = keras.layers.GroupNormalization(_GROUPS)(x)
-        x = keras.layers.ReLU()(x)
+        x = convolution(x, width, strides=2)
     return keras.layers.GlobalAveragePooling2D()(x)
 
 
-def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
-    """The feature maps of a `keras.applications` model that are `strides` times smaller.
+def convolution(x: Any, width: int, strides: int = 1) -> Any:
+    """A convolution of 3 x 3, normalised by groups of channels."""
+    x = keras.layers.Conv2D(width, 3, strides=strides, padding="same", use_bias=False)(x)
+    x = keras.layers.GroupNormalization(_GROUPS)(x)
+    return keras.layers.ReLU()(x)
 
-    Of several layers with the same size the last one is taken.
+
+def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
+    """The feature maps of a model that are `strides` times smaller than the image.
+
+    Args:
+        name: "small", or a model of `keras.applications`, of which of several layers with the same
+            size the last one is taken.
+        image: A Keras tensor of float32 images in 0..1: [b, height, width, channels].
+        strides: Powers of 2.
+        weights: As for `encode`.
 
     Raises:
-        ConfigError: No such model, an unsuitable size, incomplete weights, or the model has no
+        ConfigError: No such model, an unsuitable size or weights, or the model has no
             feature map of such a size.
     """
+    if name == SMALL:
+        _check_no_weights(weights)
+        return _small_pyramid(keras.layers.Rescaling(2.0, offset=-1.0)(image), strides)
     backbone, prepared = _backbone(name, image, weights, None)
     _, height, width, _ = image.shape
     maps = {
@@ -76,11 +86,30 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
     missing = [size for size in sizes if size not in maps]
     if missing:
         raise ConfigError(
-            f"--model {name} has no feature map of {missing[0]}, which the detector needs; name "
-            "another model"
+            f"--model {name} has no feature map of {missing[0]}, which the task "
+            "needs; name another model"
         )
     levels: list[Any] = keras.Model(backbone.input, [maps[size] for size in sizes])(prepared)
     return levels
+
+
+def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
+    """Strided convolutions, each but the first followed by a residual one: 0.9 M parameters."""
+    levels = {}
+    for number, width in enumerate(_PYRAMID_WIDTHS):
+        x = convolution(x, width, strides=2)
+        if number >= 1:
+            x = keras.layers.Add()([x, convolution(x, width)])
+        levels[2 ** (number + 1)] = x
+    return [levels[stride] for stride in strides]
+
+
+def _check_no_weights(weights: str | None) -> None:
+    if weights is not None:
+        raise ConfigError(
+            "--weights is for models of keras.applications; leave it out, or name such a model "
+            "by --model"
+        )
 
 
 def _application(name: str, image: Any, weights: str | None) -> Any:

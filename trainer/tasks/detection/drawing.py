@@ -28,14 +28,6 @@ def label_corner(
     return x, y
 
 
-def image_size(encoded: bytes) -> ImageSize:
-    """The size of an image, from its header."""
-    from PIL import Image
-
-    with Image.open(io.BytesIO(encoded)) as image:
-        return ImageSize(image.height, image.width)
-
-
 def draw_boxes(
     encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, name: str
 ) -> None:

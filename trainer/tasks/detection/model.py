@@ -16,7 +16,6 @@ _GROUPS = 8
 # The probability of each class at each point before training, as in the paper: almost all
 # points are background.
 _PRIOR = 0.01
-_SMALL_WIDTHS = (24, 48, 96, 128, 160)
 
 
 def detector(
@@ -40,29 +39,8 @@ def detector(
         ConfigError: No such model, or unsuitable weights.
     """
     image = keras.Input((*size, channels), name="image")
-    if name == image_models.SMALL:
-        levels = _small(keras.layers.Rescaling(2.0, offset=-1.0)(image))
-    else:
-        levels = image_models.pyramid(name, image, STRIDES, weights)
-    levels = _top_down(levels)
+    levels = _top_down(image_models.pyramid(name, image, STRIDES, weights))
     return keras.Model(image, _heads(levels, num_classes), name=name.lower())
-
-
-def _small(x: Tensor) -> list[Tensor]:
-    """Strided convolutions, each followed by a residual one: 0.9 M parameters."""
-    levels = []
-    for number, width in enumerate(_SMALL_WIDTHS):
-        x = _convolution(x, width, strides=2)
-        if number >= 1:
-            x = keras.layers.Add()([x, _convolution(x, width)])
-        levels.append(x)
-    return levels[-len(STRIDES) :]
-
-
-def _convolution(x: Tensor, width: int, strides: int = 1) -> Tensor:
-    x = keras.layers.Conv2D(width, 3, strides=strides, padding="same", use_bias=False)(x)
-    x = keras.layers.GroupNormalization(_GROUPS)(x)
-    return keras.layers.ReLU()(x)
 
 
 def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:

@@ -9,13 +9,12 @@ import math
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.errors import ConfigError
+from trainer.tasks.image_sizes import check_size
 
 STRIDES = (8, 16, 32)
 # A level predicts boxes whose farthest side is at most this many strides from the point; the
 # last level all larger ones.
 _REACH = 8.0
-_USUAL_SIDE, _LARGEST_SIDE = 320, 640
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +67,7 @@ def points_of(size: ImageSize) -> Points:
     Raises:
         ConfigError: It is no multiple of the largest stride.
     """
-    step = STRIDES[-1]
-    if any(side % step for side in size):
-        near = ImageSize(*(max(step, round(side / step) * step) for side in size))
-        raise ConfigError(
-            f"--image-size {size} is not a multiple of {step} on both sides, which the detector "
-            f"needs; give {near}"
-        )
+    check_size(size, STRIDES[-1])
     levels = tuple(_level(stride, size) for stride in STRIDES)
     centers = [np.stack(np.meshgrid(level.x, level.y), axis=-1).reshape(-1, 2) for level in levels]
     strides = [
@@ -94,15 +87,3 @@ def _level(stride: int, size: ImageSize) -> Level:
         x=(np.arange(size.width // stride, dtype=np.float32) + 0.5) * stride,
         y=(np.arange(size.height // stride, dtype=np.float32) + 0.5) * stride,
     )
-
-
-def default_size(stated: ImageSize | None) -> ImageSize:
-    """The size of the model's input for images of a size, or of different sizes.
-
-    Larger images are shown smaller, with a longer side of 640.
-    """
-    if stated is None:
-        return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
-    scale = min(1.0, _LARGEST_SIDE / max(stated))
-    step = STRIDES[-1]
-    return ImageSize(*(max(step, round(side * scale / step) * step) for side in stated))

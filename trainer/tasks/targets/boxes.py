@@ -17,12 +17,13 @@ from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.coco_results import coco_results
-from trainer.tasks.detection.drawing import draw_boxes, image_size
+from trainer.tasks.detection.drawing import draw_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.model import detector
-from trainer.tasks.detection.points import Points, default_size, points_of
+from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections
+from trainer.tasks.image_sizes import default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
 from trainer.tasks.targets.target import Document, PerExample, Row, Target
 from trainer.tensors import Tensor
@@ -101,7 +102,7 @@ class BoxesTarget(Target):
         return "detection"
 
     def image_size(self, stated: ImageSize | None) -> ImageSize | None:
-        return default_size(stated)
+        return default_size(stated, STRIDES[-1])
 
     @property
     def points(self) -> Points:
@@ -170,7 +171,7 @@ class BoxesTarget(Target):
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         assert image is not None
-        size = image_size(image)
+        size = size_of(image)
         found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
         columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
         scale = [size.width, size.height, size.width, size.height]

@@ -7,7 +7,8 @@ import tensorflow as tf
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks.detection.assignment import assign
-from trainer.tasks.detection.points import default_size, points_of
+from trainer.tasks.detection.points import STRIDES, points_of
+from trainer.tasks.image_sizes import default_size
 
 POINTS = points_of(ImageSize(64, 96))  # 8 x 12, 4 x 6 and 2 x 3 points
 SCALE = np.array([96, 64, 96, 64], np.float32)
@@ -45,7 +46,7 @@ def test_a_size_without_whole_cells_is_refused_with_the_nearest():
     ],
 )
 def test_the_default_size_is_that_of_the_images_as_the_points_need_it(stated, expected):
-    assert default_size(stated) == expected
+    assert default_size(stated, STRIDES[-1]) == expected
     points_of(ImageSize(*expected))
 
 

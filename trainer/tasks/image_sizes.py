@@ -1,0 +1,45 @@
+"""Sizes of images for models that tell where in an image something is."""
+
+import io
+from collections.abc import Iterable
+
+from tfrecord_dataset.image_size import ImageSize
+from trainer.errors import ConfigError
+
+_USUAL_SIDE, _LARGEST_SIDE = 320, 640
+
+
+def default_size(stated: ImageSize | None, step: int) -> ImageSize:
+    """The size of the model's input for images of a size, or of different sizes.
+
+    Larger images are shown smaller, with a longer side of 640.
+
+    Args:
+        stated: Of the images; None where they differ.
+        step: Both sides are multiples of it.
+    """
+    if stated is None:
+        return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
+    scale = min(1.0, _LARGEST_SIDE / max(stated))
+    return _near([side * scale for side in stated], step)
+
+
+def check_size(size: ImageSize, step: int) -> None:
+    """Raises ConfigError unless both sides are multiples of `step`."""
+    if any(side % step for side in size):
+        raise ConfigError(
+            f"--image-size {size} is not a multiple of {step} on both sides, which the model "
+            f"needs; give {_near(size, step)}"
+        )
+
+
+def size_of(encoded: bytes) -> ImageSize:
+    """The size of an encoded image, from its header."""
+    from PIL import Image  # here: most commands need no Pillow
+
+    with Image.open(io.BytesIO(encoded)) as image:
+        return ImageSize(image.height, image.width)
+
+
+def _near(sides: Iterable[float], step: int) -> ImageSize:
+    return ImageSize(*(max(step, round(side / step) * step) for side in sides))
