@@ -8,7 +8,7 @@ from trainer.augmentation.rand_augment import rand_augment, rand_augment_in_plac
 from trainer.parsing import Augment
 from trainer.views import Views
 
-__all__ = ["AUTO", "BOXES_POLICIES", "POLICIES", "Augmentation"]
+__all__ = ["AUTO", "PLACES_POLICIES", "POLICIES", "Augmentation"]
 
 AUTO = "auto"
 
@@ -28,8 +28,8 @@ class Augmentation:
 
 # A random resized crop, as classifiers are trained since Inception, though not below a quarter.
 _CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
-# Boxes need their surroundings: less is cut, and objects are shown larger and smaller.
-_BOXES_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
+# Objects need their surroundings: less is cut, and they are shown larger and smaller.
+_OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
@@ -40,12 +40,12 @@ POLICIES: Mapping[str, Augmentation] = MappingProxyType(
         "rand": Augmentation(views=_CROP, pixels=rand_augment),
     }
 )
-# Where boxes are learned.
-BOXES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
+# Where it is learned what is where in an image: boxes, maps of classes.
+PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,
-        AUTO: Augmentation(views=_BOXES_CROP),
-        "crop": Augmentation(views=_BOXES_CROP),
-        "rand": Augmentation(views=_BOXES_CROP, pixels=rand_augment_in_place),
+        AUTO: Augmentation(views=_OBJECTS_CROP),
+        "crop": Augmentation(views=_OBJECTS_CROP),
+        "rand": Augmentation(views=_OBJECTS_CROP, pixels=rand_augment_in_place),
     }
 )

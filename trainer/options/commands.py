@@ -12,6 +12,7 @@ from trainer.options.shared import (
     Data,
     Devices,
     Inputs,
+    Learned,
     OwnLoss,
     OwnModel,
     Quiet,
@@ -75,13 +76,22 @@ class PredictConfig(Options):
     format: Annotated[
         str,
         Option(
-            "JSON lines, CSV (for boxes a line each), or the results that COCO's evaluation reads",
+            "JSON lines, CSV (for boxes a line each, for maps one a class), or the results that "
+            "COCO's evaluation reads",
             choices=("jsonl", "csv", "coco"),
         ),
     ] = "jsonl"
     images: Annotated[
         str | None,
-        Option("directory for the images with their boxes drawn", metavar="DIR"),
+        Option("directory for the images with their boxes or maps drawn", metavar="DIR"),
+    ] = None
+    maps: Annotated[
+        str | None,
+        Option(
+            "directory for maps of classes, PNG of the images' sizes whose pixels are class "
+            "numbers",
+            metavar="DIR",
+        ),
     ] = None
     report: Annotated[
         str | None,
@@ -147,6 +157,7 @@ class TuneConfig(Options):
     ] = "tuning.json"
     schema: Schema = None
     train_split: TrainSplit = None
+    task: Learned = None
     target: Target = None
     target_as: TargetAs = None
     inputs: Inputs = None

@@ -85,11 +85,19 @@ TrainSplit = Annotated[
     str | None,
     RunOption("split to train on (default: train, or the only split)", metavar="SPLIT"),
 ]
+Learned = Annotated[
+    str | None,
+    RunOption(
+        "what to learn: a class, a number, boxes, or the class of each pixel (default: by the "
+        "target)",
+        choices=("classification", "regression", "detection", "segmentation"),
+    ),
+]
 Target = Annotated[
     str | None,
     RunOption(
         "feature to predict (default: the class label, else the one named label, target or y, "
-        "else the boxes)",
+        "else the boxes, else the map of classes)",
         metavar="FEATURE",
     ),
 ]
@@ -114,15 +122,15 @@ Augment = Annotated[
     str,
     RunOption(
         "changes of images in training: mirrored (flip), also cropped (crop), also RandAugment "
-        "(rand); auto (default): crop for boxes, else none",
+        "(rand); auto (default): crop for boxes and maps, else none",
         choices=AUGMENTATIONS,
     ),
 ]
 Size = Annotated[
     ImageSize | None,
     RunOption(
-        "resize images to this many pixels (default: the dataset's size, else 128; for boxes up "
-        "to 640, else 320)",
+        "resize images to this many pixels (default: the dataset's size, else 128; for boxes and "
+        "maps up to 640, else 320)",
         is_completed=True,
     ),
 ]

@@ -14,6 +14,7 @@ from trainer.options.shared import (
     Data,
     Devices,
     Inputs,
+    Learned,
     OwnLoss,
     OwnModel,
     Quiet,
@@ -59,7 +60,8 @@ class TrainConfig(Options):
             may_change=True,
         ),
     ] = None
-    target: Annotated[Target, Group("inputs, target and model")] = None
+    task: Annotated[Learned, Group("inputs, target and model")] = None
+    target: Target = None
     target_as: TargetAs = None
     inputs: Inputs = None
     sample_weight: Annotated[
@@ -125,6 +127,10 @@ class TrainConfig(Options):
             names_place=True,
         ),
     ] = None
+    dice: Annotated[
+        float,
+        RunOption("weight of the Dice loss of maps, beside the cross entropy", least=0),
+    ] = 0.0
     sampling: Annotated[
         str,
         RunOption(

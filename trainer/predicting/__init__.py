@@ -65,12 +65,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     names = [each.name for each in task.inputs.values()]
     features = run.features_of([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
-    folder = None if config.images is None else Path(config.images)
-    if folder is not None and not task.goal.needs_image:
-        raise ConfigError(
-            f"--images draws what is predicted on images, such as boxes, but the model's task is "
-            f"{task.name}; leave it out"
-        )
+    images, maps = _folders(config, task)
     least = config.min_score
     if least is None:
         least = 0.0 if config.format in task.goal.documents else _LEAST_SCORE
@@ -85,11 +80,14 @@ def predict(config: PredictConfig) -> dict[str, int]:
             if task.goal.needs_image:
                 row["image_id"] = count
             row |= task.goal.row(record.predictions, record.image, least)
-            if folder is not None:
+            name = name_part(f"{count:06d}-{Path(record.source).stem}")
+            if images is not None:
                 assert record.image is not None
-                folder.mkdir(parents=True, exist_ok=True)
-                name = name_part(f"{count:06d}-{Path(record.source).stem}")
-                task.goal.draw(row, record.image, folder, name)
+                images.mkdir(parents=True, exist_ok=True)
+                task.goal.draw(row, record.predictions, record.image, images, name)
+            if maps is not None:
+                maps.mkdir(parents=True, exist_ok=True)
+                row["map"] = task.goal.write_map(row, record.predictions, maps, name)
             if report is not None:
                 true, probabilities = record.true, record.predictions["probabilities"]
                 number = _class_number(task.goal, true, record.source)
@@ -107,6 +105,21 @@ def predict(config: PredictConfig) -> dict[str, int]:
         write_page(report, f"Predictions of {task.target}", about, Path(config.report))
     progress.say(f"predicted {count} record(s) with {run.file}")
     return {} if config.output is None else {"num_records": count}
+
+
+def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | None]:
+    """Those for images and for maps."""
+    if config.images is not None and not task.goal.needs_image:
+        raise ConfigError(
+            f"--images draws what is predicted on images, such as boxes, but the model's task is "
+            f"{task.name}; leave it out"
+        )
+    if config.maps is not None and not task.goal.makes_maps:
+        raise ConfigError(
+            f"--maps is for maps of classes, but the model's task is {task.name}; leave it out"
+        )
+    images, maps = (None if each is None else Path(each) for each in (config.images, config.maps))
+    return images, maps
 
 
 def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:

@@ -52,6 +52,7 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
             dataset.features,
             config.target,
             target_as=config.target_as,
+            task=config.task,
             inputs=config.inputs,
             sample_weight=config.sample_weight,
             settings=settings(dataclasses.replace(config, image_size=size)),
@@ -93,6 +94,7 @@ def settings(config: TrainConfig) -> Settings:
         weights=config.weights,
         lengths=config.pad,
         augment=config.augment,
+        dice=config.dice,
     )
 
 

@@ -76,12 +76,14 @@ class BatchChanges:
         part = slice(worker * pairs, (worker + 1) * pairs)
 
         def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
+            shares = task.goal.shares(target) if self.softens else None
             if self.class_weights:
-                by_class = tf.gather(tf.constant(self.class_weights, tf.float32), target)
-                weights = (by_class * weights[0] if weights else by_class,)
-            if not self.softens:
+                of_records = weights[0] if weights else tf.ones(tf.shape(target)[:1])
+                by_class = tf.constant(self.class_weights, tf.float32)
+                target, weight = task.goal.weighted(target, of_records, by_class)
+                weights = (weight,)
+            if shares is None:
                 return inputs, target, *weights
-            shares = task.goal.shares(target)
             if self.mixing.is_on:
                 drawn = draw_mixtures(self.mixing, seed, step, batch_size // 2)
                 own = Mixtures(drawn.by_area[part], drawn.kept[part], drawn.center[part])

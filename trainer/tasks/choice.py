@@ -25,6 +25,7 @@ def choose_task(
     target: str | None = None,
     *,
     target_as: str | None = None,
+    task: str | None = None,
     inputs: Sequence[str] | None = None,
     sample_weight: str | None = None,
     settings: Settings | None = None,
@@ -34,8 +35,10 @@ def choose_task(
     Args:
         features: The dataset's.
         target: The feature to predict; None for the class label, or the feature named label,
-            target or y, or the boxes.
+            target or y, or the boxes, or the map of classes.
         target_as: "class" or "number"; None goes by the target's kind.
+        task: What is learned: "classification", "regression", "detection", "segmentation"; None
+            goes by the target's kind.
         inputs: The features to learn from; None for the image, audio, sequence, text or
             array, with the vectors of numbers; else all numbers.
         sample_weight: The number that weights each record's loss in training.
@@ -46,7 +49,7 @@ def choose_task(
         ConfigError: The features suit no task.
     """
     settings = settings or Settings()
-    goal = choose_target(features, target, target_as)
+    goal = choose_target(features, target, target_as, task)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)
     not_inputs = (goal.name, sample_weight)
@@ -56,20 +59,25 @@ def choose_task(
         chosen = inputs_by_schema(features, goal.leader, settings, not_inputs)
         chosen = chosen if goal.leader is None else chosen[:1]
     _check_settings(settings, chosen, goal)
-    task = Task(
+    chosen_task = Task(
         name=goal.task_name([each.group for each in chosen]),
         inputs=_by_model_name(chosen),
         goal=goal.with_inputs(chosen, settings),
         sample_weight=sample_weight,
         augment=settings.augment,
     )
-    return task, _reason(task, features)
+    return chosen_task, _reason(chosen_task, features)
 
 
 def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
     is_default = settings.image_model == image_models.SMALL and settings.weights is None
     if not is_default:
         check_images(f"--model {settings.image_model} (or --weights)", inputs)
+    if settings.dice and not goal.makes_maps:
+        raise ConfigError(
+            f"--dice is for maps of classes, but the target {goal.name!r} is {goal.in_words}; "
+            "leave it out"
+        )
     if settings.augment not in (AUTO, "none"):
         check_images(f"--augment {settings.augment}", inputs)
     varying = [each.name for each in inputs if each.varies]

@@ -1,6 +1,5 @@
 """Weights of classes in the training loss."""
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +8,12 @@ import numpy as np
 
 from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.dataset import Dataset
-from trainer.dataset.counting import read_classes
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.task import Task
 
 BALANCED = "balanced"
+_BATCH_SIZE = 64
 
 
 def read_weights(text: str) -> Mapping[str, float] | None:
@@ -57,15 +57,19 @@ def _weight(text: str, name: str, value: Any) -> float:
 def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[float]:
     """The weight of each class, in the order of the task's classes.
 
-    Balanced weights are the records divided by those of the class and by the classes: then all
-    classes together weigh alike, and the mean over the records is 1. Classes that are not named
-    weigh 1.
+    Balanced weights are the records (of maps, the pixels) divided by those of the class and by the
+    classes: then all classes together weigh alike, and the mean over the records is 1. Classes that
+    are not named weigh 1.
 
     Raises:
-        ConfigError: The target is not one class per record, or a weight is wrong.
+        ConfigError: The target is not one class per record or per pixel, or a weight is wrong.
         UnknownNameError: No such class.
     """
-    task.check_one_class("--class-weights")
+    if not task.goal.weighs_classes:
+        raise ConfigError(
+            f"--class-weights needs one class per record or per pixel, but the target "
+            f"{task.target!r} is {task.goal.in_words}; leave it out"
+        )
     stated = read_weights(text)
     if stated is None:
         return balanced(count_by_class(task, dataset, split))
@@ -76,17 +80,26 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
 
 
 def balanced(counts: Sequence[int]) -> list[float]:
-    """The weight of each class from its records; 1 for those without any."""
+    """The weight of each class from its records, or pixels; 1 for those without any."""
     present = sum(count > 0 for count in counts)
     return [sum(counts) / (present * count) if count else 1.0 for count in counts]
 
 
 def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
-    """The records of each class: by statistics.json, else in one pass over the labels."""
+    """The records (of maps, the pixels) of each class: by statistics.json, else in one pass."""
     facts = dataset.statistics(split).get(task.target, {})
     stated = facts.get("classes") or facts.get("strings")
-    if stated:
+    if stated and task.goal.has_one_class:
         return [stated.get(name, 0) for name in task.classes]
-    read = functools.partial(dataset.batches, split)
-    numbers = read_classes(dataset.features, task.target, read)
-    return np.bincount(numbers, minlength=len(task.classes)).tolist()  # type: ignore[no-any-return]
+    batches = dataset.batches(
+        split,
+        batch_size=_BATCH_SIZE,
+        features=[task.target],
+        prepare=task.goal.host_step(),
+        **decoding_arguments(task),
+    )
+    size = len(task.classes)
+    counts = np.zeros(size, np.int64)
+    for numbers in batches.as_numpy_iterator():
+        counts += np.bincount(numbers[numbers < size], minlength=size)
+    return counts.tolist()

@@ -8,20 +8,26 @@ from trainer.tasks.targets import TARGETS, Target
 
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
+# What is where in an image: learned where nothing is said of the image as a whole.
+_IN_IMAGES = [each for each in TARGETS.values() if each.leader is not None]
 _SHOWN = 6
 
 
 def choose_target(
-    features: Mapping[str, Feature], name: str | None, asked_as: str | None
+    features: Mapping[str, Feature],
+    name: str | None,
+    asked_as: str | None,
+    task: str | None = None,
 ) -> Target:
     """The target.
 
     Args:
         features: The dataset's.
         name: Of the feature; None for the only class label, or the one named label, else for
-            the feature named label, target or y.
+            the feature named label, target or y, else for the boxes or the map.
         asked_as: "class" or "number"; None decides by the feature: fractions are numbers, whole
             numbers and strings are classes.
+        task: What is learned of it, one of `TASKS`; None for any of them.
 
     Raises:
         UnknownNameError: No such feature.
@@ -29,10 +35,17 @@ def choose_target(
     """
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
-    feature = features[name or _usual(features)]
-    suitable = {each.asked_as: each for each in TARGETS.values() if each.suits(feature)}
+    kinds = [each for each in TARGETS.values() if task in (None, each.learns)]
+    feature = features[name or _usual(_suiting(features, kinds, task))]
+    suitable = {each.asked_as: each for each in kinds if each.suits(feature)}
+    if not suitable and task is not None:
+        raise ConfigError(
+            f"--task {task} does not suit {describe(feature)}; leave it out, or name another "
+            "feature by --target"
+        )
     usual = None if None in suitable else "number" if _holds_fractions(feature) else "class"
-    found = suitable.get(asked_as or usual)
+    (only, *more) = suitable or [None]
+    found = suitable.get(asked_as or (only if task and not more else usual))
     if found is not None:
         return found.from_feature(feature)
     if asked_as == "number":
@@ -44,6 +57,10 @@ def choose_target(
         raise ConfigError(
             f"{describe(feature)} is predicted as {suitable[None].kind}; leave out --as class"
         )
+    if feature.kind == "map":
+        raise ConfigError(
+            f"{describe(feature)} holds depths, which no task predicts; name another by --target"
+        )
     remedy = (
         "predict a number by --as number"
         if "number" in suitable
@@ -52,6 +69,24 @@ def choose_target(
     raise ConfigError(
         f"{describe(feature)} has no class to predict; {remedy}, or name another by --target"
     )
+
+
+def _suiting(
+    features: Mapping[str, Feature], kinds: Sequence[type[Target]], task: str | None
+) -> Mapping[str, Feature]:
+    """The features of which a task can be learned."""
+    suiting = {
+        name: each
+        for name, each in features.items()
+        if task is None or any(kind.suits(each) for kind in kinds)
+    }
+    if not suiting:
+        names = shorten([*map(describe, features.values())])
+        raise ConfigError(
+            f"--task {task} does not suit the dataset's features: {names}; leave it out, or train "
+            "on another dataset"
+        )
+    return suiting
 
 
 def _holds_fractions(feature: Feature) -> bool:
@@ -74,12 +109,13 @@ def _usual(features: Mapping[str, Feature]) -> str:
     labels = [each.name for each in features.values() if each.kind == "class_label"]
     if len(labels) == 1:
         return labels[0]
-    boxes = [each.name for each in features.values() if each.kind == "boxes"]
     usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
     if usual:
         return usual[0]
-    if len(boxes) == 1 and not labels:
-        return boxes[0]
+    for kind in _IN_IMAGES:
+        of_kind = [each.name for each in features.values() if kind.suits(each)]
+        if len(of_kind) == 1 and not labels:
+            return of_kind[0]
     names = shorten([*map(describe, features.values())])
     if labels:
         raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")

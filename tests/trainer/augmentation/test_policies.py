@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.augmentation import BOXES_POLICIES, POLICIES
+from trainer.augmentation import PLACES_POLICIES, POLICIES
 from trainer.augmentation.rand_augment import rand_augment_in_place
 from trainer.options.shared import AUGMENTATIONS
 
@@ -21,7 +21,7 @@ from trainer.options.shared import AUGMENTATIONS
     ],
 )
 def test_policies(policy, of_boxes, area, mirror, changes_pixels):
-    augmentation = (BOXES_POLICIES if of_boxes else POLICIES)[policy]
+    augmentation = (PLACES_POLICIES if of_boxes else POLICIES)[policy]
 
     views = augmentation.views
     assert (views and views.area, views and views.mirror) == (area, mirror)
@@ -48,4 +48,4 @@ def test_rand_augment_of_boxes_is_a_function_of_its_seed_and_keeps_places():
 
 
 def test_the_option_has_all_policies():
-    assert POLICIES.keys() == BOXES_POLICIES.keys() == set(AUGMENTATIONS)
+    assert POLICIES.keys() == PLACES_POLICIES.keys() == set(AUGMENTATIONS)

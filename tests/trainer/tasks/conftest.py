@@ -25,6 +25,21 @@ def _image(rng: np.random.Generator, label: int) -> bytes:
     return bytes(tf.io.encode_png(pixels.astype(np.uint8)).numpy())
 
 
+def _map(rng: np.random.Generator, label: int) -> Record:
+    """An image of a square of its class on noise, and the class of each pixel."""
+    height, width = rng.integers(30, 40, 2)
+    size, top, left = rng.integers(8, 16), rng.integers(0, 12), rng.integers(0, 12)
+    classes = np.zeros((height, width, 1), np.uint8)
+    classes[top : top + size, left : left + size] = 1 + label
+    colors = np.array([[90, 90, 90], [200, 80, 60], [60, 90, 210]])
+    pixels = rng.normal(colors[classes[..., 0]], 20)
+    classes[:, -2:] = 255
+    return {
+        "image": bytes(tf.io.encode_png(np.clip(pixels, 0, 255).astype(np.uint8)).numpy()),
+        "segmentation": bytes(tf.io.encode_png(classes).numpy()),
+    }
+
+
 def _wav(rng: np.random.Generator, label: int) -> bytes:
     time_s = np.arange(rng.integers(900, 2400)) / 8000
     tone = 0.4 * np.sin(2 * np.pi * (300 + 900 * label) * time_s) + rng.normal(0, 0.02, len(time_s))
@@ -58,6 +73,11 @@ _KINDS: dict[str, tuple[Features, Features, Callable[[np.random.Generator, int],
             "metadata": _vector(rng, label),
             "label": label,
         },
+    ),
+    "segmentation": (
+        {"image": {"kind": "image"}},
+        {"segmentation": {"kind": "map", "classes": ["background", "red", "blue"]}},
+        _map,
     ),
     "sequence": (
         {"sequence": {"kind": "sequence", "dtype": "int64"}},
@@ -199,6 +219,9 @@ _DECLARED: Features = {
     "counts": {"kind": "tensor", "dtype": "int64", "shape": [5]},
     "grid": {"kind": "tensor", "dtype": "float32", "shape": [8, 8], "encoding": "bytes"},
     "boxes": {"kind": "boxes"},
+    "map": {"kind": "map", "classes": ["a", "b"]},
+    "map without classes": {"kind": "map"},
+    "depth map": {"kind": "map", "dtype": "uint16"},
     "blob": {"kind": "bytes"},
 }
 

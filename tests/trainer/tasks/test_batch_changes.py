@@ -23,6 +23,13 @@ from trainer.tasks.batch_changes import BatchChanges
             "--mixup needs classes, but the target 'boxes' is",
         ),
         pytest.param(
+            {"i": "image", "m": "map"},
+            {"mixing": Mixing(cutmix=1)},
+            8,
+            1,
+            "--cutmix needs classes, but the target 'm' is a class for each pixel; leave it out",
+        ),
+        pytest.param(
             {"s": "ids", "label": "label"}, {"mixing": Mixing(cutmix=1)}, 8, 1, "inputs are s"
         ),
         pytest.param(

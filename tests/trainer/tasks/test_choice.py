@@ -52,6 +52,20 @@ from trainer.tasks.record import check_same_records
             id="a label of the image wins over its boxes",
         ),
         pytest.param(
+            {"image": "image", "map": "map", "depth": "depth map", "age": "float"},
+            "segmentation",
+            ["image"],
+            "map",
+            id="a map without a label of the image",
+        ),
+        pytest.param(
+            {"image": "image", "boxes": "boxes", "map": "map"},
+            "detection",
+            ["image"],
+            "boxes",
+            id="boxes win over a map",
+        ),
+        pytest.param(
             {"audio": "audio", "label": "label", "speaker": "text", "index": "integer"},
             "audio_classification",
             ["audio"],
@@ -116,6 +130,35 @@ def test_auto_goes_by_the_schema(choose, declared, name, inputs, goal):
     assert [each.name for each in task.inputs.values()] == inputs
     for left_out in set(declared) - {*inputs, task.target}:
         assert f"{left_out} (" in reason.partition("left out: ")[2]
+
+
+ALL = {"image": "image", "boxes": "boxes", "map": "map", "label": "label", "y": "float"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "task", "target", "name", "goal"),
+    [
+        pytest.param(ALL, "segmentation", None, "segmentation", "map", id="the map"),
+        pytest.param(ALL, "detection", None, "detection", "boxes", id="the boxes"),
+        pytest.param(ALL, "classification", None, "classification", "label", id="the label"),
+        pytest.param(ALL, "regression", "y", "regression", "y", id="a number that is named"),
+        pytest.param(
+            {"image": "image", "label": "label", "other": "map", "map": "map"},
+            "segmentation",
+            "other",
+            "segmentation",
+            "other",
+            id="a map that is named",
+        ),
+        pytest.param(
+            {"a": "float", "y": "integer"}, "regression", None, "regression", "y", id="as a number"
+        ),
+    ],
+)
+def test_a_task_that_is_named_chooses_its_target(choose, declared, task, target, name, goal):
+    chosen, _ = choose(declared, target, task=task)
+
+    assert (chosen.name, chosen.target) == (name, goal)
 
 
 def test_auto_says_why(choose):

@@ -11,6 +11,7 @@ import tensorflow as tf
 from trainer.__main__ import main
 
 CLASSES = {"epoch", "step", "loss", "accuracy"}
+MAPS = {"mIoU", "pixel_accuracy", "IoU/background", "IoU/red", "IoU/blue"}
 NUMBERS = {"epoch", "step", "loss", "mse", "mae"}
 
 
@@ -78,6 +79,12 @@ def evaluate(tmp_path, capsys):
             "regression",
             NUMBERS,
         ),
+        pytest.param(
+            "segmentation",
+            ["--image-size", "32", "--loop", "fit", "--devices", "cpu:2", "--dice", "0.5"],
+            "segmentation",
+            {"epoch", "step", "loss"},
+        ),
     ],
 )
 def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):
@@ -89,6 +96,7 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
     assert set(result) == metrics
     evaluated = evaluate(data)
     ranked = {"auc"} if "accuracy" in metrics or "f1" in metrics else set()
+    ranked |= MAPS if task == "segmentation" else set()
     assert set(evaluated) == metrics - {"epoch", "step"} | {"num_records"} | ranked
     assert evaluated["num_records"] == 13
     config = json.loads((tmp_path / "run" / "config.json").read_text())

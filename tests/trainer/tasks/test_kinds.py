@@ -12,6 +12,7 @@ from following import Follower
 
 import trainer
 from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Settings, choose_task
@@ -28,10 +29,10 @@ from trainer.training.optimizers import create_optimizer
 
 LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 BATCH = 8
-SETTINGS = Settings(image_size=(12, 12))
+SETTINGS = Settings(image_size=ImageSize(32, 32))
 KINDS = (
     *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
-    *("regression", "two numbers", "several labels", "multi hot", "names"),
+    *("regression", "two numbers", "several labels", "multi hot", "names", "segmentation"),
 )
 
 

@@ -24,6 +24,7 @@ class Settings:
         lengths: By feature name: the ids, numbers, words or audio samples to which records are
             padded or cut; others are padded to the longest record in the batch.
         augment: One of the target's `policies`, for images in training.
+        dice: The weight of the Dice loss of maps of classes.
     """
 
     image_size: ImageSize = _USUAL_SIZE
@@ -31,6 +32,7 @@ class Settings:
     weights: str | None = None
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
     augment: str = AUTO
+    dice: float = 0.0
 
 
 # Types of features that hold no numbers.

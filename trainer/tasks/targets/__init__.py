@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
+from trainer.tasks.targets.maps import MapTarget
 from trainer.tasks.targets.numbers import NumberTarget
 from trainer.tasks.targets.target import Document, PerExample, Row, Target
 
@@ -13,6 +14,7 @@ __all__ = [
     "BoxesTarget",
     "Document",
     "ManyClasses",
+    "MapTarget",
     "MultiHot",
     "NumberTarget",
     "OneClass",
@@ -23,5 +25,8 @@ __all__ = [
 
 # A new kind of target needs a line here.
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
-    {each.kind: each for each in (BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass)}
+    {
+        each.kind: each
+        for each in (BoxesTarget, ManyClasses, MapTarget, MultiHot, NumberTarget, OneClass)
+    }
 )

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation import BOXES_POLICIES, Augmentation
+from trainer.augmentation import PLACES_POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
@@ -47,12 +47,13 @@ class BoxesTarget(Target):
     """
 
     kind: ClassVar[str] = "boxes"
+    learns: ClassVar[str] = "detection"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
     asked_as: ClassVar[str | None] = None
     leader: ClassVar[str | None] = "image"
     varies: ClassVar[bool] = True
     needs_image: ClassVar[bool] = True
-    policies: ClassVar[Mapping[str, Augmentation]] = BOXES_POLICIES
+    policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
     name: str
@@ -99,7 +100,7 @@ class BoxesTarget(Target):
         return f"boxes {'with' if self.labels else 'without'} classes"
 
     def task_name(self, groups: Sequence[str]) -> str:
-        return "detection"
+        return self.learns
 
     def image_size(self, stated: ImageSize | None) -> ImageSize | None:
         return default_size(stated, STRIDES[-1])
@@ -186,7 +187,9 @@ class BoxesTarget(Target):
         ]
         return {"width": size.width, "height": size.height, "detections": detected}
 
-    def draw(self, row: Row, image: bytes, folder: Path, name: str) -> None:
+    def draw(
+        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
+    ) -> None:
         draw_boxes(image, row["detections"], folder, name)
 
     @property

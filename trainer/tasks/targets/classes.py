@@ -50,6 +50,7 @@ class _Classes(Target):
 
     __slots__ = ()
 
+    learns: ClassVar[str] = "classification"
     takes_shares: ClassVar[bool] = True
 
     @property
@@ -84,6 +85,7 @@ class OneClass(_Classes):
     kind: ClassVar[str] = "class"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
     has_one_class: ClassVar[bool] = True
+    weighs_classes: ClassVar[bool] = True
 
     name: str
     is_text: bool = False
@@ -131,6 +133,9 @@ class OneClass(_Classes):
         pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(self.classes), numbers)
         table = tf.lookup.StaticHashTable(pairs, default_value=-1)
         return lambda values: table.lookup(values)
+
+    def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
+        return target, weights * tf.gather(class_weights, target)
 
     def shares(self, target: Any) -> Any:
         return tf.one_hot(target, len(self.classes))

@@ -40,6 +40,7 @@ class NumberTarget(Target):
     """
 
     kind: ClassVar[str] = "numbers"
+    learns: ClassVar[str] = "regression"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
         {"mse": squared_error, "mae": absolute_error}
     )
@@ -64,7 +65,7 @@ class NumberTarget(Target):
         return f"{self.size} number(s) per record"
 
     def task_name(self, groups: Sequence[str]) -> str:
-        return "regression"
+        return self.learns
 
     @property
     def output_shape(self) -> tuple[int, ...]:

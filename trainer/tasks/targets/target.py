@@ -42,12 +42,15 @@ class Target(abc.ABC):
 
     Attributes:
         kind: In task.json.
+        learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
         asked_as: The value of `--as` that gives this target; None where the feature's kind does.
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
+        weighs_classes: Whether `--class-weights` suits: see `weighted`.
+        makes_maps: Whether `write_map` writes what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
         policies: What `--augment` does to images, by name.
         documents: Further formats of predictions by name.
@@ -58,12 +61,15 @@ class Target(abc.ABC):
     __slots__ = ()
 
     kind: ClassVar[str]
+    learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
     asked_as: ClassVar[str | None] = "class"
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
+    weighs_classes: ClassVar[bool] = False
+    makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
@@ -137,6 +143,19 @@ class Target(abc.ABC):
         """
         return target
 
+    def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
+        """The target and the weights of records by those of classes, if it `weighs_classes`.
+
+        Args:
+            target: Of `host_step`.
+            weights: Of the records, float32 [b].
+            class_weights: float32 [classes].
+
+        Returns:
+            What `loss` takes as the target, and the weights of the records' losses.
+        """
+        raise NotImplementedError
+
     def shares(self, target: Any) -> Any:
         """The target as shares of the classes, float32 [b, classes], which `loss` takes, too.
 
@@ -185,8 +204,25 @@ class Target(abc.ABC):
             least: What has a lower score is left out.
         """
 
-    def draw(self, row: Row, image: bytes, folder: Path, name: str) -> None:
-        """Writes `<name>.png` to a folder: the encoded image with what is predicted on it."""
+    def draw(
+        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
+    ) -> None:
+        """Writes `<name>.png` to a folder: the encoded image with what is predicted on it.
+
+        Args:
+            row: Of `row`.
+            decoded: What it was made of.
+            image: Of the record, encoded.
+            folder: That exists.
+            name: Of the file.
+        """
+        raise NotImplementedError
+
+    def write_map(self, row: Row, decoded: Mapping[str, Any], folder: Path, name: str) -> str:
+        """Writes the map of classes to a folder, if it `makes_maps`; returns the file's name.
+
+        The arguments are those of `draw`, without the image.
+        """
         raise NotImplementedError
 
     @property

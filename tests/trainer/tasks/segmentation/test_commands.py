@@ -1,0 +1,230 @@
+"""Maps of classes by the commands: what is written, counted, drawn, exported and resumed."""
+
+import csv
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+import trainer
+from trainer.__main__ import main
+from trainer.tasks import Settings, choose_task
+from trainer.tasks.reading import training_batches
+from trainer.tasks.segmentation.drawing import resized
+
+CLASSES = ("background", "red", "blue")
+OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed", "1")
+
+
+@pytest.fixture(scope="module")
+def data(directory_of):
+    """Squares of two classes on noise: 40 records train, 13 test."""
+    return directory_of("segmentation")
+
+
+@pytest.fixture
+def run(capsys):
+    """A function from a command's arguments to its exit code, result and messages."""
+
+    def start(*arguments):
+        code = main([*map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """A run of 15 steps."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    options = (*OPTIONS, "--steps-per-epoch", "15", "--devices", "cpu", "--quiet")
+    assert main(["train", "--data", str(data), "--output", str(folder), *options]) == 0
+    return folder
+
+
+def found_by_hand(trained, data):
+    """(true, predicted) at the model's size, [13, 32, 32] each, by Keras and NumPy alone."""
+    model = keras.models.load_model(trained / "model.keras", compile=False)
+    dataset = trainer.open(data)
+    (batch,) = dataset.batches("test", batch_size=13, image_size=32, image_dtype="uint8")
+    images = batch["image"].numpy().astype(np.float32) / np.float32(255)
+    true = batch["segmentation"].numpy()[..., 0]
+    return true, model.predict(images, verbose=0).argmax(axis=-1).astype(np.uint8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
+def test_metrics_are_those_of_a_count_over_the_whole_split(devices, run, trained, data):
+    """13 records in batches of 8: the padding of the last one does not count."""
+    true, found = found_by_hand(trained, data)
+    labelled = true != 255
+
+    code, out, err = run("evaluate", "--data", data, "--run", trained, "--devices", devices)
+
+    assert code == 0, err
+    result = json.loads(out)
+    ious = []
+    for number, name in enumerate(CLASSES):
+        is_true, is_found = (true == number) & labelled, (found == number) & labelled
+        ious.append((is_true & is_found).sum() / (is_true | is_found).sum())
+        assert result[f"IoU/{name}"] == pytest.approx(ious[-1])
+    assert result["mIoU"] == pytest.approx(np.mean(ious))
+    assert result["pixel_accuracy"] == pytest.approx((true == found)[labelled].mean())
+    assert result["num_records"] == 13
+    assert result["mIoU"] > 1.5 / 3  # all background has less than a third
+
+
+@pytest.mark.slow
+def test_predictions_are_maps_of_the_images_sizes(run, trained, data, tmp_path):
+    _, found = found_by_hand(trained, data)
+    rows, maps, drawn = tmp_path / "rows.jsonl", tmp_path / "maps", tmp_path / "drawn"
+
+    code, _, err = run(
+        *("predict", data, "--run", trained, "--output", rows, "--maps", maps, "--images", drawn)
+    )
+
+    assert code == 0, err
+    records = [*trainer.open(data).numpy("test")]
+    lines = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert len(lines) == len(records) == 13
+    assert len({(each["width"], each["height"]) for each in lines}) > 5
+    for line, record, classes in zip(lines, records, found, strict=True):
+        size = record["image"].shape[:2]
+        assert (line["height"], line["width"]) == size
+        with Image.open(maps / line["map"]) as image:
+            np.testing.assert_array_equal(np.asarray(image), resized(classes, size))
+        with Image.open(drawn / line["map"]) as image:
+            assert image.size == size[::-1]
+        shares = {name: (classes == number).mean() for number, name in enumerate(CLASSES)}
+        assert line["pixels"] == pytest.approx({key: each for key, each in shares.items() if each})
+
+    code, _, err = run(
+        *("predict", data, "--run", trained, "--output", tmp_path / "rows.csv", "--format", "csv")
+    )
+    assert code == 0, err
+    table = [*csv.DictReader((tmp_path / "rows.csv").read_text().splitlines())]
+    assert sum(float(row["pixels"]) for row in table) == pytest.approx(13)
+    assert {row["class"] for row in table} <= set(CLASSES)
+
+
+@pytest.mark.slow
+def test_exported_models_return_the_map_and_probabilities(run, trained, data, tmp_path):
+    _, found = found_by_hand(trained, data)
+
+    code, _, err = run("export", "--run", trained, "--output", tmp_path / "1")
+
+    assert code == 0, err
+    serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
+    key = trainer.open(data).features["image"].key
+    encoded = [
+        tf.train.Example.FromString(example.numpy()).features.feature[key].bytes_list.value[0]
+        for example in tf.data.TFRecordDataset([*map(str, sorted(data.glob("*-test.tfrecord-*")))])
+    ]
+    answer = serve(image=tf.constant(encoded))
+    np.testing.assert_array_equal(answer["prediction"], found)
+    assert answer["probabilities"].shape == (13, 32, 32, 3)
+    np.testing.assert_array_equal(tf.argmax(answer["probabilities"], axis=-1), found)
+    assert answer["classes"].numpy()[0].tolist() == [name.encode() for name in CLASSES]
+
+
+def weights_of(run, data, folder, *options):
+    code, _, err = run(
+        *("train", "--data", data, "--output", folder, *OPTIONS, "--steps-per-epoch", "4"),
+        *("--deterministic", *options),
+    )
+    assert code == 0, err
+    model = keras.models.load_model(folder / "model.keras", compile=False)
+    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+
+
+@pytest.mark.slow
+def test_replicas_and_parts_of_batches_learn_what_one_learns(run, data, tmp_path):
+    """Crops that reach beyond the image leave another number of labelled pixels in each."""
+    options = ("--optimizer", "sgd", "--learning-rate", "0.01", "--clip-norm", "1", "--dice", "1")
+    weights = [
+        weights_of(
+            *(run, data, tmp_path / f"{replicas}-{parts}", *options),
+            *("--devices", f"cpu:{replicas}", "--accumulate-steps", parts),
+            *("--class-weights", "red=3,blue=0.5"),
+        )
+        for replicas, parts in ((1, 1), (2, 2), (4, 1))
+    ]
+
+    for other in weights[1:]:
+        np.testing.assert_allclose(other, weights[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_equal_to_one_that_did_not_stop(run, data, tmp_path):
+    options = ("--devices", "cpu:2", "--augment", "rand", "--class-weights", "balanced")
+    whole = weights_of(run, data, tmp_path / "whole", *options, "--epochs", "2")
+    weights_of(run, data, tmp_path / "parts", *options)
+
+    resumed = weights_of(run, data, tmp_path / "parts", *options, "--resume", "--epochs", "2")
+
+    np.testing.assert_array_equal(resumed, whole)
+
+
+@pytest.mark.slow
+def test_tuning_measures_maps_along(run, data, tmp_path):
+    code, out, err = run(
+        *("tune", data, "--output", tmp_path / "t.json", "--seconds", "0.2", "--image-size", "32"),
+        *("--batch-size", "8"),
+    )
+
+    assert code == 0, err
+    assert "task segmentation: " in err
+    assert min(json.loads(out)["records_per_s"].values()) > 0
+
+
+def test_balanced_weights_are_by_pixels(data):
+    from trainer.tasks.class_weights import class_weights
+
+    dataset = trainer.open(data)
+    task, _ = choose_task(dataset.features, settings=Settings(image_size=(32, 32)))
+    (batch,) = dataset.batches("train", batch_size=40, image_size=32)
+    counts = np.bincount(batch["segmentation"].numpy().ravel(), minlength=256)[:3]
+
+    found = class_weights("balanced", task, dataset, "train")
+
+    assert found == pytest.approx(counts.sum() / (3 * counts))
+
+
+def test_changes_in_training_act_on_the_map_as_on_its_image(data):
+    """Crops, mirrors, what lies beyond the image: colors stay with their classes."""
+    dataset = trainer.open(data)
+    task, _ = choose_task(dataset.features, settings=Settings(image_size=(64, 64)))
+    batches = training_batches(task, dataset, "train", batch_size=40, seed=3)
+
+    inputs, target = next(iter(batches))
+
+    (image,) = inputs.values()
+    image, target = image.numpy().astype(int), target.numpy()
+    assert (image.shape, target.shape, target.dtype) == ((40, 64, 64, 3), (40, 64, 64), np.uint8)
+    means = [image[target == number].mean(axis=0) for number in range(3)]
+    np.testing.assert_allclose(means, [[90] * 3, [200, 80, 60], [60, 90, 210]], atol=12)
+    is_grey = (image == 114).all(axis=-1)
+    assert is_grey.mean() > 0.02
+    assert (target[is_grey] == 255).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param(["--mixup", "0.2"], "--mixup needs classes", id="mixup"),
+        pytest.param(["--label-smoothing", "0.1"], "--label-smoothing needs", id="smoothing"),
+        pytest.param(["--sampling", "balanced"], "--sampling balanced needs one class", id="order"),
+        pytest.param(
+            ["--class-weights", "green=2"], "for --class-weights, 'green'", id="no such class"
+        ),
+        pytest.param(["--image-size", "40"], "--image-size 40x40 is not a multiple", id="size"),
+    ],
+)
+def test_what_does_not_suit_maps_is_refused(options, message, run, data, tmp_path):
+    code, _, err = run(*("train", "--data", data, "--output", tmp_path / "run", *OPTIONS, *options))
+
+    assert (code, message in err) == (2, True), err

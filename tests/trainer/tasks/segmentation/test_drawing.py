@@ -1,0 +1,60 @@
+"""Maps as files, and drawn on images."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks.segmentation.drawing import draw_map, palette, resized, write_map
+
+
+def test_colors_are_those_of_pascal_voc():
+    colors = palette()
+
+    assert colors[:4].tolist() == [[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0]]
+    assert colors[255].tolist() == [224, 224, 192]
+    assert len(np.unique(colors, axis=0)) == 256
+
+
+@pytest.mark.parametrize("size", [(4, 6), (9, 5), (2, 3), (1, 1)])
+def test_the_nearest_pixel_is_that_of_pillow(size):
+    numbers = np.random.default_rng(0).integers(0, 5, (4, 6)).astype(np.uint8)
+
+    found = resized(numbers, ImageSize(*size))
+
+    expected = Image.fromarray(numbers).resize(size[::-1], Image.Resampling.NEAREST)
+    np.testing.assert_array_equal(found, np.asarray(expected))
+
+
+def test_the_pixels_of_a_map_are_class_numbers(tmp_path):
+    numbers = np.array([[0, 1], [2, 200]], np.uint8)
+
+    write_map(numbers, tmp_path / "map.png")
+
+    with Image.open(tmp_path / "map.png") as image:
+        assert image.mode == "P"
+        np.testing.assert_array_equal(np.asarray(image), numbers)
+        np.testing.assert_array_equal(np.asarray(image.convert("RGB")), palette()[numbers])
+
+
+@pytest.mark.parametrize(
+    ("first", "shown"),
+    [
+        pytest.param("Background", [100, 100, 100], id="background"),
+        pytest.param("road", [50, 50, 50], id="a class like others"),
+    ],
+)
+def test_classes_are_drawn_over_the_image(tmp_path, first, shown):
+    encoded = io.BytesIO()
+    Image.new("RGB", (80, 60), (100, 100, 100)).save(encoded, "PNG")
+    classes = np.zeros((60, 80), np.uint8)
+    classes[:, 70:] = 1
+
+    draw_map(encoded.getvalue(), classes, (first, "car"), tmp_path / "drawn.png")
+
+    drawn = np.asarray(Image.open(tmp_path / "drawn.png"))
+    assert drawn[55, 5].tolist() == shown
+    assert drawn[55, 75].tolist() == [114, 50, 50]  # with 128, 0, 0
+    assert drawn[1, 0].tolist() == ([128, 0, 0] if first == "Background" else [0, 0, 0])  # a name

@@ -1,0 +1,77 @@
+"""The model from images to the logits of all pixels."""
+
+import keras
+import numpy as np
+import pytest
+
+from tfrecord_dataset.image_size import ImageSize
+from trainer.errors import ConfigError
+from trainer.tasks import Settings
+from trainer.tasks.inputs import Image
+from trainer.tasks.segmentation.model import segmenter
+from trainer.tasks.targets import MapTarget
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [
+        pytest.param("small", 3, id="small"),
+        pytest.param("small", 1, id="one channel"),
+        *(
+            pytest.param(name, 3, id=name, marks=pytest.mark.slow)
+            for name in ("MobileNetV2", "ResNet50", "EfficientNetB0", "ConvNeXtTiny", "VGG16")
+        ),
+    ],
+)
+def test_logits_are_those_of_every_pixel(name, channels):
+    model = segmenter(name, ImageSize(64, 96), channels, 5)
+
+    logits = model(np.random.default_rng(0).random((2, 64, 96, channels), np.float32))
+
+    assert (logits.shape, logits.dtype) == ((2, 64, 96, 5), "float32")
+    assert np.isfinite(logits).all()
+
+
+@pytest.mark.slow
+def test_logits_are_float32_under_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = segmenter("small", ImageSize(32, 32), 3, 2)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    assert model.outputs[0].dtype == "float32"
+
+
+def test_a_pixel_changes_what_is_said_of_its_surroundings():
+    """At a new model's logits: those far away change less than those at the pixel."""
+    model = segmenter("small", ImageSize(128, 128), 3, 2)
+    image = np.zeros((1, 128, 128, 3), np.float32)
+    changed = image.copy()
+    changed[0, 20:24, 100:104] = 1.0
+
+    difference = np.abs(model(changed) - model(image)).max(axis=-1)[0]
+
+    assert difference[16:28, 96:108].mean() > 10 * difference[100:, :30].mean()
+
+
+def goal(size, model="small", weights=None):
+    settings = Settings(image_size=ImageSize(*size), image_model=model, weights=weights)
+    image = Image(
+        name="image", height=size[0], width=size[1], channels=3, model=model, weights=weights
+    )
+    target = MapTarget(name="map", classes=("a", "b")).with_inputs([image], settings)
+    return lambda: target.model({"image": image}, "small")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        pytest.param(goal((75, 100)), "--image-size 100x75 is not a multiple of 32.*96x64"),
+        pytest.param(goal((64, 64), weights="w.h5"), "--weights is for models of keras.app"),
+        pytest.param(goal((96, 96), "Xception"), "--model Xception has no feature map of"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(build, message):
+    with pytest.raises(ConfigError, match=message):
+        build()

@@ -1,0 +1,175 @@
+"""A map of classes as the target: one for each pixel of the image."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
+from trainer.augmentation import PLACES_POLICIES, Augmentation
+from trainer.errors import ConfigError
+from trainer.parsing import Tensors
+from trainer.tasks.accumulators import Accumulator
+from trainer.tasks.checks import none_of
+from trainer.tasks.image_sizes import check_size, default_size, size_of
+from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.segmentation.confusion import PixelConfusion
+from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
+from trainer.tasks.segmentation.losses import segmentation_loss
+from trainer.tasks.segmentation.model import STRIDES, segmenter
+from trainer.tasks.targets.target import PerExample, Row, Target
+
+_IGNORED = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MapTarget(Target):
+    """The class of every pixel; models return logits at the size of their image.
+
+    Attributes:
+        name: The feature's.
+        classes: From the schema.
+        height: Of the model's image, in pixels.
+        width: Likewise.
+        dice: The weight of the Dice loss beside the cross entropy.
+    """
+
+    kind: ClassVar[str] = "map"
+    learns: ClassVar[str] = "segmentation"
+    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
+    asked_as: ClassVar[str | None] = None
+    leader: ClassVar[str | None] = "image"
+    needs_image: ClassVar[bool] = True
+    makes_maps: ClassVar[bool] = True
+    weighs_classes: ClassVar[bool] = True
+    policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
+
+    name: str
+    classes: tuple[str, ...] = ()
+    height: int = dataclasses.field(default=0, compare=False)
+    width: int = dataclasses.field(default=0, compare=False)
+    dice: float = dataclasses.field(default=0.0, compare=False)
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return (feature.kind, feature.dtype) == ("map", "uint8")  # others are depths
+
+    @classmethod
+    def from_feature(cls, feature: Feature) -> Self:
+        if not feature.classes:
+            raise ConfigError(
+                f"the map {feature.name!r} has no class names, which segmentation needs; declare "
+                'them by --schema, such as {"classes": ["background", "cell"]}'
+            )
+        return cls(name=feature.name, classes=feature.classes)
+
+    @property
+    def in_words(self) -> str:
+        return "a class for each pixel"
+
+    def task_name(self, groups: Sequence[str]) -> str:
+        return self.learns
+
+    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+        return default_size(stated, STRIDES[-1])
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.height, self.width, len(self.classes))
+
+    def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
+        if [type(each) for each in inputs] != [Image]:
+            names = ", ".join(each.name for each in inputs)
+            raise ConfigError(
+                f"segmentation learns from one image alone, but the inputs are {names}; name "
+                "the image by --inputs"
+            )
+        (image,) = inputs
+        assert isinstance(image, Image)
+        return dataclasses.replace(self, height=image.height, width=image.width, dice=settings.dice)
+
+    def host_step(self) -> Callable[[Tensors], Any]:
+        """To class numbers, uint8 [b, height, width]; 255 is ignored."""
+        message = (
+            f"{self.name} of a record has a pixel that is not one of the {len(self.classes)} "
+            "classes; leave such records out of the dataset."
+        )
+
+        def check(columns: Tensors) -> Any:
+            numbers = tf.squeeze(columns[self.name], axis=-1)
+            wrong = (numbers >= len(self.classes)) & (numbers < _IGNORED)
+            with tf.control_dependencies([none_of(tf.boolean_mask(numbers, wrong), message)]):
+                return tf.identity(numbers)
+
+        return check
+
+    def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
+        """Each pixel with its weight: float32 [b, height, width, 2]; those of records stay."""
+        numbers = tf.cast(target, tf.int32)
+        of_classes = tf.concat([class_weights, [0.0]], axis=0)
+        by_pixel = tf.gather(of_classes, tf.minimum(numbers, len(self.classes)))
+        return tf.stack([tf.cast(target, tf.float32), by_pixel], axis=-1), weights
+
+    def loss(self, target: Any, outputs: Any) -> Any:
+        """Cross entropy, the mean over each image's labelled pixels; with the Dice loss if asked.
+
+        The target is that of `host_step`, or of `weighted`.
+        """
+        labels, weights = tf.unstack(target, axis=-1) if len(target.shape) == 4 else (target, None)
+        return segmentation_loss(labels, outputs, weights, self.dice)
+
+    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
+        (image,) = inputs.values()
+        assert isinstance(image, Image)
+        check_size(image.image_size, STRIDES[-1])
+        return segmenter(
+            image.model, image.image_size, image.channels, len(self.classes), image.weights
+        )
+
+    def predict(self, outputs: Any) -> dict[str, Any]:
+        return {"prediction": tf.cast(tf.argmax(outputs, axis=-1), tf.uint8)}
+
+    def export(self, outputs: Any) -> dict[str, Any]:
+        probabilities = tf.nn.softmax(outputs)
+        shape = [tf.shape(outputs)[0], len(self.classes)]
+        names = tf.broadcast_to(tf.constant(self.classes), shape)
+        return {**self.decode(outputs), "probabilities": probabilities, "classes": names}
+
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = size_of(image)
+        numbers = decoded["prediction"]
+        shares = np.bincount(numbers.ravel(), minlength=len(self.classes)) / numbers.size
+        pixels = {
+            name: share
+            for name, share in zip(self.classes, shares.tolist(), strict=True)
+            if share > 0
+        }
+        return {"width": size.width, "height": size.height, "pixels": pixels}
+
+    def draw(
+        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
+    ) -> None:
+        classes = resized(decoded["prediction"], ImageSize(row["height"], row["width"]))
+        draw_map(image, classes, self.classes, folder / f"{name}.png")
+
+    def write_map(self, row: Row, decoded: Mapping[str, Any], folder: Path, name: str) -> str:
+        file = folder / f"{name}.png"
+        write_map(resized(decoded["prediction"], ImageSize(row["height"], row["width"])), file)
+        return file.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("class", "pixels")
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[name, share] for name, share in row["pixels"].items()]
+
+    def accumulators(self) -> list[Accumulator]:
+        return [PixelConfusion(self.classes)]
