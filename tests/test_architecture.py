@@ -63,7 +63,7 @@ LAYERS = {
         folders
         manifest
         texts
-        captions voc coco yolo kitti labelme columnar tar arrays tfrecord
+        captions voc coco yolo kitti labelme masks columnar tar arrays tfrecord
         proposing
         registry
         detection

@@ -16,6 +16,8 @@ _QUICK = (
     "txt",
     "kitti",
     "labelme",
+    "map",
+    "classes",
     "csv",
     "jsonl",
     "arrow",

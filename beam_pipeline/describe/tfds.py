@@ -59,8 +59,8 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
     """What `as_supervised=True` yields, as a message of keys each: the input and its target.
 
     The input is the image, else the audio, else the text; the target the label, else the only
-    class label, else the boxes: a dict of the lists that describe them. Empty where one is
-    missing.
+    class label, else the boxes: a dict of the lists that describe them, else the only map. Empty
+    where one is missing.
     """
     inputs = [each for kind in ("image", "audio", "text") for each in schema if each.kind == kind]
     labels = [each for each in schema if each.kind == "class_label"]
@@ -74,6 +74,9 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
             keys["label"] = boxes[0].key_beside("class/label")
         target = {name: {"featureKey": key} for name, key in keys.items()}
         return [{"featureKey": inputs[0].key}, {"dict": {"dict": target}}]
+    maps = [each for each in schema if each.kind == "map"]
+    if inputs and len(maps) == 1:
+        return [{"featureKey": inputs[0].key}, {"featureKey": maps[0].key}]
     return []
 
 

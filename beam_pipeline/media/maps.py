@@ -5,9 +5,11 @@ stored byte for byte; all else is encoded again, without loss: palettes by their
 bits by their values, colours by the classes that they stand for, TIFF, GIF and others.
 """
 
+import contextlib
 import dataclasses
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.media import pixels
 from beam_pipeline.media.header import Header
 from beam_pipeline.media.images import decode_pixels
-from beam_pipeline.records import Map
+from beam_pipeline.records import FileRef, Map
 from tfrecord_dataset.image_size import ImageSize
 
 IGNORED = 255
@@ -30,6 +32,10 @@ BINARY = bytes([0, 0, 0, 255, 255, 255])
 
 Numbers = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 _KEPT_MODES = {"classes": "L", "depth": "I;16"}
+# Levels of grey at either end that are black or white to a JPEG, and of how many pixels.
+_NEARLY = 32
+_NEARLY_ALL = 0.98
+_MOST_COLORS = 256
 _LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes them 8
 
 
@@ -103,17 +109,46 @@ def read_numbers(data: bytes, max_pixels: int) -> Numbers:
     return np.asarray(image)
 
 
-def colors_in(data: bytes, max_pixels: int, most: int = 256) -> frozenset[tuple[int, ...]]:
-    """The colours of an image; none where there are more than `most`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seen:
+    """What the pixels of an image are, as far as it tells whether it is a map, and of what.
+
+    Attributes:
+        numbers: Those of its one channel, up to 65,535; None where pixels are colours.
+        colors: Red, green and blue of each colour; None where there are more than 256. Those of a
+            JPEG that is black and white, but for what its encoding changes, are these two.
+        is_jpeg: Whether it is a JPEG, whose pixels are no numbers.
+    """
+
+    numbers: frozenset[int] | None
+    colors: frozenset[tuple[int, ...]] | None
+    is_jpeg: bool = False
+
+
+def see(data: bytes, max_pixels: int) -> Seen:
+    """Looks at the pixels of an image.
 
     Raises:
         RecordError: As `inspect_image`.
     """
     header, image = decode_pixels(data, max_pixels)
-    if header.mode == "I;16":
-        return frozenset()
-    counted = image.convert("RGB").getcolors(most) or ()
-    return frozenset(color for _, color in counted if isinstance(color, tuple))
+    if header.format == "jpeg":
+        levels = np.bincount(np.asarray(image.convert("L")).reshape(-1), minlength=256)
+        is_black, is_white = levels[:_NEARLY].sum(), levels[-_NEARLY:].sum()
+        if is_black + is_white < _NEARLY_ALL * levels.sum():
+            return Seen(None, None, is_jpeg=True)
+        colors = {(0, 0, 0): is_black, (255, 255, 255): is_white}
+        return Seen(None, frozenset(each for each in colors if colors[each]), is_jpeg=True)
+    numbers = None
+    with contextlib.suppress(RecordError):
+        found = _one_channel(header, image, Map(file=FileRef(path="")))
+        numbers = frozenset(np.unique(found).tolist())
+    if image.mode == "I;16":
+        return Seen(numbers, None)
+    counted = image.convert("RGB").getcolors(_MOST_COLORS)
+    if counted is None:
+        return Seen(numbers, None)
+    return Seen(numbers, frozenset(each for _, each in counted if isinstance(each, tuple)))
 
 
 def _conversions(header: Header, image: Image.Image, value: Map) -> Iterator[str]:
@@ -134,11 +169,7 @@ def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
             "a JPEG changes pixels where they are encoded, so that they are not the numbers that "
             "were meant; save maps as PNG",
         )
-    numbers = np.asarray(image)
-    if numbers.ndim == 3:
-        numbers = _grey(numbers, header, value)
-    if header.bits in _LEVELS and image.mode == "L":
-        numbers = numbers // _LEVELS[header.bits]
+    numbers = _one_channel(header, image, value)
     if value.shows == "depth":
         if image.mode not in ("I;16", "L"):
             raise RecordError(NOT_A_MAP, f"{image.mode} pixels, where depths are 8 or 16 bits grey")
@@ -152,7 +183,17 @@ def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
     return numbers.astype(np.uint8)
 
 
-def _grey(numbers: npt.NDArray[np.uint8], header: Header, value: Map) -> npt.NDArray[np.uint8]:
+def _one_channel(header: Header, image: Image.Image, value: Map) -> npt.NDArray[Any]:
+    """The numbers of an image's pixels, as its file has them."""
+    numbers = np.asarray(image)
+    if numbers.ndim == 3:
+        return _grey(numbers, value)
+    if header.bits in _LEVELS and image.mode == "L":
+        return numbers // _LEVELS[header.bits]
+    return numbers
+
+
+def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
     """The one channel of pixels that have it two or three times; alpha is not looked at."""
     channels: npt.NDArray[np.uint8] = numbers[..., : 3 if numbers.shape[-1] > 2 else 1]
     colored = (channels != channels[..., :1]).any(axis=-1)

@@ -16,8 +16,9 @@ from beam_pipeline.sources.layout import Layout, first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
-from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles, place_of
+from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
 from beam_pipeline.sources.side_files.finding import places_of
+from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object

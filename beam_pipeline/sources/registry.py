@@ -18,6 +18,7 @@ from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest.layout import CSV, JSONL
+from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
 from beam_pipeline.sources.voc.layout import LAYOUT as VOC
@@ -33,6 +34,7 @@ _OWN = (
     YOLO,
     KITTI,
     LABELME,
+    MASKS,
     CAPTIONS,
     CSV,
     JSONL,

@@ -13,7 +13,9 @@ A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path stand 
 lines are the file's, unless a form says otherwise: `escaped` is one line with Python's escapes of
 bytes, `gzip` is compressed, `examples` has the features of one Example of a TFRecord file a line,
 `parquet` a row in JSON a line below one that holds Hugging Face's features, with bytes of files as
-texts, in row groups of two; `arrow` has the same as a stream of Arrow, `feather` as a packed file.
+texts, in row groups of two; `arrow` has the same as a stream of Arrow, `feather` as a packed file;
+`pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in the format that the path ends
+with, where `P` has VOC's palette.
 What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
 `dtype: values` in JSON.
 """
@@ -32,13 +34,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
 from pyarrow import feather
 
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
 
+VOC_PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0, 0, 0, 128] + [224, 224, 192] * 251
 _FILE = re.compile(
-    r"^== (.*?)((?: (?:escaped|gzip|examples|parquet|arrow|feather))*)\n", re.MULTILINE
+    r"^== (.*?)((?: (?:escaped|gzip|examples|parquet|arrow|feather|pixels))*)\n", re.MULTILINE
 )
 _MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
 
@@ -60,7 +64,7 @@ def _files(text: str) -> Iterator[tuple[str, bytes]]:
     for pattern, forms, content in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         data = content.encode()
         for form in forms.split():
-            data = _FORMS[form](data)
+            data = _pixels(content, pattern) if form == "pixels" else _FORMS[form](data)
         for path in _expanded(pattern):
             yield path, _array(content) if content and path.endswith(".npy") else data
 
@@ -125,6 +129,19 @@ def _with_bytes(value: Any) -> Any:
         name: each.encode("latin-1") if name == "bytes" and each else _with_bytes(each)
         for name, each in value.items()
     }
+
+
+def _pixels(content: str, path: str) -> bytes:
+    mode, _, values = content.partition(":")
+    image = Image.fromarray(np.array(json.loads(values), "uint16" if mode == "I;16" else "uint8"))
+    if mode == "P":
+        image.putpalette(VOC_PALETTE)
+    if mode == "1":
+        image = image.point(lambda value: 255 * value).convert("1")
+    ending = path.rpartition(".")[2]
+    buffer = io.BytesIO()
+    image.save(buffer, {"jpg": "JPEG", "tif": "TIFF"}.get(ending, ending))
+    return buffer.getvalue()
 
 
 _FORMS = {

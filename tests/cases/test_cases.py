@@ -39,7 +39,9 @@ CASES = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent
     for path in sorted(Path(__file__).parent.glob("*/*/input"))
 }
-OF_SIDE_FILES = [name for name in CASES if name.startswith(("kitti", "labelme", "voc", "yolo"))]
+OF_SIDE_FILES = [
+    name for name in CASES if name.startswith(("kitti", "labelme", "masks", "voc", "yolo"))
+]
 DETECTED = [
     name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
 ]

@@ -270,6 +270,19 @@ def labelmes() -> list[bytes]:
     return texts(value, {**value, "imageData": "aGVsbG8=", "flags": {"night": False}})
 
 
+def maps() -> list[bytes]:
+    """Numbers of classes in greys and palettes."""
+    levels = Image.fromarray(np.arange(60, dtype=np.uint8).reshape(6, 10))
+    return [_saved(levels.convert(mode), "PNG", {}) for mode in ("L", "P", "1", "RGB")]
+
+
+def class_tables() -> list[bytes]:
+    """Names of classes with colours or numbers."""
+    ade = "Idx\tRatio\tTrain\tVal\tName\n1\t0.1\t9\t9\twall\n2\t0.1\t6\t6\tbuilding, edifice\n"
+    camvid, cvat = "name,r,g,b\nsky,0,1,2\nroad,9,9,9\n", "# label:color_rgb\nsky:0,1,2::\n"
+    return texts(camvid, "Pixel Value, Class\n0, sky\n1, car\n", cvat, "0 1 2\tsky\n", ade)
+
+
 def csvs() -> list[bytes]:
     """Tables of images, of boxes, of numbers."""
     return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3)

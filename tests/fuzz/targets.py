@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Array, Audio, FileRef, Image, Record, Rejected, Value
+from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Rejected, Value
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
@@ -33,6 +34,7 @@ from beam_pipeline.sources.manifest.records import (
     read_table,
 )
 from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.masks import tables
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -47,6 +49,7 @@ from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated
 
 RULES = Rules()
+CLASS_TABLES = ("class_dict.csv", "labelmap.txt", "label_colors.txt", "objectInfo150.txt")
 _NAMED = YoloConfig(root="/", names={0: "cat", 1: "dog"})
 # (data, an empty folder) to how many refusals by name there were.
 Reads = Callable[[bytes, Path], int]
@@ -151,6 +154,12 @@ def _beside(files: SideFiles) -> Reads:
         return 0
 
     return read
+
+
+def _classes(data: bytes, folder: Path) -> int:
+    """A file that names the classes of maps, of every form."""
+    found = [tables.read_table(storage.decoded(data, name), name) for name in CLASS_TABLES]
+    return not any(found)
 
 
 def _manifest(source: type[ReadManifest], name: str) -> Reads:
@@ -417,6 +426,8 @@ FORMATS = {
     "txt": Format(corpus=corpus.labels, read=_beside(YoloFiles("/", _NAMED))),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
+    "map": Format(corpus=corpus.maps, read=_media(Map, "a.png")),
+    "classes": Format(corpus=corpus.class_tables, read=_classes),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
     "arrow": Format(corpus=corpus.arrows, read=_manifest(ReadArrow, "a.arrow")),

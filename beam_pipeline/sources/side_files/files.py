@@ -20,6 +20,7 @@ from beam_pipeline.sources.paths import (
     split_at,
     suffix,
 )
+from beam_pipeline.sources.side_files.homes import in_home, place_of
 from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
 from tfrecord_dataset.split_names import split_of_folders
 
@@ -135,8 +136,9 @@ class SideFiles(abc.ABC):
         has_sets: Whether lists below an ImageSets/ make splits.
         naming: What of an annotation names its image, where that may have another name than it;
             "" where nothing does.
-        max_bytes: Of an annotation.
+        max_bytes: Of an annotation; 0 where `parse` needs nothing but its path.
         is_shared: Whether one annotation is of all images that have its name.
+        tasks: The folders of an ImageSets/ in which lists may be, in lower case; "" is itself.
     """
 
     suffix: ClassVar[str]
@@ -150,6 +152,7 @@ class SideFiles(abc.ABC):
     naming: ClassVar[str] = ""
     max_bytes: ClassVar[int] = MAX_BYTES
     is_shared: ClassVar[bool] = False
+    tasks: ClassVar[tuple[str, ...]] = ("main", "")
 
     @abc.abstractmethod
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
@@ -158,6 +161,18 @@ class SideFiles(abc.ABC):
         Raises:
             RecordError: The annotation, of this path, cannot be used.
         """
+
+    def annotates(self, path: str) -> bool:
+        """Whether a file may be an annotation, by its name."""
+        return suffix(path) == self.suffix
+
+    def common_name(self, name: str) -> str:
+        """What an image's and its annotation's name, without suffix, have in common."""
+        return name
+
+    def split_of_folder(self, path: str) -> str | None:
+        """The split whose folder a file lies in."""
+        return split_of_folders(path)
 
     def image_key(self, image: str) -> str:
         """What annotations find an image by."""
@@ -177,13 +192,13 @@ class SideFiles(abc.ABC):
         if self.has_sets and split_at(path, "imagesets"):
             return "list"
         if media_kind(path) == self.media:
-            return "image" if not self.image_home or _in(path, self.image_home) else ""
-        is_annotation = suffix(path) == self.suffix and folder(path) in survey.folders
+            return "image" if not self.image_home or in_home(path, self.image_home) else ""
+        is_annotation = self.annotates(path) and folder(path) in survey.folders
         return "annotation" if is_annotation else ""
 
     def at_home(self, survey: Survey) -> Survey:
         """The survey with the folders in a `home` alone, where there is one or must be one."""
-        proper = {place for place in survey.folders if _in(f"{place}/", self.home)}
+        proper = {place for place in survey.folders if in_home(f"{place}/", self.home)}
         others = frozenset[str]() if self.image_home else survey.folders
         return dataclasses.replace(survey, folders=frozenset(proper) or others)
 
@@ -197,8 +212,8 @@ class SideFiles(abc.ABC):
         homes = [f"{home}/" for home in survey.folders]
         return dataclasses.replace(
             survey,
-            sets=find_image_sets(survey.lists, root),
-            in_splits=bool(homes) and all(map(split_of_folders, homes)),
+            sets=find_image_sets(survey.lists, root, self.tasks),
+            in_splits=bool(homes) and all(map(self.split_of_folder, homes)),
         )
 
     def lines(self, survey: Survey, root: str) -> Iterator[Line | Rejected | DeclaredClasses]:
@@ -214,7 +229,7 @@ class SideFiles(abc.ABC):
         if home is None:
             return ()
         name = name_of(path)
-        inner = composed((_in(path, self.home) or ("", ""))[1])
+        inner = composed((in_home(path, self.home) or ("", ""))[1])
         return {f"{home}\0{name}", f"{home}\0{joined(inner, name)}"}
 
     def names_of_line(self, line: Line, survey: Survey) -> Sequence[str]:
@@ -251,7 +266,7 @@ class SideFiles(abc.ABC):
         if survey.sets.home(path) is not None:
             return left_out(path, "in no image set", "no list of ImageSets/ names it")
         by_folder = survey.in_splits and not survey.sets.homes
-        return split_of_folders(path) if by_folder else None
+        return self.split_of_folder(path) if by_folder else None
 
     def named_image(self, data: bytes) -> str:
         """What an annotation calls its image; "" where it does not.
@@ -302,15 +317,3 @@ class SideFiles(abc.ABC):
             reason=f"missing {self.media}",
             detail=f"no {self.media} has the {self.noun}'s name{named}",
         )
-
-
-def _in(path: str, home: str) -> tuple[str, str] | None:
-    """The folders before and after `home`, if it is one and the path lies in it."""
-    return split_at(path, home) if home else None
-
-
-def place_of(path: str, home: str = "") -> str:
-    """The folder of a file without `home`, in lower case, and its name without suffix."""
-    around = _in(path, home)
-    parts = "/".join(filter(None, around)) if around else folder(path)
-    return f"{parts.lower()}/{name_of(path)}"

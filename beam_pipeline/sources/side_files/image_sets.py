@@ -6,7 +6,7 @@ in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -14,6 +14,8 @@ from beam_pipeline.records import Rejected, composed
 from beam_pipeline.sources.paths import below, has_image_suffix, left_out, parents, split_at, stem
 from beam_pipeline.sources.splits import lists_of_splits
 from tfrecord_dataset.split_names import is_split
+
+TASKS = ("main", "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +54,14 @@ def image_sets(
     return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
 
 
-def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
-    """The image sets in these text files; each is read, and none is kept in memory."""
+def find_image_sets(paths: Iterable[str], root: str, tasks: Sequence[str] = TASKS) -> ImageSets:
+    """The image sets in these text files; each is read, and none is kept in memory.
+
+    Args:
+        paths: Of the files, below `root`.
+        root: An absolute folder.
+        tasks: The folders of an ImageSets/ that may be meant, the likeliest first.
+    """
     names_alone, rejected = [], []
     for path in sorted(paths):
         try:
@@ -61,7 +69,7 @@ def find_image_sets(paths: Iterable[str], root: str) -> ImageSets:
                 names_alone.append(path)
         except RecordError as error:
             rejected.append(Rejected.of(path, error))
-    splits, unused = choose_lists(names_alone)
+    splits, unused = choose_lists(names_alone, tasks)
     rejected += (
         unused_list(path, "the list has no split's name, such as train or val") for path in unused
     )
@@ -73,18 +81,20 @@ def unused_list(path: str, why: str) -> Rejected:
     return left_out(path, "unused list", why)
 
 
-def choose_lists(paths: Iterable[str]) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def choose_lists(
+    paths: Iterable[str], tasks: Sequence[str] = TASKS
+) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """The (home, split) of each list of a split, and the lists that are not used.
 
-    Those of other tasks than Main are neither; `paths` are without the lists of a class.
+    Those of other tasks are neither; `paths` are without the lists of a class.
     """
     by_home: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         home, task = split_at(path, "imagesets") or ("", "")
         by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
     used, unused = {}, []
-    for home, tasks in by_home.items():
-        paths = tasks.get("main") or tasks.get("") or []
+    for home, lists in by_home.items():
+        paths = next(filter(None, map(lists.get, tasks)), [])
         splits = lists_of_splits(map(stem, paths))
         for path in paths:
             if stem(path) in splits:

@@ -90,7 +90,7 @@ def look(parts: Iterable[Names], files: SideFiles) -> Survey:
         prefix = f"{home}/" if home else ""
         if files.has_sets and split_at(prefix, "imagesets"):
             lists.update(prefix + name for name in names if suffix(name) == "txt")
-        elif any(suffix(name) == files.suffix for name in names):
+        elif any(files.annotates(prefix + name) for name in names):
             folders.add(home)
     return Survey(number=number, folders=frozenset(folders), lists=frozenset(lists))
 

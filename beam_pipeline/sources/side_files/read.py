@@ -77,7 +77,7 @@ class ReadSideFiles(beam.PTransform):
         survey = AsSingleton(surveyed)
         names = (
             (
-                listed | "SendFiles" >> beam.FlatMap(files_by_name, survey, size),
+                listed | "SendFiles" >> beam.FlatMap(files_by_name, files, survey, size),
                 surveyed | "SendLists" >> beam.FlatMap(lists_by_name, files, root, size),
             )
             | beam.Flatten()  # (bucket, bytes)
@@ -112,9 +112,11 @@ def look_into(batch: bytes, files: SideFiles) -> Survey:
     return look(unpack(batch), files)
 
 
-def files_by_name(batch: bytes, survey: Survey, size: int) -> Iterator[tuple[int, bytes]]:
+def files_by_name(
+    batch: bytes, files: SideFiles, survey: Survey, size: int
+) -> Iterator[tuple[int, bytes]]:
     """The files of a batch, to the buckets of their names."""
-    items = ((name_of(path), path) for path in paths_in(unpack(batch)))
+    items = ((files.common_name(name_of(path)), path) for path in paths_in(unpack(batch)))
     return buckets_of_names(survey.number, size).send(items)
 
 
@@ -123,7 +125,8 @@ def lists_by_name(
 ) -> Iterator[tuple[int, bytes]]:
     """The lines of lists, to the buckets of the names that they have; and what goes along."""
     items = (
-        (item.name if isinstance(item, Line) else "", item) for item in files.lines(survey, root)
+        (files.common_name(item.name) if isinstance(item, Line) else "", item)
+        for item in files.lines(survey, root)
     )
     return buckets_of_names(survey.number, size).send(items)
 
@@ -172,7 +175,7 @@ def read_pair(pair: Pair, files: SideFiles, root: str) -> Record | Rejected:
     """The record of one image with its annotation."""
     image, annotation, split = pair
     try:
-        data = read_annotation(root, annotation, files) if annotation else b""
+        data = read_annotation(root, annotation, files) if annotation and files.max_bytes else b""
         features, notes = files.parse(data, annotation)
     except RecordError as error:
         return Rejected.of(annotation, error)

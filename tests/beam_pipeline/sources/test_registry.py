@@ -12,7 +12,7 @@ from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
-OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "captions"]
+OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "captions"]
 OWN += ["csv", "jsonl", "parquet", "arrow", "tar", "arrays", "tfrecord"]
 MODULE = """
 from beam_pipeline import Layout

@@ -1,0 +1,1 @@
+"""Maps beside images: masks of classes, or depths, of the images' names."""

@@ -1,0 +1,94 @@
+"""Maps that belong to an image by their names."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from beam_pipeline.records import DeclaredClasses, FileRef, Map, Rejected, Value
+from beam_pipeline.sources.listing import name_of
+from beam_pipeline.sources.masks.meaning import Meaning
+from beam_pipeline.sources.masks.names import (
+    DEPTH,
+    IMAGES,
+    common_name,
+    image_key,
+    image_keys,
+    is_marked,
+    label_kind,
+    place_of,
+)
+from beam_pipeline.sources.paths import below, folder, has_image_suffix, split_at
+from beam_pipeline.sources.side_files.files import Line, SideFiles, Survey
+from tfrecord_dataset.split_names import split_of_folders
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskFiles(SideFiles):
+    """Maps in folders of their own, or beside their images with a name that says so.
+
+    Attributes:
+        root: The absolute folder that paths are relative to.
+        meaning: What their pixels mean.
+        by_folder: Whether their folders tell them; else their names do: "a_mask.png".
+        labels: Of Cityscapes's files those that are read: "labelIds"; "" in other trees.
+        tables: The files that name the classes.
+    """
+
+    suffix = "png"
+    noun = "map"
+    has_sets = True
+    tasks = ("segmentation", "main", "")
+    max_bytes = 0
+
+    root: str
+    meaning: Meaning
+    by_folder: bool
+    labels: str = ""
+    tables: frozenset[str] = frozenset()
+
+    def annotates(self, path: str) -> bool:
+        if not has_image_suffix(path):
+            return False
+        shows = place_of(folder(path)).shows
+        if not self.by_folder:
+            return shows in ("", IMAGES) and is_marked(path)
+        return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
+
+    def role(self, path: str, survey: Survey) -> str:
+        if path in self.tables or split_at(path, "imagesets"):
+            return "list"
+        if self.annotates(path):
+            return "annotation"
+        is_other = self.by_folder and place_of(folder(path)).shows not in ("", IMAGES)
+        return "image" if has_image_suffix(path) and not is_other else ""
+
+    def common_name(self, name: str) -> str:
+        return common_name(name)
+
+    def image_key(self, image: str) -> str:
+        return image_key(image)
+
+    def image_keys(self, annotation: str, name: str) -> Sequence[str]:
+        return image_keys(annotation)
+
+    def names_in_lists(self, path: str, survey: Survey) -> Collection[str]:
+        home, name = survey.sets.home(path), name_of(path)
+        return () if home is None else {f"{home}\0{each}" for each in (name, common_name(name))}
+
+    def split_of_folder(self, path: str) -> str | None:
+        return split_of_folders(f"{place_of(folder(path)).shared}/")
+
+    def lines(self, survey: Survey, root: str) -> Iterator[Line | Rejected | DeclaredClasses]:
+        if self.meaning.names:
+            names = dict(enumerate(self.meaning.names))
+            yield DeclaredClasses(feature="segmentation", names=names)
+        yield from super().lines(survey, root)
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        value = Map(
+            file=FileRef(path=below(self.root, annotation)),
+            shows=self.meaning.shows,
+            colors=self.meaning.colors,
+            num_classes=len(self.meaning.names),
+        )
+        return {"depth" if value.shows == DEPTH else "segmentation": value}, Counter()

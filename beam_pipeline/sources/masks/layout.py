@@ -1,0 +1,186 @@
+"""The layout `masks`: images, and a map of the classes or depths of each one's pixels."""
+
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.media.header import DECODER_MAX_PIXELS
+from beam_pipeline.media.maps import Seen, see
+from beam_pipeline.records import FileRef
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.masks.files import MaskFiles
+from beam_pipeline.sources.masks.known import classes_of
+from beam_pipeline.sources.masks.meaning import Meaning, few, is_map, meaning_of
+from beam_pipeline.sources.masks.names import (
+    CLASSES,
+    DEPTH,
+    image_key,
+    image_keys,
+    label_kind,
+)
+from beam_pipeline.sources.masks.tables import Classes, is_table, read_table
+from beam_pipeline.sources.paths import folder, has_image_suffix, input_folder, suffix
+from beam_pipeline.sources.side_files.files import Survey
+from beam_pipeline.sources.side_files.finding import described
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.tree import Tree
+
+_MAPS_LOOKED_INTO = 16
+# Cityscapes has several files an image; of these the first that is there.
+_LABELS = ("labelTrainIds", "labelIds")
+# Of a file that names classes.
+_MOST_BYTES = 1 << 20
+# Maps in folders of their own come before those that their names tell.
+_WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES))
+
+
+def find_masks(tree: Tree) -> list[Place]:
+    """Maps of images in `tree`, told by their folders or names, and by what they hold."""
+    found = _found(tree)
+    if not found:
+        return []
+    files = found[0]
+    counts = Counter(folder(path) for path in _paths(tree) if files.annotates(path))
+    what = described(tree, files, counts)
+    doubt = files.meaning.doubt
+    if len(found) > 1:
+        homes = [_first_home(tree, each) for each in found]
+        doubt = (
+            f"{homes[0]}/ and {homes[1]}/ both hold maps of the images, of which a build reads "
+            f"one; leave one out by --ignore {homes[1].rpartition('/')[2]}"
+        )
+    words = f", {files.meaning.words}" if files.meaning.words else ""
+    return [Place("", what + words + _unread(counts, files), doubt)]
+
+
+def _unread(counts: Counter[str], files: MaskFiles) -> str:
+    """That folders beside those of maps and splits are not classes."""
+    homes = [f"{home}/" for home in counts]
+    if files.by_folder or len(homes) < 2 or all(map(files.split_of_folder, homes)):
+        return ""
+    return ", and the folders are not read as classes"
+
+
+def _first_home(tree: Tree, files: MaskFiles) -> str:
+    return min(folder(path) for path in _paths(tree) if files.annotates(path))
+
+
+def _found(tree: Tree) -> list[MaskFiles]:
+    """How maps in `tree` can be read: in several ways where there are classes and depths."""
+    ways = [files for way in _WAYS if (files := _way(tree, *way))]
+    by_folder = [files for files in ways if files.by_folder]
+    return by_folder or ways
+
+
+def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
+    paths = _paths(tree)
+    files = MaskFiles(root=tree.root, meaning=Meaning(shows=shows), by_folder=by_folder)
+    kinds = {label_kind(path) for path in paths if files.annotates(path)}
+    labels = next((each for each in _LABELS if each in kinds), "")
+    files = dataclasses.replace(files, labels=labels)
+    maps = [path for path in paths if files.annotates(path)]
+    if not maps:
+        return None
+    images = _Images(tree, [each for each in paths if files.role(each, Survey()) == "image"])
+    first = few(maps, _MAPS_LOOKED_INTO)
+    paired = list(filter(images.has_one_of, first))
+    seen = list(_seen(tree, paired))
+    likely = [each for each in seen if is_map(each, shows)]
+    if len(paired) * 2 < len(first) or not likely or len(likely) * 2 < len(seen):
+        return None
+    where, table = _table(tree) if shows == CLASSES else ("", None)
+    meaning = meaning_of(likely, shows, table or classes_of(maps), where)
+    tables = {path for path in tree.files() if where and path.endswith(_file_name(where))}
+    return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
+
+
+class _Images:
+    """The images of a tree, of which not all need be listed."""
+
+    def __init__(self, tree: Tree, images: Sequence[str]) -> None:
+        self._tree = tree
+        self._keys = frozenset(map(image_key, images))
+        self._homes: dict[str, set[tuple[str, str]]] = {}
+        for path in images:
+            key = image_key(path).rpartition("/")[0]
+            self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
+
+    def has_one_of(self, path: str) -> bool:
+        """Whether there is an image of the map at a path."""
+        keys = image_keys(path)
+        return not self._keys.isdisjoint(keys) or any(map(self._is_there, keys))
+
+    def _is_there(self, key: str) -> bool:
+        shared, _, name = key.rpartition("/")
+        return any(
+            storage.exists(self._tree.path(f"{home}/{name}{ending}"))
+            for home, ending in self._homes.get(shared, ())
+            if not self._tree.look(home).is_whole
+        )
+
+
+def _paths(tree: Tree) -> list[str]:
+    return sorted(filter(has_image_suffix, tree.files()))
+
+
+def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
+    """What those of the files that are images hold."""
+    for path in paths:
+        try:
+            yield see(storage.read_bytes(FileRef(path=tree.path(path))), DECODER_MAX_PIXELS)
+        except RecordError:  # it will be rejected by its name
+            continue
+
+
+def _table(tree: Tree) -> tuple[str, Classes | None]:
+    """The file that names the classes, and these; one with colours comes first.
+
+    Raises:
+        ConfigError: Files of one name say different things.
+    """
+    found: dict[str, Classes] = {}
+    for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
+        with contextlib.suppress(RecordError):  # too large, or no text: it is told as not read
+            data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
+            if classes := read_table(storage.decoded(data, path), path):
+                found[path] = classes
+    if not found:
+        return "", None
+    where = next((path for path, classes in found.items() if classes.colors), next(iter(found)))
+    for path, classes in found.items():
+        if _file_name(path) == _file_name(where) and classes != found[where]:
+            raise ConfigError(f"{where} and {path} name different classes; make them agree")
+    return where, found[where]
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def read_masks(path: str, config: BuildConfig, scratch: str) -> ReadSideFiles:
+    """What reads the images with their maps below a folder.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    root, ignored = input_folder(path), Ignored.of(config, path)
+    found = _found(Tree(root, ignored))
+    if not found:
+        raise ConfigError(f"{path} holds no maps beside images; leave out --layout masks")
+    return ReadSideFiles(root, found[0], ignored=ignored)
+
+
+LAYOUT = Layout(
+    name="masks",
+    sign="masks/*.png and images/, or a_mask.png next to a.jpg",
+    kind="annotations",
+    read=read_masks,
+    takes=(),
+    find=find_masks,
+    accept=lambda folder: "",
+)

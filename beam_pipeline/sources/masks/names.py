@@ -1,0 +1,92 @@
+"""What names of folders and files say of maps: which file is one, of which image, of what."""
+
+import functools
+import re
+from typing import NamedTuple
+
+from beam_pipeline.sources.folders.masks import unmarked
+from beam_pipeline.sources.listing import name_of
+from beam_pipeline.sources.paths import folder
+
+IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
+
+_HOMES = {
+    **dict.fromkeys(
+        ("images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "rgb", "photos"), IMAGES
+    ),
+    **dict.fromkeys(
+        (
+            *("masks", "mask", "annotations", "annotation", "annots", "annot", "labels", "label"),
+            *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
+            *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
+            *("gtfine", "gtcoarse"),
+        ),
+        CLASSES,
+    ),
+    **dict.fromkeys(("depth", "depths", "depth_map", "depth_maps", "depthmaps"), DEPTH),
+}
+# "train_masks", "trainannot", "val_images": what is before is the place that both have.
+_ENDS = re.compile(
+    r"(?<=[a-z0-9])(?:[ _-]?(?P<classes>masks?|annot|annotations?|labels?)"
+    r"|[ _-](?P<gt>gt|ground_?truth)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
+)
+# Cityscapes has the kind of file at the end of each name.
+_OF_IMAGE = re.compile(r"_leftImg8bit$")
+_OF_LABELS = re.compile(r"_gt(?:Fine|Coarse)_(?P<what>\w+)$")
+
+
+class Place(NamedTuple):
+    """What the folders of a file say.
+
+    Attributes:
+        shows: IMAGES, CLASSES or DEPTH; "" where they do not say it.
+        shared: The folders, in lower case, that an image and its map have in common.
+    """
+
+    shows: str
+    shared: str
+
+
+@functools.lru_cache(maxsize=4096)
+def place_of(home: str) -> Place:
+    """What a folder says of the files in it."""
+    shows, shared = "", []
+    for part in home.lower().split("/") if home else ():
+        end = _ENDS.search(part)
+        if said := _HOMES.get(part):
+            rest = ""
+        elif end:
+            rest = part[: end.start()]
+            said = IMAGES if end["images"] else DEPTH if end["depth"] else CLASSES
+        else:
+            rest, said = part, ""
+        shared += [rest] if rest else []
+        shows = said if said and (said != IMAGES or not shows) else shows
+    return Place(shows, "/".join(shared))
+
+
+def common_name(name: str) -> str:
+    """What the names of an image and of its map, without suffix, have in common."""
+    return _OF_IMAGE.sub("", unmarked(_OF_LABELS.sub("", name)))
+
+
+def image_key(image: str) -> str:
+    """What the maps of an image find it by."""
+    return f"{place_of(folder(image)).shared}/{_OF_IMAGE.sub('', name_of(image))}"
+
+
+def image_keys(path: str) -> list[str]:
+    """By what the map at a path finds its image: one of its own name comes first."""
+    shared, name = place_of(folder(path)).shared, name_of(path)
+    return [f"{shared}/{each}" for each in dict.fromkeys((name, common_name(name)))]
+
+
+def is_marked(path: str) -> bool:
+    """Whether a file's name ends as a map's does: "a_mask.png"."""
+    return unmarked(name_of(path)) != name_of(path)
+
+
+def label_kind(path: str) -> str:
+    """Of a file of Cityscapes "labelIds", "color", …; "" of others."""
+    match = _OF_LABELS.search(name_of(path))
+    return match["what"] if match else ""
