@@ -177,7 +177,7 @@ def default_name(path: str) -> str:
     """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = unsigned(path).rstrip("/").rpartition("/")[2]
     stem = re.sub(
-        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|tar|zip|np[yz]|tfrecords?):?$",
+        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|zip|np[yz]|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",
         "",
         stem,
         flags=re.IGNORECASE,

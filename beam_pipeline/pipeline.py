@@ -33,6 +33,7 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.unpacking import is_packed_tar
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.receipts import drop_unfinished
@@ -119,6 +120,7 @@ def build(
     """
     options = options or JobOptions([])
     use_options(options)
+    check_before_unpacking(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
     if runner is None:
@@ -168,9 +170,10 @@ def _with_source(
     check_apart(config)
     if source is not None:
         return config, source
-    detected = find_input(config)
-    config = complete(config, detected)
-    return config, source_of(config, detected, scratch or scratch_dir(config))
+    scratch = scratch or scratch_dir(config)
+    detected = find_input(config, scratch)
+    config = complete(config, detected, scratch)
+    return config, source_of(config, detected, scratch)
 
 
 def _build_elsewhere(
@@ -248,6 +251,12 @@ def check_schema(schema: Iterable[Feature]) -> None:
                     f"the features {other!r} and {feature.name!r} are both stored as {key!r}; "
                     "rename one of them in the schema"
                 )
+
+
+def check_before_unpacking(config: BuildConfig, options: PipelineOptions) -> None:
+    """As `check_output`, before a compressed tar is unpacked beside the output for nothing."""
+    if is_packed_tar(config.input) and is_local(options):
+        check_output(config)
 
 
 def check_output(config: BuildConfig) -> None:

@@ -41,7 +41,7 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import counted
-from beam_pipeline.pipeline import build, plan, stage
+from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
@@ -130,8 +130,10 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
 
 def _build(config: BuildConfig, options: PipelineOptions) -> None:
     staged_only = is_staged_only(options)
-    config, found = _find_input(config)
-    source = source_of(config, found, scratch_dir(config))
+    check_before_unpacking(config, options)
+    scratch = scratch_dir(config)
+    config, found = _find_input(config, scratch)
+    source = source_of(config, found, scratch)
     if staged_only:
         stage(config, options, source)
         _tell_of_template(options)
@@ -162,20 +164,20 @@ def _tell_of_template(options: PipelineOptions) -> None:
 
 
 def _plan(config: BuildConfig, options: PipelineOptions) -> None:
-    config, found = _find_input(config)
     with temporary_folder() as scratch:
+        config, found = _find_input(config, scratch)
         preview = plan(config, options, source_of(config, found, scratch))
     print(summary.of_plan(preview, config.split))
     if preview.plan.problem:
         raise preview.plan.problem
 
 
-def _find_input(config: BuildConfig) -> tuple[BuildConfig, Input]:
+def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Input]:
     """`config` completed from a look into its input, and the input; prints it on stderr."""
     check_apart(config)
-    found = find_input(config)
+    found = find_input(config, scratch)
     print(one_line(f"found {found.summary}"), file=sys.stderr)
-    return complete(config, found), found
+    return complete(config, found, scratch), found
 
 
 def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:

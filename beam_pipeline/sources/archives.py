@@ -1,5 +1,6 @@
 """Archives as inputs: what lies in a zip, or in a tar of a tree, is read as if it were unpacked."""
 
+import contextlib
 import dataclasses
 import itertools
 import re
@@ -15,35 +16,46 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Element, FileRef, Record, file_of
-from beam_pipeline.sources.paths import folder, suffix
+from beam_pipeline.sources.paths import folder, suffix, uncompressed
+from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
 from tfrecord_dataset.store.urls import is_web, unsigned
 
 # What tells a tar of a tree from one of WebDataset: of each tar so many members.
 _MEMBERS_LOOKED_AT = 512
+_TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
+_THROUGH_PACKED = re.compile(
+    r"(.+?\.(?:tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst))):?/(.+)", re.IGNORECASE | re.DOTALL
+)
 
 
-def through_archives(config: BuildConfig) -> BuildConfig:
+def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
     """`config` with the folder inside an archive in place of the archive, where one is an input.
+
+    A compressed tar of a tree is unpacked below `scratch`, to a tar.
 
     Raises:
         ConfigError: An archive cannot be read so.
     """
     top, image_root = (
-        path and _top(path, config.layout) for path in (config.input, config.image_root)
+        path and _top(path, config.layout, scratch) for path in (config.input, config.image_root)
     )
     if (top, image_root) == (config.input, config.image_root):
         return config
     return dataclasses.replace(config, input=top, image_root=image_root)
 
 
-def _top(path: str, layout: str) -> str:
+def _top(path: str, layout: str, scratch: str) -> str:
     """The folder inside the archive at `path`, or `path` itself."""
     into = _THROUGH.sub(r"\1:/", path, count=1)  # "x.zip/train.csv", as people may write it
     if into != path and not inside(path) and not storage.exists(path):
         found = inside(into)
         if found and _is_archive(found.archive) and storage.exists(into):
             return into
+    if is_packed_tar(path) and layout != "tar" and scratch and _is_archive(path):
+        return _unpacked_top(path, layout, scratch)
+    if scratch and (packed := _THROUGH_PACKED.fullmatch(path)) and _is_archive(packed[1]):
+        return f"{_unpacked_top(packed[1], '', scratch)}/{packed[2]}"
     if suffix(unsigned(path)) not in ("zip", "tar") or not _is_archive(path):
         return path
     if is_web(path) and "?" in path:
@@ -51,21 +63,57 @@ def _top(path: str, layout: str) -> str:
             f"{unsigned(path)} cannot be read in place, since its URL has a query; download it, or "
             "give a URL of its bucket (s3://, gs://)"
         )
-    if suffix(path) == "tar" and (layout == "tar" or not (layout != "auto" or _is_tree(path))):
+    if suffix(path) == "tar" and not _is_meant_as_tree(path, layout):
         return path
+    return _top_of(path, path)
+
+
+def _is_meant_as_tree(path: str, layout: str) -> bool:
+    return _is_tree(path) if layout == "auto" else layout != "tar"
+
+
+def _top_of(archive: str, named: str) -> str:
     try:
-        storage.is_directory(top_of(path))
+        storage.is_directory(top_of(archive))
+    except RecordError as error:
+        raise ConfigError(f"{named} cannot be read: {error}") from error
+    return top_of(archive)
+
+
+def _unpacked_top(path: str, layout: str, scratch: str) -> str:
+    """The folder inside a compressed tar, once it is unpacked; the path itself of WebDataset's."""
+    try:
+        tar = with_ranges(path, scratch)
     except RecordError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    return top_of(path)
+    return _top_of(tar, path) if _is_meant_as_tree(tar, layout) else path
 
 
-def refuse_zips(root: str, files: Sequence[str]) -> None:
-    """Raises ConfigError where zips lie among files of which no layout takes any."""
-    if zips := [path for path in files if suffix(path) == "zip"]:
+def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigError:
+    """The error of a build that is refused, without the tars that were unpacked for it.
+
+    They are deleted, and the error names the compressed ones.
+    """
+    text = str(error)
+    for path in (config.input, config.image_root):
+        found = _THROUGH_PACKED.fullmatch(path)
+        packed = found[1] if found else path
+        if scratch and is_packed_tar(packed) and storage.exists(packed):
+            with contextlib.suppress(RecordError):
+                tar = tar_place(packed, scratch)
+                text = text.replace(tar, packed)
+                discard(tar)
+        text = text.replace(f"{packed}::", f"{packed}:")
+    return type(error)(text)
+
+
+def refuse_archives(root: str, files: Sequence[str]) -> None:
+    """Raises ConfigError where archives lie among files of which no layout takes any."""
+    if found := [path for path in files if suffix(path) == "zip" or is_packed_tar(path)]:
+        named = ", ".join(found[:3]) + (", …" if found[3:] else "")
         raise ConfigError(
-            f"{root} holds zips ({', '.join(zips[:3])}{', …' if zips[3:] else ''}), which are read "
-            f"one at a time: give {shlex.quote(storage.join(root, zips[0]))}, or unpack them"
+            f"{root} holds archives ({named}), which are read one at a time: give "
+            f"{shlex.quote(storage.join(root, found[0]))}, or unpack them"
         )
 
 
@@ -74,8 +122,8 @@ def _is_archive(path: str) -> bool:
 
 
 def _is_tree(path: str) -> bool:
-    """Whether the members of a tar lie in several folders, and none are the parts of one record."""
-    records, folders = set[str](), set[str]()
+    """Whether a tar's members are tables or lie in several folders, and no two are one record's."""
+    records, folders, has_table = set[str](), set[str](), False
     try:
         with storage.opened(path) as handle:
             for member in itertools.islice(read_members(handle), _MEMBERS_LOOKED_AT):
@@ -86,9 +134,10 @@ def _is_tree(path: str) -> bool:
                 if not name.startswith((".", "__")):
                     records.add(record)
                     folders.add(place)
+                    has_table |= suffix(uncompressed(name)) in _TABLES
     except RecordError:  # whoever reads it says so
         return False
-    return len(folders) > 1
+    return has_table or len(folders) > 1
 
 
 @dataclasses.dataclass

@@ -10,11 +10,11 @@ from typing import NoReturn
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotation_formats import described
-from beam_pipeline.sources.archives import refuse_zips
+from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
-from beam_pipeline.sources.paths import joined, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import proposed_table
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
@@ -230,8 +230,7 @@ def _layouts_of_file(path: str) -> list[Layout]:
 
 
 def _by_suffix(path: str) -> list[Layout]:
-    ending = suffix(uncompressed(unsigned(path)))
-    return [layout for layout in layouts().values() if ending in layout.suffixes]
+    return [layout for layout in layouts().values() if layout.fits(uncompressed(unsigned(path)))]
 
 
 def _of_pattern(pattern: str, ignored: Ignored) -> Input:
@@ -249,7 +248,7 @@ def _of_pattern(pattern: str, ignored: Ignored) -> Input:
 
 def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn:
     files = tree.files()
-    refuse_zips(tree.root, files)
+    refuse_archives(tree.root, files)
     for layout in looked_for:
         if layout.refuse:
             layout.refuse(files)

@@ -10,7 +10,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.sources import detection
-from beam_pipeline.sources.archives import PlaceMembers, through_archives
+from beam_pipeline.sources.archives import PlaceMembers, refused, through_archives
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.ignored import Ignored
@@ -21,17 +21,29 @@ from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
 
 
-def find_input(config: BuildConfig) -> Input:
+def find_input(config: BuildConfig, scratch: str = "") -> Input:
     """The configured input with its layout: as named, or found by looking.
 
+    Args:
+        config: The build's.
+        scratch: The folder where a compressed tar is unpacked; "" refuses it.
+
     Raises:
-        ConfigError: There is no input, or it is not of the named or any known layout.
+        ConfigError: There is no input, or it is not of the named or any known layout; then nothing
+            that was unpacked is left.
     """
+    try:
+        return _found(config, scratch)
+    except ConfigError as error:
+        raise refused(config, scratch, error) from error
+
+
+def _found(config: BuildConfig, scratch: str) -> Input:
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
-    config = through_archives(config)
+    config = through_archives(config, scratch)
     if config.path_pattern:
         found = Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
     elif config.layout == AUTO:
@@ -77,23 +89,25 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
         )
 
 
-def complete(config: BuildConfig, input_: Input) -> BuildConfig:
-    """`config` with what only a look into the input tells: folders inside of archives, and the
-    keys of a declared schema.
+def complete(config: BuildConfig, input_: Input, scratch: str = "") -> BuildConfig:
+    """`config` with what only a look into the input tells: the keys of a declared schema.
 
     Raises:
         ConfigError: The input has no such feature, or cannot be what `config` asks for.
     """
-    config = through_archives(config)
-    layout = input_.layout
-    return layout.complete(config, input_.path) if layout.complete else config
+    if not input_.layout.complete:
+        return config
+    completed = input_.layout.complete(through_archives(config, scratch), input_.path)
+    return dataclasses.replace(completed, input=config.input, image_root=config.image_root)
 
 
 def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransform:
     """The transform that reads the configured input.
 
-    Compressed inputs that must be files as they are get unpacked into the folder `scratch`.
+    Compressed inputs that must be files as they are get unpacked into the folder `scratch`; what
+    lies in archives is read there.
     """
+    config = through_archives(config, scratch)
     source = input_.layout.read(input_.path, config, scratch)
     if input_.beside:
         source = ReadBeside(source, input_.beside)

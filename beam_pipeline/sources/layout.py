@@ -13,7 +13,6 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tree import Tree, shown
 from tfrecord_dataset.split_names import splits_of_files
 
@@ -94,13 +93,17 @@ class Layout:
         """The places where it lies in `tree`."""
         if self.find:
             return self.find(tree)
-        return container_places([file for file in tree.files() if suffix(file) in self.suffixes])
+        return container_places([*filter(self.fits, tree.files())])
+
+    def fits(self, name: str) -> bool:
+        """Whether a file's name ends as this layout's do."""
+        return name.lower().endswith(tuple(f".{each}" for each in self.suffixes))
 
     def accepted(self, folder: str) -> str:
         """The relative path of a file in `folder` that fits; "" if there is none."""
         if self.accept:
             return self.accept(folder)
-        return first_file(folder, lambda file: suffix(file) in self.suffixes)
+        return first_file(folder, self.fits)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

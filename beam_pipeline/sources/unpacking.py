@@ -5,13 +5,19 @@ goes when the build commits. Its name derives from the input's path, size and ti
 worker that tries again, or a build that goes on, finds it.
 """
 
+import bz2
 import contextlib
 import gzip
 import hashlib
+import io
+import lzma
+import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+import pyarrow as pa
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -20,6 +26,8 @@ from beam_pipeline.media.npz import DAMAGED, TRUNCATED
 from tfrecord_dataset.inflation import GunzipReader, check_inflation
 
 _BLOCK_BYTES = 1 << 20
+# The file's, the scratch folder, the build's and that of all builds of the dataset.
+_OWN_FOLDERS = 4
 
 
 def unpack_gzip(path: str, scratch: str) -> str:
@@ -35,12 +43,46 @@ def unpack_gzip(path: str, scratch: str) -> str:
 def with_ranges(path: str, scratch: str) -> str:
     """The path of a file whose byte ranges can be read each by itself, with the same content.
 
-    That is the file itself, unless it lies compressed in an archive: then it is unpacked once.
+    That is the file itself, unless it is a compressed tar, or lies compressed in an archive: then
+    it is unpacked once.
 
     Raises:
-        RecordError: "missing file", "unreadable file", "truncated file" or "damaged archive".
+        RecordError: "missing file", "unreadable file", "truncated file", "damaged file", "damaged
+            archive", or "file too large".
     """
+    if open_packed := _tar_opener(path):
+        return _written(tar_place(path, scratch), _decompressed(path, open_packed))
     return unpacked(path, "", scratch, _blocks(path)) if storage.is_deflated(path) else path
+
+
+def is_packed_tar(path: str) -> bool:
+    """Whether the file's name is that of a compressed tar that is unpacked."""
+    return _tar_opener(path) is not None
+
+
+def _tar_opener(path: str) -> Callable[[Any], Any] | None:
+    name = path.lower()
+    return next((opener for ends, opener in _PACKED_TARS.items() if name.endswith(ends)), None)
+
+
+def _decompressed(path: str, open_packed: Callable[[Any], Any]) -> Iterator[bytes]:
+    name = path.rpartition("/")[2]
+    num_bytes = 0
+    with storage.opened(path) as handle:
+        packed_bytes = handle.seek(0, io.SEEK_END)
+        handle.seek(0)
+        try:
+            content = open_packed(handle)
+            while block := content.read(_BLOCK_BYTES):
+                num_bytes += len(block)
+                check_inflation(name, packed_bytes, num_bytes)
+                yield block
+        except EOFError as error:
+            raise RecordError("truncated file", f"{name}: {error}") from error
+        except (lzma.LZMAError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the disk, not of the content
+            raise RecordError("damaged file", f"{name}: {error}") from error
 
 
 def _blocks(path: str) -> Iterator[bytes]:
@@ -49,12 +91,27 @@ def _blocks(path: str) -> Iterator[bytes]:
             yield block
 
 
+def _zstd(handle: Any) -> Any:
+    return pa.CompressedInputStream(pa.PythonFile(handle, mode="r"), "zstd")
+
+
+_PACKED_TARS: dict[tuple[str, ...], Callable[[Any], Any]] = {
+    (".tar.gz", ".tgz"): lambda handle: gzip.GzipFile(fileobj=handle),
+    (".tar.bz2", ".tbz2", ".tbz"): bz2.BZ2File,
+    (".tar.xz", ".txz"): lzma.LZMAFile,
+    (".tar.zst", ".tzst"): _zstd,
+}
+
+
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
     """The path of a file that holds `blocks`, the content of a `part` of the input `path`.
 
     The blocks are asked for only where the file is not there yet.
     """
-    target = place_of(path, part, scratch)
+    return _written(place_of(path, part, scratch), blocks)
+
+
+def _written(target: str, blocks: Iterable[bytes]) -> str:
     if not storage.exists(target):
         with storage.writing(target) as handle:
             for block in blocks:
@@ -66,6 +123,23 @@ def place_of(path: str, part: str, scratch: str) -> str:
     """Where a `part` of the input `path` lies below `scratch` once it is unpacked."""
     name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
     return storage.join(scratch, name)
+
+
+def tar_place(path: str, scratch: str) -> str:
+    """Where a compressed tar lies once it is unpacked: under its name, for errors to say."""
+    name = path.rpartition("/")[2]
+    ending = next(each for ends in _PACKED_TARS for each in ends if name.lower().endswith(each))
+    return storage.join(place_of(path, "", scratch), f"{name[: -len(ending)]}.tar")
+
+
+def discard(path: str) -> None:
+    """Deletes what was unpacked for a build that is refused, and the folders that it alone made."""
+    storage.delete([path])
+    if not storage.is_remote(path):
+        with contextlib.suppress(OSError):  # they hold more
+            for _ in range(_OWN_FOLDERS):
+                path = os.path.dirname(path)
+                os.rmdir(path)
 
 
 def gunzipped(path: str) -> Iterator[bytes]:

@@ -1,12 +1,19 @@
 """What lies in an archive is read as the same files in folders are: same records, same bytes."""
 
+import bz2
 import dataclasses
+import gzip
 import hashlib
+import io
+import lzma
+import os
 import re
 import shlex
 import tarfile
 import zipfile
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from eager_runner import yielded
 
@@ -18,17 +25,28 @@ from beam_pipeline.sources.inputs import complete, find_input, source_of
 from cases.inputs import make
 from cases.test_cases import CASES, parser
 
+COMPRESSIONS = {
+    "tar": bytes,
+    "tar.gz": gzip.compress,
+    "tgz": gzip.compress,
+    "tar.bz2": bz2.compress,
+    "tar.xz": lzma.compress,
+    "tar.zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
 def packed(folder, how):
     """An archive of what a folder holds."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    if how == "tar":
-        with tarfile.open(f"{folder}.tar", "w", dereference=True) as archive:
+    if how in COMPRESSIONS:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
             for path in files:
                 archive.add(path, path.relative_to(folder))
-        return f"{folder}.tar"
+        packed = Path(f"{folder}.{how}")
+        packed.write_bytes(COMPRESSIONS[how](buffer.getvalue()))
+        return str(packed)
     method = {"stored": zipfile.ZIP_STORED, "deflated": zipfile.ZIP_DEFLATED}[how]
     with zipfile.ZipFile(f"{folder}.zip", "w", method) as archive:
         for path in files:
@@ -60,8 +78,8 @@ def read(options, root, scratch):
     try:
         arguments = [each.replace("INPUT", root) for each in shlex.split(options)]
         config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
-        found = find_input(config)
-        elements = yielded(source_of(complete(config, found), found, scratch))
+        found = find_input(config, scratch)
+        elements = yielded(source_of(complete(config, found, scratch), found, scratch))
     except BeamTFRecordsError as error:
         return text(_STEP.sub("", str(error)))
     return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)
@@ -141,3 +159,90 @@ def test_records_know_where_their_files_lie(tmp_path):
     files = [each.features["image"].file for each in elements if isinstance(each, Record)]
     assert len(files) == 2
     assert all(re.fullmatch(r".*/in\.zip:@\d+,9,9,stored,\w{8}/\d\.jpg", f.path) for f in files)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A folder of class folders."""
+    for path in ("dogs/red/1.jpg", "dogs/red/2.jpg", "dogs/blue/3.jpg"):
+        (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / path).write_bytes(path.encode() * 100)
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize("how", COMPRESSIONS)
+def test_a_tar_of_a_tree_is_told_and_unpacked_once(tree, tmp_path, how):
+    of_files = read("INPUT", str(tree), f"{tmp_path}/s")
+    archive = packed(tree, how)
+    for _ in range(2):
+        assert read("INPUT", archive, f"{tmp_path}/s") == of_files
+    assert len(of_files[1]) == 3
+    unpacked = [path.name for path in tmp_path.glob("s/*/*")]
+    assert unpacked == ([] if how == "tar" else ["in.tar"])
+
+
+@pytest.mark.parametrize("how", COMPRESSIONS)
+@pytest.mark.parametrize("options", ["INPUT", "INPUT --layout tar"])
+def test_webdataset_s_tars_are_no_trees(tmp_path, how, options):
+    for name in ("a/1.jpg", "a/1.cls", "b/2.jpg", "b/2.cls"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(b"1")
+    archive = packed(tmp_path / "in", how)
+    summary, elements = read(options, archive, f"{tmp_path}/s")
+    assert summary == f"tar: in.{how}"
+    assert [re.search(r"'key': '(.*?)'", each)[1] for each in elements] == [
+        f"in.{how}/a/1",
+        f"in.{how}/b/2",
+    ]
+
+
+@pytest.mark.parametrize("between", [":/", "/"])
+def test_a_table_in_a_compressed_tar_is_an_input(tree, tmp_path, between):
+    (tree / "rows.csv").write_text("x,label\n0.5,a\n0.7,b\n")
+    path = f"{packed(tree, 'tar.gz')}{between}rows.csv"
+    assert read("INPUT", path, f"{tmp_path}/s")[0] == "csv: rows.csv"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """A folder of two tables, of which nothing tells which is meant."""
+    (tmp_path / "in").mkdir()
+    for name in "ab":
+        (tmp_path / "in" / f"{name}.csv").write_text(f"{name},label\n1,x\n2,y\n")
+    return tmp_path / "in"
+
+
+def test_nothing_is_left_of_a_compressed_tar_that_is_refused(tables, tmp_path):
+    archive = packed(tables, "tgz")
+    (tmp_path / "out").mkdir()
+    refusal = read("INPUT", archive, f"{tmp_path}/out/.building/x/unpacked")
+    assert refusal.startswith("INPUT can be read in 2 ways: ")
+    assert os.listdir(tmp_path / "out") == []
+    Path(archive).write_bytes(Path(archive).read_bytes()[:90])
+    refusal = read("INPUT", archive, f"{tmp_path}/out/.building/x/unpacked")
+    assert re.match("INPUT cannot be read: truncated file: in.tgz: ", refusal)
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+    Path(archive).write_bytes(b"no gzip")
+    refusal = read("INPUT", archive, f"{tmp_path}/s")
+    assert re.match("INPUT cannot be read: damaged file: in.tgz: ", refusal)
+
+
+@pytest.mark.parametrize("how", ["tgz", "deflated"])
+def test_what_a_refusal_names_in_an_archive_can_be_given(tables, tmp_path, how):
+    archive = packed(tables, how)
+    refusal = read("INPUT", archive, f"{tmp_path}/s")
+    [path] = re.findall(r"such as (INPUT\S*\.csv)", refusal)
+    summary, _ = read("INPUT", path.replace("INPUT", f"{archive}:"), f"{tmp_path}/s")
+    assert summary.startswith("csv: ")
+
+
+def test_an_archive_that_a_refusal_names_can_be_given(tree, tmp_path):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    for how in ("deflated", "tgz"):
+        Path(packed(tree, how)).rename(folder / f"in.{how}".replace("deflated", "zip"))
+    refusal = read("INPUT", str(folder), f"{tmp_path}/s")
+    [path] = re.findall(r"give (INPUT\S+),", refusal)
+    assert read("INPUT", path.replace("INPUT", str(folder)), f"{tmp_path}/s")[0].startswith(
+        "folders"
+    )

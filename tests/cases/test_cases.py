@@ -77,8 +77,9 @@ def source_for(case, root):
     text = options.read_text() if options.exists() else "INPUT"
     arguments = [each.replace("INPUT", str(root)) for each in shlex.split(text)]
     config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
-    found = find_input(config)
-    return found, source_of(complete(config, found), found, f"{root}.scratch")
+    scratch = f"{root}.scratch"
+    found = find_input(config, scratch)
+    return found, source_of(complete(config, found, scratch), found, scratch)
 
 
 @pytest.fixture

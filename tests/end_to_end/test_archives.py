@@ -216,7 +216,7 @@ def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys,
     assert not list((tmp_path / "out").rglob("metadata.json"))
 
 
-@pytest.mark.parametrize("how", ["stored.zip", "deflated.zip", "tree.tar"])
+@pytest.mark.parametrize("how", ["stored.zip", "deflated.zip", "tree.tar", "tree.tar.gz"])
 def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
     for number in range(12):
         path = tmp_path / "in" / "dogs" / COLORS[number % 2] / f"{number}.png"
@@ -225,8 +225,8 @@ def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
     (tmp_path / "in" / "README.md").write_text("Dogs.")
     archive = tmp_path / how
     files = [path for path in (tmp_path / "in").rglob("*") if path.is_file()]
-    if how.endswith(".tar"):
-        with tarfile.open(archive, "w") as tar:
+    if ".tar" in how:
+        with tarfile.open(archive, "w:gz" if how.endswith("gz") else "w") as tar:
             tar.add(tmp_path / "in", arcname=".")
     else:
         method = zipfile.ZIP_STORED if how.startswith("stored") else zipfile.ZIP_DEFLATED
@@ -235,6 +235,9 @@ def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
                 packed.write(path, path.relative_to(tmp_path / "in"))
     shards = [built(path, tmp_path / f"out-{path.name}") for path in (tmp_path / "in", archive)]
     assert shards[0] == shards[1] != {}
+    assert [path.name for path in (tmp_path / f"out-{how}" / "x").iterdir()] == ["1.0.0"]
+    stated = json.loads((tmp_path / f"out-{how}" / "x" / "1.0.0" / "build.json").read_text())
+    assert stated["input"] == str(archive)
 
 
 def test_tables_in_a_zip_become_the_same_shards(tmp_path):

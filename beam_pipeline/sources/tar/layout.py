@@ -2,7 +2,14 @@
 
 import functools
 
-from beam_pipeline.sources.layout import Layout, first_file, options_taken, reading
+from beam_pipeline.sources.layout import (
+    Layout,
+    container_places,
+    first_file,
+    options_taken,
+    reading,
+)
+from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tar.read import ReadTar, is_tar, refuse_compressed
 
 LAYOUT = Layout(
@@ -11,7 +18,8 @@ LAYOUT = Layout(
     kind="container",
     read=reading(ReadTar),
     takes=options_taken(ReadTar),
-    suffixes=("tar",),
+    find=lambda tree: container_places([f for f in tree.files() if suffix(f) == "tar"]),
+    suffixes=("tar", "tgz", "tar.bz2", "tbz2", "tar.xz", "txz", "tar.zst"),
     accept=functools.partial(first_file, fits=is_tar),
     refuse=refuse_compressed,
 )

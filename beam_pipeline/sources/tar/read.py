@@ -27,11 +27,9 @@ from beam_pipeline.sources.tar.roles import (
     kinds_of_members,
     merge_member_kinds,
 )
+from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 
-_COMPRESSED = (
-    *(".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz"),
-    *(".tar.zst", ".tzst", ".tar.lz4", ".tar.lzma", ".tar.z"),
-)
+_NOT_UNPACKED = (".tar.lz4", ".tar.lzma", ".tar.lz", ".tar.z")
 
 # A member, which takes a kilobyte or more, is gathered as some dozens of bytes.
 _BYTES_AN_ENTRY_BYTE = 16
@@ -39,7 +37,7 @@ _BYTES_AN_ENTRY_BYTE = 16
 
 @dataclasses.dataclass
 class ReadTar(ValueOptions, beam.PTransform):
-    """The records of tar files, as byte ranges; nothing is unpacked.
+    """The records of tar files, as byte ranges; compressed tars are unpacked once.
 
     Members of one tar that have a name in common, up to the first dot of the file's name, are
     one record, wherever in the tar they lie; its key is "<tar>/<name>". What follows the dot
@@ -50,17 +48,19 @@ class ReadTar(ValueOptions, beam.PTransform):
 
     Attributes:
         path: The file; a folder; or a pattern of files.
+        scratch: The folder where compressed tars are unpacked, each once; "" rejects them.
         ignored: Files that are left out.
     """
 
     path: str
+    scratch: str = ""
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         files, others = find_files(self.path, is_tar, self.ignored)
         refuse_compressed([file.relative for file in files])
         options = value_options(self)
-        read = functools.partial(read_tar, options=options)
+        read = functools.partial(read_tar, options=options, scratch=self.scratch)
         unused = [left_out(each, "not a tar file", "its suffix is not .tar") for each in others]
         batches = pipeline | ReadFiles(files, unused, read, _BYTES_AN_ENTRY_BYTE)
         roles = (
@@ -73,29 +73,32 @@ class ReadTar(ValueOptions, beam.PTransform):
 
 
 def is_tar(path: str) -> bool:
-    """Whether the file's name is a tar's, also of a compressed one, which is refused."""
-    return suffix(path) == "tar" or is_compressed_tar(path)
+    """Whether the file's name is a tar's, also of a compressed one."""
+    return suffix(path) == "tar" or is_packed_tar(path) or _is_not_unpacked(path)
 
 
-def is_compressed_tar(path: str) -> bool:
-    """Whether the file's name is that of a compressed tar."""
-    return path.lower().endswith(_COMPRESSED)
+def _is_not_unpacked(path: str) -> bool:
+    return path.lower().endswith(_NOT_UNPACKED)
 
 
 def refuse_compressed(paths: Sequence[str]) -> None:
-    """Raises ConfigError where all tars among the files are compressed."""
+    """Raises ConfigError where all tars among the files are compressed as none is unpacked."""
     tars = list(filter(is_tar, paths))
-    if tars and all(map(is_compressed_tar, tars)):
-        raise ConfigError(f"{', '.join(tars[:3])}: {compressed('gunzip, unxz, unzstd, …')}")
+    if tars and all(map(_is_not_unpacked, tars)):
+        raise ConfigError(f"{', '.join(tars[:3])}: {compressed('unlz4, unlzma, uncompress, …')}")
 
 
 def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
     return kinds_of_members(part for _, _, (_, part) in entries_of(batch[1]))
 
 
-def read_tar(file: InputFile, options: ValueOptions) -> Iterator[Entry | Rejected]:
+def read_tar(
+    file: InputFile, options: ValueOptions, scratch: str = ""
+) -> Iterator[Entry | Rejected]:
     """The members of one tar, keyed by their record; rejects."""
     try:
+        if scratch:
+            file = dataclasses.replace(file, path=with_ranges(file.path, scratch))
         with storage.opened(file.path) as handle:
 
             def read(offset: int, length: int) -> bytes:

@@ -52,8 +52,8 @@ def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
     }
 
 
-@pytest.mark.parametrize("name", ["x.tar.gz", "x.tgz", "x.TAR.zst", "x.txz"])
-def test_compressed_tars_alone(tmp_path, name):
+@pytest.mark.parametrize("name", ["x.tar.lz4", "x.tar.Z", "x.TAR.lzma"])
+def test_tars_compressed_as_none_is_unpacked(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(ConfigError, match=r"no byte range .* decompress it"):
         ReadTar(str(tmp_path)).expand(None)
