@@ -7,7 +7,48 @@ Names are loaded on first use, so that `import beam_pipeline` costs nothing.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beam_pipeline import example as example
+    from beam_pipeline.config import BuildConfig as BuildConfig
+    from beam_pipeline.dataset.adoption import adopt as adopt
+    from beam_pipeline.dataset.opening import DatasetInfo as DatasetInfo
+    from beam_pipeline.dataset.opening import open_dataset as open_dataset
+    from beam_pipeline.dataset.salvaging import salvage as salvage
+    from beam_pipeline.dataset.verification.whole_dataset import verify as verify
+    from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
+    from beam_pipeline.errors import ConfigError as ConfigError
+    from beam_pipeline.errors import DataError as DataError
+    from beam_pipeline.media.audio import AudioOptions as AudioOptions
+    from beam_pipeline.media.images import ImageOptions as ImageOptions
+    from beam_pipeline.pipeline import WriteDataset as WriteDataset
+    from beam_pipeline.pipeline import build as build
+    from beam_pipeline.pipeline import plan as plan
+    from beam_pipeline.records import Array as Array
+    from beam_pipeline.records import Audio as Audio
+    from beam_pipeline.records import ClassLabel as ClassLabel
+    from beam_pipeline.records import ClassLabels as ClassLabels
+    from beam_pipeline.records import DeclaredClasses as DeclaredClasses
+    from beam_pipeline.records import FileRef as FileRef
+    from beam_pipeline.records import Image as Image
+    from beam_pipeline.records import Objects as Objects
+    from beam_pipeline.records import RawFile as RawFile
+    from beam_pipeline.records import Record as Record
+    from beam_pipeline.records import Rejected as Rejected
+    from beam_pipeline.schema.declaration import parse_schema as parse_schema
+    from beam_pipeline.schema.declaration import read_schema as read_schema
+    from beam_pipeline.sources.arrays.read import ReadArrays as ReadArrays
+    from beam_pipeline.sources.coco.read import ReadCoco as ReadCoco
+    from beam_pipeline.sources.folders.read import ReadClassFolders as ReadClassFolders
+    from beam_pipeline.sources.layout import Layout as Layout
+    from beam_pipeline.sources.manifest.read import ReadCsv as ReadCsv
+    from beam_pipeline.sources.manifest.read import ReadJsonl as ReadJsonl
+    from beam_pipeline.sources.tar.read import ReadTar as ReadTar
+    from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
+    from beam_pipeline.sources.voc.layout import ReadVoc as ReadVoc
+    from beam_pipeline.sources.yolo.layout import ReadYolo as ReadYolo
+    from tfrecord_dataset.feature import Feature as Feature
 
 _MODULES = {
     "BuildConfig": "config",
@@ -58,8 +99,14 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("tfrecord_dataset.command_line").version()
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

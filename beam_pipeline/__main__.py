@@ -6,6 +6,7 @@ import logging
 import multiprocessing.util
 import os
 import sys
+from typing import NoReturn
 
 from tfrecord_dataset import streams
 
@@ -54,7 +55,8 @@ def _builds_here(arguments: list[str]) -> bool:
     )
 
 
-if __name__ == "__main__":
+def run() -> NoReturn:
+    """The installed command `beam-tfrecords`."""
     streams.guard()
     try:
         code = main()
@@ -69,3 +71,7 @@ if __name__ == "__main__":
     # Not sys.exit: on a busy machine native libraries that Beam loads, whose threads are
     # ending at that moment, aborted one process in eighty after its work was done.
     os._exit(code)
+
+
+if __name__ == "__main__":
+    run()

@@ -16,10 +16,13 @@ def page() -> str:
     """The text of the page."""
     parts = [
         "# Options",
-        "All options of the commands, as `--help` shows them; `plan` has those of `build`. A "
-        "`BuildConfig` takes those of `build`, and `trainer.train` those of `train`, by their "
-        "names with `_`: `batch_size=64`. In Python a size is a side or (height, width); `640x480` "
-        "is for the command line.",
+        "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
+        "`plan`, `verify` and `show` print JSON with `--json`. `beam-tfrecords` is `python -m "
+        "beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`. `--version` prints the "
+        "version, and `--print-completion bash` a script that completes commands and options.",
+        "A `BuildConfig` takes the options of `build`, and `trainer.train` those of `train`, by "
+        "their names with `_`: `batch_size=64`. In Python a size is a side or (height, width); "
+        "`640x480` is for the command line.",
     ]
     for program, commands in (("beam_pipeline", cli.COMMANDS), ("trainer", trainer.COMMANDS)):
         for name, command in commands.items():

@@ -16,7 +16,7 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
@@ -222,6 +222,7 @@ def add_options(
     owner: type,
     *,
     headings: Sequence[str] = (),
+    hidden: Collection[str] = (),
     needed: Sequence[str] = (),
     may_be_missing: Sequence[str] = (),
     choices: Mapping[str, Sequence[str]] | None = None,
@@ -232,6 +233,7 @@ def add_options(
         parser: Of a command.
         owner: The class; the options of its parts are added, too.
         headings: In the order of the help; others follow as they come.
+        hidden: Options that the help leaves out.
         needed: Options with a default that the command must name.
         may_be_missing: Options without a default that the command need not name.
         choices: Of options whose class cannot know them.
@@ -249,6 +251,8 @@ def add_options(
             option = dataclasses.replace(field.option, choices=choices[field.name])
             field = dataclasses.replace(field, option=option)
         told: dict[str, Any] = {"help": field.help.replace("%", "%%")}
+        if field.name in hidden:
+            told["help"] = argparse.SUPPRESS
         if field.kind is bool:
             told["action"] = "store_true"
         else:
@@ -256,8 +260,9 @@ def add_options(
             told |= {"type": field.parse, "metavar": field.metavar}
             told["choices"] = field.option.choices or None
         if field.option.is_positional:
-            several = {"nargs": "+", "type": str} if field.kind == tuple[str, ...] else {}
-            group.add_argument(dest, **told | several)
+            if field.kind == tuple[str, ...]:
+                told |= {"nargs": "+" if field.default is dataclasses.MISSING else "*", "type": str}
+            group.add_argument(dest, **told)
             continue
         has_default = field.default is not dataclasses.MISSING and field.name not in needed
         told["required"] = not has_default and field.name not in may_be_missing

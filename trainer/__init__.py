@@ -76,6 +76,12 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("tfrecord_dataset.command_line").version()
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'trainer' has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -11,32 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from tfrecord_dataset import streams
+from tfrecord_dataset.command_line import Parser, add_program_options, program
 from tfrecord_dataset.options import Options, add_options
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
-from trainer.errors import ConfigError, TrainerError, did_you_mean
+from trainer.errors import TrainerError
 from trainer.options.commands import EvaluateConfig, ExportConfig, PredictConfig, TuneConfig
 from trainer.options.train import TrainConfig
 from trainer.runs.continuing import new_config
-
-
-class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose mistakes are ConfigErrors."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see `{self.prog} --help`)")
-
-    def check_names(self, words: Sequence[str]) -> None:
-        """Raises ConfigError for an option that does not exist; suggests the nearest.
-
-        Ahead of the parsing, which would miss the option that was meant, and not name this one.
-        """
-        options = self._option_string_actions
-        for word in words:
-            name = word.partition("=")[0]
-            if name.startswith("--") and name not in options:
-                self.error(f"there is no option {name}{did_you_mean(name, options)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,27 +147,32 @@ COMMANDS = {
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _Parser(
-        prog="python -m trainer",
+    parser = Parser(
+        prog=program("trainer", "beam-tfrecords-train"),
         description="Trains Keras models from TFRecord datasets.",
-        allow_abbrev=False,
     )
+    add_program_options(parser)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         own = subparsers.add_parser(
             name,
-            allow_abbrev=False,
             help=command.summary,
             description=command.description or command.summary,
         )
         add_options(own, command.options, may_be_missing=["data"] if name == "train" else [])
         told = "print the full traceback of an error"
         own.add_argument("--debug", action="store_true", help=told)
-        if list(argv[:1]) == [name]:
-            own.check_names(argv[1:])
-    return parser.parse_args(argv)
+    arguments, stray = parser.parse_command(argv)
+    if stray:
+        parser.error(f"unknown argument {stray[0]}")
+    return arguments
+
+
+def run() -> NoReturn:
+    """The installed command `beam-tfrecords-train`."""
+    streams.guard()
+    sys.exit(main())
 
 
 if __name__ == "__main__":
-    streams.guard()
-    sys.exit(main())
+    run()

@@ -1,27 +1,17 @@
 """Splits the command line into this package's arguments and Beam's; names what is neither."""
 
 import argparse
-import difflib
+import functools
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.store_settings import StoreOptions as StoreOptions  # of Beam's, too
+from tfrecord_dataset.command_line import Parser
 
 _ONE_INPUT = "; there can be only one input: put a pattern of several files in quotes"
-
-
-class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose mistakes are ConfigErrors and whose options are not abbreviated."""
-
-    def __init__(self, *args: object, **kwargs: object):
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})  # type: ignore[arg-type]
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (see `{self.prog} --help`)")
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -44,23 +34,24 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, beams
 
 
-def beam_options(unknown: Sequence[str], parser: argparse.ArgumentParser) -> PipelineOptions:
-    """Beam's options among the arguments that `parser` does not know.
+def beam_options(unknown: Sequence[str]) -> PipelineOptions:
+    """Beam's options among the arguments that a command does not know.
 
     Raises:
-        ConfigError: An argument is unknown to both; the message suggests the nearest one.
+        ConfigError: An argument is unknown to both.
     """
-    beam_parser = _beam_parser()
-    _, stray = beam_parser.parse_known_args(list(unknown))
+    _, stray = _beam_parser().parse_known_args(list(unknown))
     if stray:
-        option = stray[0].partition("=")[0]
-        known = [*parser._option_string_actions, *beam_parser._option_string_actions]
-        near = difflib.get_close_matches(option, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f" (see `{parser.prog} --help`)"
-        raise ConfigError(f"unknown argument {option}{hint if option[:1] == '-' else _ONE_INPUT}")
+        raise ConfigError(f"unknown argument {stray[0]}{_ONE_INPUT}")
     return JobOptions(list(unknown))
 
 
+def names_of_beam() -> frozenset[str]:
+    """All of Beam's options."""
+    return frozenset(_beam_parser()._option_string_actions)
+
+
+@functools.cache
 def _beam_parser() -> Parser:
     """A parser of all of Beam's options."""
     parser = Parser(add_help=False)

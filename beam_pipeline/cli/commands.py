@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, salvage, show."""
+"""The commands: build, plan, adopt, verify, salvage, show, doctor."""
 
 import contextlib
 import logging
@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -16,10 +15,12 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 
-from beam_pipeline.cli import summary
-from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
+from beam_pipeline.cli import as_json, summary
+from beam_pipeline.cli.beam_arguments import beam_options, names_of_beam, split_arguments
+from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
+    DoctorOptions,
     SalvageOptions,
     ShowOptions,
     VerifyOptions,
@@ -83,15 +84,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> None:
-    parser = command_parser()
     own, beams = split_arguments(arguments)
-    args, stray = parser.parse_known_args(own)
+    is_job = own[:1] in (["build"], ["plan"])
+    args, stray = command_parser().parse_command(own, names_of_beam() if is_job else ())
     unknown = beams + stray
-    options = beam_options(unknown, args.parser)
-    if unknown and args.command not in ("build", "plan"):
-        raise ConfigError(f"unknown argument {unknown[0]} (see `{args.parser.prog} --help`)")
+    if unknown and not is_job:
+        args.parser.error(f"unknown argument {unknown[0]}")
+    options = beam_options(unknown)
     use_options(options)
-    _COMMANDS[args.command](options_of(args.command, vars(args)), options)
+    given = vars(args)
+    how = {"to_json": True} if given.pop("json", False) else {}
+    _COMMANDS[args.command](options_of(args.command, given), options, **how)
     if line := tally.as_text(tally.TALLY.take()):
         print(line, file=sys.stderr)
 
@@ -163,11 +166,12 @@ def _tell_of_template(options: PipelineOptions) -> None:
     print(location)
 
 
-def _plan(config: BuildConfig, options: PipelineOptions) -> None:
+def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = False) -> None:
     with temporary_folder() as scratch:
         config, found = _find_input(config, scratch)
         preview = plan(config, options, source_of(config, found, scratch))
-    print(summary.of_plan(preview, config.split))
+    text = summary.of_plan(preview, config.split)
+    print(as_json.of_plan(preview, found.summary, summary.warnings(text)) if to_json else text)
     if preview.plan.problem:
         raise preview.plan.problem
 
@@ -193,9 +197,11 @@ def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
     print(info.directory)
 
 
-def _verify(config: VerifyOptions, options: PipelineOptions) -> None:
+def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
-    problems = verify(info)
+    problems = list(verify(info))
+    if to_json:
+        print(as_json.of_verification(info, problems))
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
     if problems:
@@ -203,6 +209,8 @@ def _verify(config: VerifyOptions, options: PipelineOptions) -> None:
             f"{info.directory} does not verify: {counted(len(problems), 'problem')}; build "
             "it again, or restore the files listed above"
         )
+    if to_json:
+        return
     shards = sum(map(len, info.splits.values()))
     records = sum(map(info.num_records, info.splits))
     print(
@@ -226,7 +234,7 @@ def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
         )
 
 
-def _show(config: ShowOptions, options: PipelineOptions) -> None:
+def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
     if config.split and config.split not in info.splits:
         raise ConfigError(
@@ -237,16 +245,31 @@ def _show(config: ShowOptions, options: PipelineOptions) -> None:
     else:
         records = ((name, each, None) for name, each in examples(info, config.split, config.limit))
     for name, example, path in records:
+        if to_json:
+            print(as_json.of_record(name, example, str(path) if path else None))
+            continue
         text = as_text(example, info.features)
         drawn = f", drawn in {path}" if path else ""
         print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
 
 
-_COMMANDS: Mapping[str, Callable[[Any, PipelineOptions], None]] = {
+def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
+    wrong = 0
+    for found in examine(config.urls):
+        print(one_line(f"{found.name:16} {found.text}"), flush=True)
+        if found.remedy:
+            wrong += 1
+            print(one_line(f"{'':16} → {found.remedy}"), flush=True)
+    if wrong:
+        raise BeamTFRecordsError(f"{counted(wrong, 'thing')} to mend, each with what helps (→)")
+
+
+_COMMANDS: Mapping[str, Callable[..., None]] = {
     "build": _build,
     "plan": _plan,
     "adopt": _adopt,
     "verify": _verify,
     "salvage": _salvage,
     "show": _show,
+    "doctor": _doctor,
 }

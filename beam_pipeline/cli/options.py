@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from beam_pipeline.build_options import HEADINGS, Classes, Schema
-from beam_pipeline.cli.beam_arguments import Parser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.registry import layout_names
+from tfrecord_dataset.command_line import Parser, add_program_options, program
 from tfrecord_dataset.options import Option, Options, add_options, from_arguments
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
@@ -60,6 +60,16 @@ class ShowOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Options):
+    """The options of `doctor`."""
+
+    urls: Annotated[
+        tuple[str, ...],
+        Option("folders, datasets or buckets to read from, too", metavar="URL", is_positional=True),
+    ] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Described:
     """What is known of a command.
 
@@ -67,11 +77,15 @@ class Described:
         options: The class of its options.
         summary: In the list of commands.
         description: In its own help.
+        has_json: Whether it prints JSON on request.
+        unused: Options that it takes, as `build` does, and that change nothing.
     """
 
     options: type[Options]
     summary: str
     description: str
+    has_json: bool = False
+    unused: tuple[str, ...] = ()
 
 
 COMMANDS = {
@@ -84,7 +98,10 @@ COMMANDS = {
     "plan": Described(
         options=BuildConfig,
         summary="show what build would do; write nothing",
-        description="Reads and checks everything, prints what build would do, and writes nothing.",
+        description="Reads and checks everything, prints what build would do, and writes nothing. "
+        "It takes all options of build.",
+        has_json=True,
+        unused=("output", "overwrite", "trust_receipts"),
     ),
     "adopt": Described(
         options=AdoptOptions,
@@ -96,6 +113,7 @@ COMMANDS = {
         options=VerifyOptions,
         summary="read a dataset back and check it",
         description="Checks the counts, checksums, hashes and every Example of a dataset.",
+        has_json=True,
     ),
     "salvage": Described(
         options=SalvageOptions,
@@ -108,6 +126,13 @@ COMMANDS = {
         options=ShowOptions,
         summary="print records",
         description="Prints the first records of a dataset.",
+        has_json=True,
+    ),
+    "doctor": Described(
+        options=DoctorOptions,
+        summary="say what this machine has, and what is wrong",
+        description="Prints the versions, CPUs, memory, disks and GPUs of this machine, and what "
+        "to do where something is missing. The exit code is 1 where something is.",
     ),
 }
 
@@ -115,13 +140,16 @@ COMMANDS = {
 def command_parser() -> Parser:
     """Reads the command and its arguments; `command` and `parser` are its own."""
     parser = Parser(
-        prog="python -m beam_pipeline",
+        prog=program("beam_pipeline", "beam-tfrecords"),
         description="Raw files to sharded TFRecords that describe themselves.",
     )
+    add_program_options(parser)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, each in COMMANDS.items():
         command = commands.add_parser(name, help=each.summary, description=each.description)
         add_command_options(command, name)
+        if each.has_json:
+            command.add_argument("--json", action="store_true", help="print JSON on stdout")
         command.add_argument(
             "--debug", action="store_true", help="print the full traceback of an error"
         )
@@ -133,7 +161,14 @@ def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Adds every option of a command, but for --debug."""
     needed = ("output",) if command == "build" else ()
     options, layouts = COMMANDS[command].options, {"layout": layout_names()}
-    add_options(parser, options, headings=HEADINGS, needed=needed, choices=layouts)
+    add_options(
+        parser,
+        options,
+        headings=HEADINGS,
+        hidden=COMMANDS[command].unused,
+        needed=needed,
+        choices=layouts,
+    )
 
 
 def options_of(command: str, given: Mapping[str, Any]) -> Any:

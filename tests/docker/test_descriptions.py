@@ -87,8 +87,8 @@ def test_commands_parse():
         rest = container.get("command" if "entrypoint" in container else "args", [])
         if start[:3] == ["python", "-m", "beam_pipeline"]:
             words = [*start[3:], *rest]
-            arguments, unknown = command_parser().parse_known_args(words)
-            beam_options(unknown, arguments.parser)
+            _, unknown = command_parser().parse_known_args(words)
+            beam_options(unknown)
             parsed += 1
         elif "trainer" in container["image"]:
             trainer_main._parse(rest)

@@ -3,8 +3,9 @@
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
-from beam_pipeline.cli.beam_arguments import Parser, beam_options, split_arguments
+from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
 from beam_pipeline.cli.options import add_command_options
+from tfrecord_dataset.command_line import Parser
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def test_beams_own_options_pass_through(parser):
     _, unknown = parser.parse_known_args(
         ["photos", "--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"]
     )
-    options = beam_options(unknown, parser)
+    options = beam_options(unknown)
     assert options.view_as(DirectOptions).direct_num_workers == 2
     assert options.view_as(StandardOptions).runner == "FlinkRunner"
     assert options.view_as(StandardOptions).streaming

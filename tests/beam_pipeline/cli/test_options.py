@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 import tokenizers
 
-from beam_pipeline.cli.beam_arguments import Parser
 from beam_pipeline.cli.options import add_command_options, options_of
 from beam_pipeline.config import BuildConfig
+from tfrecord_dataset.command_line import Parser
 
 
 @pytest.fixture

@@ -1,0 +1,88 @@
+"""What `plan`, `verify` and `show` print with `--json`: the same facts, for programs."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.assign.plan import Preview
+from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.describe.metadata import main_classes
+from tfrecord_dataset.value_forms import form_of
+
+
+def of_plan(preview: Preview, found: str, warnings: Sequence[str]) -> str:
+    """The plan as one object.
+
+    Args:
+        preview: The plan, and what it was made from.
+        found: What the input was taken for.
+        warnings: The sentences of the summary that warn.
+    """
+    plan, statistics = preview
+    return _text(
+        {
+            "input": found,
+            "num_records": statistics.num_records,
+            "splits": {
+                split: {
+                    "num_records": cut.num_records,
+                    "num_shards": cut.num_shards,
+                    "num_bytes": cut.num_bytes,
+                }
+                for split, cut in plan.splits.items()
+            },
+            "features": [feature.to_json() for feature in plan.schema],
+            "classes": list(main_classes(plan.schema)),
+            "rejected": dict(sorted(statistics.rejected.items())),
+            "first_rejects": [
+                {"source": source, "reason": reason, "detail": detail}
+                for source, reason, detail in statistics.first_rejects
+            ],
+            "changes": dict(sorted(statistics.notes.items())),
+            "duplicates": {
+                "groups": statistics.duplicate_groups,
+                "records": statistics.duplicate_records,
+                "conflicting": statistics.conflicting,
+                "across_splits": statistics.across_splits,
+            },
+            "warnings": list(warnings),
+            "problem": None if plan.problem is None else str(plan.problem),
+        }
+    )
+
+
+def of_verification(info: DatasetInfo, problems: Sequence[str]) -> str:
+    """What was checked, and what was found, as one object."""
+    return _text(
+        {
+            "directory": info.directory,
+            "num_records": {split: info.num_records(split) for split in info.splits},
+            "num_shards": {split: len(shards) for split, shards in info.splits.items()},
+            "problems": list(problems),
+        }
+    )
+
+
+def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | None) -> str:
+    """A record as one object, in one line; what is no text is base64.
+
+    Args:
+        split: The record's split.
+        example: Its values by key.
+        drawn: The path of its image, where that was written.
+    """
+    values = {key: [_value(each) for each in some] for key, some in example.items()}
+    return _text({"split": split, **({"drawn": drawn} if drawn else {}), "values": values})
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    if not value or form_of(value) == "text":
+        return value.decode()
+    return {"base64": base64.b64encode(value).decode()}
+
+
+def _text(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, ensure_ascii=False)

@@ -1,0 +1,175 @@
+"""`doctor`: what this machine has for a build and a training, and what is wrong with it."""
+
+import importlib.metadata
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import psutil
+
+from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.files import storage
+from beam_pipeline.running.parallel import usable_cpus
+from tfrecord_dataset import command_line
+from tfrecord_dataset.shown_text import size_text
+from tfrecord_dataset.store.user_cache import cache_folder
+
+_LEAST_FREE_BYTES = 5 << 30
+_LEAST_MEMORY_BYTES = 2 << 30
+_LEAST_OPEN_FILES = 1024
+# Asked in a process of its own: the import takes seconds, and a broken installation may abort it.
+_TENSORFLOW = """
+import tensorflow as tf
+built = tf.sysconfig.get_build_info()
+gpus = [tf.config.experimental.get_device_details(each).get("device_name", each.name)
+        for each in tf.config.list_physical_devices("GPU")]
+print(tf.__version__, built.get("cuda_version", ""), ",".join(gpus), sep="|")
+"""
+_SLOWEST_S = 120
+# By which another folder is chosen.
+_VARIABLES = {"temporary files": " by TMPDIR", "caches": " by XDG_CACHE_HOME"}
+# As `name>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(\[.*?\])?(>=(?P<least>[\d.]+))?(?P<extra>.*extra ==)?"
+)
+_SHOWN = ("apache-beam", "numpy", "pyarrow", "pillow", "obstore", "keras", "pycocotools")
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Attributes:
+        name: What was looked at.
+        text: What was found.
+        remedy: What to do about it; "" where nothing is wrong.
+    """
+
+    name: str
+    text: str
+    remedy: str = ""
+
+
+def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
+    """Looks at the machine, the packages, and folders and stores; one finding after another.
+
+    Args:
+        urls: Folders, datasets or buckets to read from.
+    """
+    yield Finding("beam-tfrecords", f"{command_line.version()}, Python {platform.python_version()}")
+    yield Finding("machine", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield from _packages()
+    yield from _processors()
+    yield from _disks()
+    yield from _gpus()
+    for url in urls:
+        yield _place(url)
+
+
+def _packages() -> Iterator[Finding]:
+    """The packages that others ask after, and every one that is missing or too old."""
+    seen = set()
+    for requirement in importlib.metadata.requires(command_line.DISTRIBUTION) or ():
+        stated = _REQUIREMENT.match(requirement)
+        if stated is None or (stated["extra"] and stated["name"] not in _SHOWN):
+            continue
+        if stated["name"] in seen:  # several extras ask for it
+            continue
+        seen.add(stated["name"])
+        name, least = stated["name"], stated["least"] or "0"
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            if not stated["extra"]:
+                yield Finding(name, "missing", f"pip install {name}")
+            continue
+        if _numbers(found) < _numbers(least):
+            yield Finding(name, found, f"pip install --upgrade '{name}>={least}'")
+        elif name in _SHOWN:
+            yield Finding(name, found)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _processors() -> Iterator[Finding]:
+    cpus, memory = usable_cpus(), psutil.virtual_memory()
+    yield Finding("CPUs", f"{cpus} of {os.cpu_count()} may be used")
+    free = f"{size_text(memory.available)} of {size_text(memory.total)} are free"
+    few = memory.available < _LEAST_MEMORY_BYTES
+    yield Finding("memory", free, "a training wants 2 GiB: end other programs" if few else "")
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = f"`ulimit -n {_LEAST_OPEN_FILES}` before the command"
+    yield Finding("open files", f"{files:,}", least if files < _LEAST_OPEN_FILES else "")
+
+
+def _disks() -> Iterator[Finding]:
+    places = {
+        "this folder": os.getcwd(),
+        "temporary files": tempfile.gettempdir(),
+        "caches": str(cache_folder()),
+    }
+    for name, folder in places.items():
+        there = folder
+        while not os.path.exists(there):
+            there = os.path.dirname(there)
+        free = shutil.disk_usage(there).free
+        remedy = ""
+        if not os.access(there, os.W_OK):
+            remedy = "nothing can be written there: choose another, or change its owner"
+        elif free < _LEAST_FREE_BYTES:
+            remedy = "make room, or choose another" + _VARIABLES.get(name, "")
+        yield Finding(name, f"{folder}, {size_text(free)} free", remedy)
+
+
+def _gpus() -> Iterator[Finding]:
+    listed = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
+    there = [line for line in (listed or "").splitlines() if line]
+    found = _output([sys.executable, "-c", _TENSORFLOW])
+    if found is None:
+        remedy = "pip install 'tensorflow[and-cuda]'" if there else "pip install tensorflow"
+        yield Finding("TensorFlow", "missing, or it cannot be imported", remedy)
+    else:
+        version, cuda, seen = (found.splitlines() or ["||"])[-1].split("|")
+        remedy = ""
+        if there and not seen:
+            remedy = (
+                "pip install 'tensorflow[and-cuda]': this one has no CUDA"
+                if not cuda
+                else f"it does not see the GPU: it wants CUDA {cuda} (docs/gpus.md)"
+            )
+        yield Finding("TensorFlow", f"{version}, GPUs that it sees: {seen or 'none'}", remedy)
+    yield Finding("GPUs", "; ".join(there) or "none that nvidia-smi tells of")
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """What a program prints; None where there is none, or it fails."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SLOWEST_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _place(url: str) -> Finding:
+    """A folder, file or bucket that is to be read."""
+    try:
+        if storage.is_directory(url):
+            listed = storage.list_folder(url)
+            count = f"{len(listed.folders):,} folders and {len(listed.files):,} files can be listed"
+            return Finding(url, count)
+        size = storage.size(url)
+    except (BeamTFRecordsError, OSError) as error:
+        return Finding(url, "it cannot be read", str(error))
+    if size is None:
+        return Finding(url, "there is nothing", "check the path, and who may read it")
+    return Finding(url, f"a file of {size_text(size)}")

@@ -1,0 +1,81 @@
+"""What `doctor` says of a machine, and of what is wrong with it."""
+
+import collections
+import shutil
+
+import psutil
+import pytest
+
+from beam_pipeline.cli import commands, doctor
+
+
+@pytest.fixture
+def tensorflow(monkeypatch):
+    """Sets what a process that imports TensorFlow prints, and what nvidia-smi does."""
+    said = {"nvidia-smi": None, "python": "2.21.0|12.5|"}
+
+    def output(command):
+        return said["nvidia-smi" if command[0] == "nvidia-smi" else "python"]
+
+    monkeypatch.setattr(doctor, "_output", output)
+    return said
+
+
+def found(*urls):
+    return {each.name: each for each in doctor.examine(urls)}
+
+
+def test_this_machine(tensorflow):
+    findings = found()
+    assert findings["apache-beam"].text[0].isdigit()
+    assert "may be used" in findings["CPUs"].text
+    assert findings["TensorFlow"] == ("TensorFlow", "2.21.0, GPUs that it sees: none", "")
+
+
+@pytest.mark.slow
+def test_tensorflow_is_asked():
+    assert found()["TensorFlow"].text.startswith("2.")
+
+
+@pytest.mark.parametrize(
+    ("smi", "python", "remedy"),
+    [
+        (None, None, "pip install tensorflow"),
+        ("H100, 80 GiB", None, "pip install 'tensorflow[and-cuda]'"),
+        ("H100, 80 GiB", "2.21.0||", "this one has no CUDA"),
+        ("H100, 80 GiB", "2.21.0|12.5|", "it wants CUDA 12.5"),
+        ("H100, 80 GiB", "2.21.0|12.5|H100", ""),
+    ],
+)
+def test_gpus(tensorflow, smi, python, remedy):
+    tensorflow |= {"nvidia-smi": smi, "python": python}
+    stated = found()["TensorFlow"].remedy
+    assert remedy in stated
+    assert bool(remedy) == bool(stated)
+
+
+def test_what_is_wrong(tensorflow, monkeypatch, tmp_path, capsys):
+    usage = collections.namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 1 << 20))
+    memory = collections.namedtuple("memory", "total available")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory(1 << 33, 1 << 20))
+    monkeypatch.setattr(doctor, "_numbers", lambda text: (text.count("."),))
+
+    assert commands.main(["doctor", str(tmp_path), str(tmp_path / "nowhere")]) == 1
+
+    out, err = capsys.readouterr()
+    assert "1.0 MiB free\n" in out
+    assert "→ make room, or choose another by TMPDIR" in out
+    assert "0 folders and 0 files can be listed" in out
+    assert "→ check the path" in out
+    assert "end other programs" in out
+    assert "to mend" in err
+
+
+def test_a_bucket(bucket, tensorflow):
+    url, store = bucket
+    store.put(f"{url}/a/b.jpg", b"..")
+    assert found(url)[url].text == "1 folders and 0 files can be listed"
+    store.fail(f"{url}/a/b.jpg", 403)
+    other = f"{url}/a/b.jpg"
+    assert "Permission denied" in found(other)[other].remedy
