@@ -31,6 +31,7 @@ EXAMPLES = {
     "ignore_columns": (["id", "id,x"], ["id,"]),
     "missing_numbers": (["reject", "nan"], ["drop", "NaN"]),
     "missing_values": (["NA", "NA,?"], [""]),
+    "split_list": (["gs://bucket/val.txt", "val=gs://b/1.txt"], ["val.txt", ""]),
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
     "no_masks": (["true", "false"], ["1"]),
