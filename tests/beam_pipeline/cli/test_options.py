@@ -26,6 +26,8 @@ def test_every_option_sets_its_field(parser, tmp_path):
     schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
     words = tmp_path / "words.json"
     tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(words))
+    listed = tmp_path / "val.txt"
+    listed.write_text("a.jpg\n")
     args = parser.parse_args(
         [
             *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
@@ -59,6 +61,9 @@ def test_every_option_sets_its_field(parser, tmp_path):
                 "--ignore",
                 "a, b.csv",
                 "--one-class",
+                "--no-masks",
+                "--split-list",
+                str(listed),
                 "--no-header",
                 "--decimal-comma",
             ),
