@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from beam_pipeline.records import DeclaredClasses as DeclaredClasses
     from beam_pipeline.records import FileRef as FileRef
     from beam_pipeline.records import Image as Image
+    from beam_pipeline.records import Map as Map
     from beam_pipeline.records import Objects as Objects
     from beam_pipeline.records import RawFile as RawFile
     from beam_pipeline.records import Record as Record
