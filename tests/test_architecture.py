@@ -48,7 +48,8 @@ LAYERS = {
         dataset
         pipeline
         cli
-        __init__ __main__ example
+        example
+        __init__ __main__
     """,
     "beam_pipeline.sources": """
         paths malformed mirrored
