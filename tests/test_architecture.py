@@ -64,7 +64,7 @@ LAYERS = {
         folders
         manifest
         texts
-        captions voc coco yolo kitti labelme masks columnar tar arrays tfrecord
+        captions voc coco yolo kitti labelme masks columnar tar arrays idx tfrecord
         proposing
         registry
         detection

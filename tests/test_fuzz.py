@@ -10,6 +10,8 @@ _QUICK = (
     "png",
     "npy",
     "tar",
+    "zip",
+    "idx",
     "xml",
     "json",
     "yaml",

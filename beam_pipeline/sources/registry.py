@@ -14,6 +14,7 @@ from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.columnar.layout import ARROW, PARQUET
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
@@ -42,6 +43,7 @@ _OWN = (
     ARROW,
     TAR,
     ARRAYS,
+    IDX,
     TFRECORD,
 )
 

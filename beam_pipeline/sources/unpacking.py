@@ -149,15 +149,22 @@ def gunzipped(path: str) -> Iterator[bytes]:
         RecordError: As `unpack_gzip`.
     """
     name = path.rpartition("/")[2]
-    with storage.opened(path) as handle:
+    with storage.opened(path) as handle, faults_of_gzip(path):
         unpacking = GunzipReader(handle, name)
-        try:
-            while block := unpacking.read(_BLOCK_BYTES):
-                yield block
-        except EOFError as error:
-            raise RecordError("truncated file", f"{name}: {error}") from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise RecordError("damaged file", f"{name}: {error}") from error
+        while block := unpacking.read(_BLOCK_BYTES):
+            yield block
+
+
+@contextlib.contextmanager
+def faults_of_gzip(path: str) -> Iterator[None]:
+    """Raises RecordError where a gzip file turns out to be cut short or damaged."""
+    name = path.rpartition("/")[2]
+    try:
+        yield
+    except EOFError as error:
+        raise RecordError("truncated file", f"{name}: {error}") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise RecordError("damaged file", f"{name}: {error}") from error
 
 
 def unpack_array(path: str, member: str, scratch: str) -> str:

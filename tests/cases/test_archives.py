@@ -90,7 +90,14 @@ def read(options, root, scratch):
     "name",
     [
         *("arrays/as-keras-has-mnist", "arrays/npy-in-folders-of-splits", "coco/two-splits"),
-        *("coco/roboflow", "csv/a-box-a-row", "csv/table", "folders/splits", "kitti/lists"),
+        *(
+            "coco/roboflow",
+            "csv/a-box-a-row",
+            "csv/table",
+            "folders/splits",
+            "folders/npz-of-several",
+            "kitti/lists",
+        ),
         *("jsonl/hugging-face-objects", "labelme/image-path", "voc/devkit", "yolo/data-yaml"),
     ],
 )

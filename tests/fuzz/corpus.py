@@ -5,6 +5,7 @@ import io
 import json
 import tarfile
 import wave
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,28 @@ def npzs() -> list[bytes]:
         save(out, x=np.arange(40, dtype=np.int16).reshape(4, 10))
         made.append(out.getvalue())
     return made
+
+
+def zips() -> list[bytes]:
+    """Stored, deflated, with folders and a comment, zip64, and behind a program."""
+    made = []
+    for method, wide in ((zipfile.ZIP_STORED, False), (zipfile.ZIP_DEFLATED, True)):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            archive.comment = b"a comment"
+            archive.writestr("cat/", b"")
+            for name in ("cat/a.txt", "dog/b.txt", "c.txt"):
+                with archive.open(name, "w", force_zip64=wide) as member:
+                    member.write(name.encode() * 30)
+        made += [buffer.getvalue(), b"#!/bin/sh\n" + buffer.getvalue()]
+    return made
+
+
+def idxs() -> list[bytes]:
+    """Two images of one channel, and of three; compressed, too."""
+    grey = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 3]) + bytes(range(24))
+    colours = bytes([0, 0, 8, 4, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3]) + bytes(range(24))
+    return [grey, colours, gzip.compress(grey, mtime=0)]
 
 
 def tars() -> list[bytes]:

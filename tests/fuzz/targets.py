@@ -23,6 +23,7 @@ from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
+from beam_pipeline.sources.idx import find_pairs, read_pair
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
@@ -188,6 +189,38 @@ def _tar(data: bytes, folder: Path) -> int:
     roles = find_roles(kinds_of_members(parts), options)
     elements = _gather(yielded, record_of_parts, roles, options)
     return _inspect(elements)
+
+
+def _zip(data: bytes, folder: Path) -> int:
+    """All that lies in it, by its name and by its place, whole and in pieces."""
+    path = folder / "a.zip"
+    path.write_bytes(data)
+    refused = 0
+    for file in storage.list_files(f"{path}:"):
+        for each in (file.path, storage.resolved(file.path)):
+            try:
+                whole = storage.read_bytes(FileRef(path=each), 1 << 20)
+                with storage.opened(each) as handle:
+                    assert handle.read() == whole
+            except BeamTFRecordsError:
+                refused += 1
+    return refused
+
+
+def _idx(data: bytes, folder: Path) -> int:
+    """As images, and as their classes."""
+    ending = ".gz" if data.startswith(b"\x1f\x8b") else ""
+    right = corpus.idxs()[0]
+    labels = bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 7])
+    refused = 0
+    for number, (images, classes) in enumerate(((data, labels), (right, data))):
+        place = folder / str(number)
+        place.mkdir()
+        (place / f"x-images-idx3-ubyte{'' if number else ending}").write_bytes(images)
+        (place / f"x-labels-idx1-ubyte{ending if number else ''}").write_bytes(classes)
+        pairs, _ = find_pairs(str(place))
+        refused += _inspect(each for pair in pairs for each in read_pair(pair, str(place)))
+    return refused // 2  # the same file is none of both
 
 
 def _inspect(elements: Iterable[Any]) -> int:
@@ -419,6 +452,8 @@ FORMATS = {
     "npy": Format(corpus=corpus.npys, read=_media(Array, "a.npy")),
     "npz": Format(corpus=corpus.npzs, read=_media(Array, "a.npz")),
     "tar": Format(corpus=corpus.tars, read=_tar),
+    "zip": Format(corpus=corpus.zips, read=_zip),
+    "idx": Format(corpus=corpus.idxs, read=_idx),
     "xml": Format(corpus=corpus.annotations, read=_beside(VocFiles())),
     "json": Format(corpus=corpus.cocos, read=_coco, change=_json),
     "yaml": Format(corpus=corpus.yamls, read=_yaml),

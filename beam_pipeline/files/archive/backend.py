@@ -33,7 +33,7 @@ class Archives(Backend):
 
     def __init__(self, files_of: Callable[[str], Backend]):
         self._files_of = files_of
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an archive may lie in another
         self._indexes: dict[str, tuple[str, Index]] = {}
         self._statuses: dict[str, Status] = {}
 
@@ -49,7 +49,7 @@ class Archives(Backend):
             known, index = self._indexes.get(archive, ("", None))
             if index is None or known != version:
                 with self._files_of(archive).open_reader(archive) as handle:
-                    is_zip = archive.lower().endswith(".zip")
+                    is_zip = archive.lower().endswith((".zip", ".npz"))
                     index = Index(zip_members(handle) if is_zip else _tar_members(handle))
                 while len(self._indexes) >= _ARCHIVES_HELD:
                     del self._indexes[next(iter(self._indexes))]
@@ -83,8 +83,11 @@ class Archives(Backend):
         where = inside(path)
         if where is None or not where.name:
             return path
-        place = self.index(where.archive).find(where.name)
-        return placed(where.archive, where.name, place) if place else path
+        try:
+            place = self.index(where.archive).find(where.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return path
+        return placed(self.resolved(where.archive), where.name, place) if place else path
 
     def is_deflated(self, path: str) -> bool:
         """Whether the file at `path` lies compressed in its archive."""

@@ -2,7 +2,7 @@
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
 that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
-lies, so that whoever reads it need not know the others.
+lies, so that whoever reads it need not know the others. Archives may nest.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from beam_pipeline.files.archive.member import Place
 
 _INSIDE = re.compile(
-    r"(?P<archive>.+?\.(?i:zip|tar)):(?:$|/(?P<name>.*)|@(?P<place>"
+    r"(?P<archive>.+\.(?i:zip|tar|npz)):(?:$|/(?P<name>.*)|@(?P<place>"
     r"\d{1,19},\d{1,19},\d{1,19},(?:plain|stored|deflated),[0-9a-f]{8})(?:/.*)?$)",
     re.DOTALL,
 )

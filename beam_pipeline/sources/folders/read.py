@@ -1,12 +1,13 @@
 """Images, audio or arrays in folders: a class each, or with paths that say what they are."""
 
+import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
     ClassLabel,
     FileRef,
@@ -20,6 +21,7 @@ from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.folders.doubt import doubt, unread
+from beam_pipeline.sources.folders.npz_record import features_of_npz
 from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import (
     BACKGROUND,
@@ -120,7 +122,6 @@ def records_of(
     """What every file in a batch is, given the profiles of all."""
     kind = main_kind(profiles)
     profile = profiles[kind]
-    make = OF_FILE[kind]
     for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
@@ -130,9 +131,15 @@ def records_of(
             if media_kind(name) != kind:
                 yield passed_over(relative, kind)
                 continue
-            value = make(file=FileRef(path=path + name))
+            if place is not None or pattern:
+                has_label = bool(pattern and "label" in pattern.names) or bool(place and place[1])
+                try:
+                    values = _features(path + name, kind, has_label)
+                except RecordError as error:
+                    yield Rejected.of(relative, error)
+                    continue
             if pattern:
-                yield matched_record(relative, value, pattern, profile)
+                yield matched_record(relative, values, pattern, profile)
             elif place is None:
                 yield Rejected(
                     source=relative,
@@ -145,7 +152,16 @@ def records_of(
                 yield left_out(relative, "background noise", detail)
             else:
                 split, labels = place
-                yield Record(key=relative, features={kind: value, **labels}, split=split)
+                yield Record(key=relative, features={**values, **labels}, split=split)
+
+
+def _features(path: str, kind: str, has_label: bool) -> dict[str, Value]:
+    """What a file holds, by feature: itself, or the arrays of an .npz file of several."""
+    if path.lower().endswith(".npz"):
+        with contextlib.suppress(OSError):  # whoever reads it is told
+            if features := features_of_npz(path, has_label=has_label):
+                return features
+    return {kind: OF_FILE[kind](file=FileRef(path=path))}
 
 
 def placed(folder: str, class_depth: int | None) -> tuple[str | None, dict[str, Value]] | None:
@@ -165,7 +181,7 @@ def placed(folder: str, class_depth: int | None) -> tuple[str | None, dict[str, 
 
 
 def matched_record(
-    relative: str, value: Value, pattern: PathPattern, profile: Profile
+    relative: str, of_file: Mapping[str, Value], pattern: PathPattern, profile: Profile
 ) -> Record | Rejected:
     """The record of one file by what the pattern finds in its path."""
     if (texts := pattern.match(relative)) is None:
@@ -185,5 +201,4 @@ def matched_record(
         else convert(name, text, profile.columns[name])
         for name, text in by_name.items()
     }
-    kind = media_kind(relative)
-    return Record(key=relative, features={kind: value, **values}, split=split)
+    return Record(key=relative, features={**of_file, **values}, split=split)

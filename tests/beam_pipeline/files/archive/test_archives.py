@@ -138,6 +138,19 @@ def test_files_in_an_archive_are_files(folder, name):
     assert not storage.is_directory(f"{folder}/none.zip:")
 
 
+def test_an_archive_in_another(tmp_path):
+    inner = zip_of(CONTENTS)
+    for pack, name in ((zip_of, "x.zip"), (tar_of, "x.tar")):
+        (tmp_path / name).write_bytes(pack({"deep/y.zip": inner, "z": b"1"}))
+        path = f"{tmp_path}/{name}:/deep/y.zip:/cat/1.jpg"
+        resolved = storage.resolved(path)
+        assert "/y.zip:@" in resolved
+        assert ":/" not in resolved
+        for each in (path, resolved):
+            assert storage.read_bytes(FileRef(path=each)) == CONTENTS["cat/1.jpg"]
+        assert len(list(storage.list_files(f"{tmp_path}/{name}:/deep/y.zip:"))) == len(CONTENTS)
+
+
 def test_nothing_is_written_into_an_archive(tmp_path):
     (tmp_path / "x.zip").write_bytes(zip_of(CONTENTS))
     for call in (
@@ -331,3 +344,9 @@ def test_other_paths_are_not_inside(path):
 def test_paths_of_places():
     (place,) = (inside("/x.zip:@1,2,3,deflated,0000002a/b.jpg"),)
     assert placed("/x.zip", "a/b.jpg", place.place) == "/x.zip:@1,2,3,deflated,0000002a/b.jpg"
+
+
+def test_what_is_not_there_keeps_its_path(tmp_path):
+    (tmp_path / "x.zip").write_bytes(zip_of(CONTENTS))
+    for path in (f"{tmp_path}/x.zip:/none.jpg", f"{tmp_path}/none.zip:/a.jpg", f"{tmp_path}/a"):
+        assert storage.resolved(path) == path
