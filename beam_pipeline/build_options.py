@@ -4,51 +4,21 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated
 
+from beam_pipeline.build_option import BuildOption, Classes, Schema
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.option_values import (
-    parse_classes,
     parse_fractions,
     parse_names,
     parse_one,
     parse_shards,
 )
-from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options
+from tfrecord_dataset.options import Group, Options
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class BuildOption(Option):
-    """An option of a build.
-
-    Attributes:
-        is_content: It decides what the files hold, and is part of the fingerprint; the others say
-            where the data lies, how fast it is read, what stops the build, what may go.
-    """
-
-    is_content: bool = True
-
-
-Classes = Annotated[
-    tuple[str, ...],
-    BuildOption(
-        "class names in order (default: the input's order, else sorted)",
-        other_flag="--labels",
-        metavar="A,B|FILE",
-        parse=parse_classes,
-    ),
-]
-Schema = Annotated[
-    tuple[Feature, ...],
-    BuildOption(
-        "JSON or YAML file that declares the features (default: infer them from all records)",
-        metavar="FILE",
-    ),
-]
 _INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
 _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
 # In the order of the help.
@@ -248,6 +218,15 @@ class BuildOptions(Options):
     ] = ""
     label_column: Annotated[
         str, BuildOption("manifest columns with class names", metavar="A[,B]"), _INPUT
+    ] = ""
+    label_separator: Annotated[
+        str,
+        BuildOption(
+            "what stands between the classes of a record in its label, such as '|'; none: each "
+            "text is one class (default: told by the first rows)",
+            metavar="S",
+        ),
+        _INPUT,
     ] = ""
     split_column: Annotated[
         str, BuildOption("manifest column with split names", metavar="NAME"), _INPUT

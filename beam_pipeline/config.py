@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from beam_pipeline.build_options import BuildOption, BuildOptions
+from beam_pipeline.build_option import BuildOption
+from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
@@ -25,7 +26,7 @@ from tfrecord_dataset.store.urls import unsigned
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
-    | {"no_masks", "split_list"}
+    | {"no_masks", "split_list", "label_separator"}
 )
 
 

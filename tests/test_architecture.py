@@ -40,6 +40,7 @@ LAYERS = {
         schema
         running
         inspect option_values
+        build_option
         build_options
         config
         sources assign
@@ -60,6 +61,7 @@ LAYERS = {
         annotation_formats
         listing gather split_lists
         layout
+        class_maps
         side_files
         folders
         manifest

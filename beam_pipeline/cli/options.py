@@ -5,7 +5,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from beam_pipeline.build_options import HEADINGS, Classes, Schema
+from beam_pipeline.build_option import Classes, Schema
+from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.sources.registry import layout_names

@@ -31,6 +31,7 @@ _HARMLESS = re.compile(
     r"|credits|acknowledg|requirements|checksum|md5|sha(1|256|512)|terms|url",
     re.IGNORECASE,
 )
+_SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
 _NUM_NAMED = 8
 _NUM_IGNORED = 3
 
@@ -112,8 +113,17 @@ def passed_over(relative: str, kind: str) -> Rejected:
     return left_out(relative, f"not an {kind} file", f"its suffix is not an {kind}'s")
 
 
+def is_submission(name: str) -> bool:
+    """Whether a table is called as one that a competition wants: it has no data."""
+    return _SUBMISSION.search(name.rpartition("/")[2]) is not None
+
+
 def not_read(relative: str) -> Rejected:
     """A file that may hold data, and that no reader of this layout takes."""
+    if is_submission(relative):
+        return left_out(
+            relative, NOT_READ, "it is called as what a competition wants, which holds no data"
+        )
     return left_out(
         relative, NOT_READ, "it may hold data; read it as the input, or leave it out with --ignore"
     )

@@ -18,9 +18,9 @@ from beam_pipeline.sources.columns.column import CAPTIONS, IMAGE
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place, first_file, reading
 from beam_pipeline.sources.manifest.cells import Cells
-from beam_pipeline.sources.manifest.first_rows import first_rows
+from beam_pipeline.sources.manifest.first_rows import first_rows, texts_of
 from beam_pipeline.sources.manifest.read import ReadCsv
-from beam_pipeline.sources.manifest.whereabouts import texts_of, whereabouts
+from beam_pipeline.sources.manifest.whereabouts import whereabouts
 from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.side_files.read import ReadSideFiles
@@ -129,7 +129,7 @@ def _image_root(source: ReadCaptionList, tree: Tree) -> str:
     cells = source.cells({})
     tables = [dataclasses.replace(table, cells=cells) for table in tables]
     found = whereabouts(tree, texts_of(first_rows(tables)))
-    return found.folder if found and not found.suffix else ""
+    return found[0].folders[0] if len(found) == 1 and not found[0].suffix else ""
 
 
 LAYOUT = Layout(

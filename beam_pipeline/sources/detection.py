@@ -15,7 +15,7 @@ from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
 from beam_pipeline.sources.paths import joined, stem, uncompressed
-from beam_pipeline.sources.proposing import proposed_table
+from beam_pipeline.sources.proposing import Reading, or_else, readings
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
 from beam_pipeline.sources.tree import Tree, head, shown
@@ -42,7 +42,7 @@ def detect(path: str, ignored: Ignored = NOTHING) -> Input:
     if not storage.is_directory(absolute):
         return _of_file(absolute) if storage.exists(absolute) else _of_pattern(absolute, ignored)
     tree = Tree(absolute, ignored)
-    found = _only(_inputs(tree), path, tree)
+    found = _chosen(_inputs(tree), path, tree)
     return found or _give_up(f"cannot tell the layout of {path}", tree, [*layouts().values()])
 
 
@@ -61,7 +61,7 @@ def resolve(path: str, name: str, ignored: Ignored = NOTHING) -> Input:
             raise ConfigError(f"--layout {name} takes no pattern of files, such as {path}")
         return _input(layout, absolute, name_of(absolute))
     tree = Tree(absolute, ignored)
-    if found := _only(_places(layout, tree), path):
+    if found := _chosen(_as_they_lie(layout, tree), path, tree, layout):
         return found
     if file := layout.accepted(absolute):
         return _input(layout, absolute, file)
@@ -81,24 +81,43 @@ def _input(layout: Layout, path: str, what: str) -> Input:
     return Input(layout, path, f"{layout.name}: {what}")
 
 
-def _places(layout: Layout, tree: Tree) -> list[Input]:
-    return [
-        _with_table(found, tree) if layout.kind == "folders" else found
-        for found in _as_they_lie(layout, tree)
-    ]
+def _chosen(
+    inputs: list[Input], path: str, tree: Tree, layout: Layout | None = None
+) -> Input | None:
+    """The only one of the inputs; or tables that tell of the files, where these are in doubt.
+
+    Args:
+        inputs: The ways to read a tree.
+        path: Of the tree, as a user gave it.
+        tree: The tree.
+        layout: What a user says that it is.
+    """
+    kinds = {each.layout.kind for each in inputs}
+    in_doubt = kinds == {"folders"} and bool(inputs[0].doubt or inputs[0].one_class)
+    if in_doubt or (len(inputs) > 1 and kinds == {"manifest"}):
+        found = readings(tree)
+        sure = found[0] if len(found) == 1 and found[0].is_sure else None
+        if sure and (layout is None or sure.layout == layout.name):
+            return _of_tables(sure, tree)
+        if in_doubt and len(inputs) == 1:
+            return _only([_with_tables(inputs[0], tree, found)], path)
+    return _only(inputs, path, tree)
 
 
-def _with_table(found: Input, tree: Tree) -> Input:
-    """What lies in folders, if it is in doubt with the table that tells."""
-    if not (found.doubt or found.one_class):
-        return found
+def _of_tables(reading: Reading, tree: Tree) -> Input:
+    """The tables of a tree that tell of its files."""
+    tables = reading.tables
+    summary = shown(tables, "table") if tables[4:] else ", ".join(tables)
+    place = Place("", summary, files=tables, tables=tables)
+    return _at(layout_named(reading.layout), place, tree)
+
+
+def _with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
+    """Folders in doubt with the tables that tell, or with whose the files beside them are."""
     beside = [*filter(may_hold_data, tree.outside), *_data(tree)]
-    if table := proposed_table(tree):
-        told = f"; or {table}" if table.has_labels else f"; or, to read what it says, {table}"
-    elif whose := described(tree.root, beside):
+    told = or_else(tables)
+    if not told and (whose := described(tree.root, beside)):
         told = f"; {whose}"
-    else:
-        return found
     return dataclasses.replace(
         found,
         doubt=found.doubt and found.doubt + told,
@@ -107,17 +126,19 @@ def _with_table(found: Input, tree: Tree) -> Input:
 
 
 def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
-    return [
-        dataclasses.replace(
-            _input(layout, tree.path(place.path), place.summary),
-            doubt=place.doubt,
-            has_usual_name=place.has_usual_name,
-            one_class=place.one_class,
-            beside=tuple(_beside(place, tree)),
-            split_lists=tuple(f"{split}={tree.path(path)}" for path, split in place.split_lists),
-        )
-        for place in layout.places(tree)
-    ]
+    return [_at(layout, place, tree) for place in layout.places(tree)]
+
+
+def _at(layout: Layout, place: Place, tree: Tree) -> Input:
+    return dataclasses.replace(
+        _input(layout, tree.path(place.path), place.summary),
+        doubt=place.doubt,
+        has_usual_name=place.has_usual_name,
+        one_class=place.one_class,
+        beside=tuple(_beside(place, tree)),
+        split_lists=tuple(f"{split}={tree.path(path)}" for path, split in place.split_lists),
+        tables=place.tables,
+    )
 
 
 def _beside(place: Place, tree: Tree) -> Iterator[str]:
@@ -156,7 +177,7 @@ def _inputs(tree: Tree) -> list[Input]:
     }
 
     def of_kind(kind: str) -> list[Input]:
-        return [found for layout in by_kind[kind] for found in _places(layout, tree)]
+        return [found for layout in by_kind[kind] for found in _as_they_lie(layout, tree)]
 
     if found := of_kind("annotations"):
         return found
@@ -184,8 +205,8 @@ def _only(inputs: list[Input], path: str, tree: Tree | None = None) -> Input | N
 def _choice(inputs: Sequence[Input], tree: Tree | None) -> str:
     """How a user says which of several inputs is meant."""
     of_tables = all(each.layout.kind == "manifest" for each in inputs)
-    if tree and of_tables and (table := proposed_table(tree)):
-        return str(table)
+    if tree and of_tables and (found := [each for each in readings(tree) if each.ways]):
+        return "; or ".join(map(str, found))
     if len({each.layout.name for each in inputs}) > 1:
         return "choose with --layout, or give one file or folder"
     paths = [each.path for each in inputs]

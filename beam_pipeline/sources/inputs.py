@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
 
@@ -108,9 +109,11 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
     lies in archives is read there.
     """
     config = through_archives(config, scratch)
-    source = input_.layout.read(input_.path, config, scratch)
+    source: Any = input_.layout.read(input_.path, config, scratch)
+    if input_.tables:
+        source = dataclasses.replace(source, names=input_.tables)
     if input_.beside:
-        source = ReadBeside(source, input_.beside)
+        source = ReadBeside(source, input_.beside, config.input)
     if told := config.split_list or input_.split_lists:
         homes = [
             path if storage.is_directory(path) else parent(path)
@@ -141,16 +144,22 @@ class ReadBeside(beam.PTransform):
     """What a source yields, and a Rejected for each file that it does not list.
 
     Attributes:
-        source: Of elements.
+        source: Of elements; if it has `also_read`, these were files beside that it read.
         beside: The files, as `Input` has them.
+        root: The folder that they are below.
     """
 
     source: beam.PTransform
     beside: Sequence[str]
+    root: str
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        files = list(map(not_read, self.beside))
+        elements = pipeline | "Source" >> self.source  # Element
+        also_read = getattr(self.source, "also_read", ())
+        files = [
+            not_read(each) for each in self.beside if storage.join(self.root, each) not in also_read
+        ]
         return (
-            pipeline | "Source" >> self.source,
+            elements,
             pipeline | "FilesBeside" >> beam.Create(files),
         ) | beam.Flatten()  # Element

@@ -36,6 +36,7 @@ class Place(NamedTuple):
         files: What is read there, of a layout that reads these and what they name; None if its
             source tells of every file.
         split_lists: Lists of files beside, by their paths below the tree: the split of each.
+        tables: Those that are read of the folder, of a layout whose source takes their `names`.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Place(NamedTuple):
     one_class: str = ""
     files: tuple[str, ...] | None = None
     split_lists: tuple[tuple[str, str], ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,7 @@ class Input:
         one_class: As in `Place`.
         beside: Files outside of what the layout lists that may hold data, below the input.
         split_lists: As "SPLIT=PATH" what lists of files the layout has found.
+        tables: As in `Place`.
     """
 
     layout: Layout
@@ -129,6 +132,7 @@ class Input:
     one_class: str = ""
     beside: tuple[str, ...] = ()
     split_lists: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 def reading(

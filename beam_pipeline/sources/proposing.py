@@ -1,112 +1,126 @@
-"""Which table of a tree tells of its files, and what reads it: tried before it is named."""
+"""Which tables of a tree tell of its files: each reading is tried before it is chosen, or named."""
 
-import re
+import itertools
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.manifest.first_rows import first_rows
+from beam_pipeline.sources.beside import is_submission
+from beam_pipeline.sources.manifest.files import splits_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
-from beam_pipeline.sources.manifest.whereabouts import as_arguments, texts_of, whereabouts
-from beam_pipeline.sources.paths import media_kind, stem, suffix
-from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.paths import folder, suffix
+from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree
 
 _SOURCES: dict[str, type[ReadManifest]] = {
     **dict.fromkeys(("csv", "tsv", "txt"), ReadCsv),
     **dict.fromkeys(("jsonl", "ndjson"), ReadJsonl),
 }
-_NO_LABELS = re.compile("submi(t|ssion)", re.IGNORECASE)
 _MAX_TABLES = 20
-_FILES = 10
-_MAX_SPACES = 2  # in a class's name, on average
 
 
-class Proposal(NamedTuple):
-    """A table that names files of a tree.
+class Reading(NamedTuple):
+    """Tables of a tree that name its files: one, or one a split.
 
     Attributes:
-        number: How many of its first files are there.
-        path: Of the table.
-        options: What reads it, by name.
-        has_labels: Whether it tells classes or boxes of the files.
+        layout: "csv" or "jsonl".
+        tables: Their paths below the tree.
+        has_labels: Whether they tell classes or boxes of the files.
+        ways: How a user names them: "labels.csv", "meta/esc50.csv with --image-root audio"; none
+            where that takes the whole tree.
     """
 
-    number: int
-    path: str
-    options: Mapping[str, str]
+    layout: str
+    tables: tuple[str, ...]
     has_labels: bool
+    ways: tuple[str, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether these are tables by their names, too: texts may be anything."""
+        return not any(suffix(name) == "txt" for name in self.tables)
 
     def __str__(self) -> str:
-        """ "give labels.csv with --label-column breed"."""
-        typed = as_arguments(self.options)
-        return f"give {shlex.quote(self.path)}" + (f" with {typed}" if typed else "")
+        """ "give labels.csv"."""
+        return f"give {self.ways[-1]}"
 
 
-def proposed_table(tree: Tree) -> Proposal | None:
-    """The table of a tree that tells most of its files; None where none names them."""
-    names = [*tree.outside, *tree.files()]
-    tables = [
-        storage.join(tree.root, name)
-        for name in names
-        if suffix(name) in _SOURCES and not _NO_LABELS.search(name)
-    ]
-    tables.sort(key=lambda path: (path.count("/"), path))
-    found = [each for path in tables[:_MAX_TABLES] if (each := _proposal(tree, path))]
-    return max(found, key=_rank, default=None)
+def readings(tree: Tree) -> list[Reading]:
+    """The readings of a tree by its tables: one, if it is clear which; none if none names files.
+
+    Those that tell classes or boxes come before others, and tables of several splits before
+    others. What is called as a competition's submission is no table.
+    """
+    names = [name for name in tree.files() if suffix(name) in _SOURCES and not is_submission(name)]
+    names.sort(key=lambda name: (name.count("/"), name))
+    found = [each for name in names[:_MAX_TABLES] if (each := _reading(tree, name))]
+    found = [_together(several) for several in _groups(found)]
+    best = max(map(_rank, found), default=None)
+    return [each for each in found if _rank(each) == best]
 
 
-def _rank(proposal: Proposal) -> tuple[bool, bool, int]:
-    return proposal.has_labels, stem(proposal.path).lower() == "train", proposal.number
+def _rank(reading: Reading) -> tuple[bool, bool]:
+    return reading.has_labels, len(reading.tables) > 1
 
 
-def _proposal(tree: Tree, path: str) -> Proposal | None:
-    source = _SOURCES[suffix(path)]
+def _groups(found: Sequence[Reading]) -> list[list[Reading]]:
+    """Readings of one table each, with those of other splits beside them."""
+    alone = {each.tables[0]: each for each in found}
+    groups: list[list[Reading]] = []
+    for key in (folder, lambda name: (folder(folder(name)), name_of(name))):
+        for _, group in itertools.groupby(sorted(alone, key=key), key=key):
+            several = list(group)
+            splits = splits_of(several)
+            named = [name for name in several if splits[name]]
+            if len(named) > 1 and len({alone[name].layout for name in named}) == 1:
+                groups.append([alone.pop(name) for name in named])
+    return groups + [[each] for each in alone.values()]
+
+
+def _together(several: Sequence[Reading]) -> Reading:
+    return Reading(
+        several[0].layout,
+        tuple(each.tables[0] for each in several),
+        any(each.has_labels for each in several),
+        tuple(way for each in several for way in each.ways),
+    )
+
+
+def _reading(tree: Tree, name: str) -> Reading | None:
+    """What a table says of the files of a tree; None if it names none, or cannot be read."""
+    source = _SOURCES[suffix(name)](tree.root, names=(name,), ignored=tree.ignored, quiet=True)
     try:
-        texts = texts_of(first_rows(source(path).tables()[0]))
-        if (named := _files_named(tree, parent(path), texts)) is None:
-            return None
-        column, number, options = named
-        others = {name: values for name, values in texts.items() if name != column}
-        columns = source(path, **options).job().questions.columns
-        if not _has_labels(columns) and (name := _label(others)):
-            options["label_column"] = name
-            columns = source(path, **options).job().questions.columns
+        job = source.job()
     except BeamTFRecordsError:
         return None
+    columns = job.questions.columns
     if not columns.media:
         return None
-    layout = {"layout": "csv"} if suffix(path) == "txt" else {}
-    return Proposal(number, path, {**layout, **options}, _has_labels(columns))
+    layout = "csv" if isinstance(source, ReadCsv) else "jsonl"
+    has_labels = bool(columns.labels or columns.corners or columns.boxes)
+    [table] = job.tables
+    path, files = storage.join(tree.root, name), table.manifest.folder
+    options = {"--layout": "csv"} if suffix(name) == "txt" else {}
+    if not is_inside(files, [parent(path)]):
+        if table.manifest.folders:
+            return Reading(layout, (name,), has_labels, ())  # no option names several folders
+        options["--image-root"] = files
+        if template := "".join(
+            literal + (f"{{{column}}}" if column else "")
+            for literal, column in table.cells.template
+        ):
+            options["--image-template"] = template
+    typed = " ".join(f"{option} {shlex.quote(value)}" for option, value in options.items())
+    way = shlex.quote(path) + (f" with {typed}" if typed else "")
+    return Reading(layout, (name,), has_labels, (way,))
 
 
-def _files_named(
-    tree: Tree, folder: str, texts: Mapping[str, Sequence[str]]
-) -> tuple[str, int, dict[str, Any]] | None:
-    """A column that names files, how many of them are there, and the options that find them."""
-    for column, values in texts.items():
-        paths = [storage.join(folder, value) for value in values[:_FILES] if media_kind(value)]
-        if number := sum(map(storage.exists, paths)):
-            return column, number, {}
-    found = whereabouts(tree, texts)
-    if found is None:
-        return None
-    options = found.options(folder)
-    is_found = options or (found.folder == folder and not found.suffix)
-    return (found.column, found.number, options) if is_found else None
-
-
-def _has_labels(columns: Columns) -> bool:
-    return bool(columns.labels or columns.corners or columns.boxes)
-
-
-def _label(texts: Mapping[str, list[str]]) -> str:
-    """The only column, if it may be of classes: not of sentences, nor of ids."""
-    if len(texts) != 1:
-        return ""
-    [(name, values)] = texts.items()
-    has_sentences = sum(value.count(" ") for value in values) > _MAX_SPACES * len(values)
-    return "" if has_sentences or name.lower().endswith("id") else name
+def or_else(found: Iterable[Reading]) -> str:
+    """What a refusal says of readings: "; or give a.csv; or, to read what it says, give b.csv"."""
+    return "".join(
+        f"; or {each}" if each.has_labels else f"; or, to read what it says, {each}"
+        for each in found
+        if each.ways
+    )

@@ -193,12 +193,14 @@ def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
             "arrays/as-keras-has-mnist",
             "coco/two-splits",
             "csv/a-box-a-row",
+            "csv/ids-of-files",
             "csv/table",
             "folders/splits",
         ),
         *("captions/flickr8k", "split_lists/by-path"),
         *("jsonl/hugging-face-objects", "kitti/lists", "labelme/image-path", "voc/devkit"),
         *("folders/splits", "tar/anywhere", "yolo/data-yaml"),
+        *("zoo/cassava", "zoo/global-wheat", "zoo/plant-pathology"),
     ]
     sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
     found = run_transform(ReadAll(sources))

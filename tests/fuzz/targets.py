@@ -27,13 +27,9 @@ from beam_pipeline.sources.idx import find_pairs, read_pair
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
+from beam_pipeline.sources.manifest.joining import join_rows, numbered
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
-from beam_pipeline.sources.manifest.records import (
-    join_rows,
-    numbered,
-    read_entries,
-    read_table,
-)
+from beam_pipeline.sources.manifest.records import read_entries, read_table
 from beam_pipeline.sources.manifest.survey import overview, survey
 from beam_pipeline.sources.masks import tables
 from beam_pipeline.sources.side_files.files import SideFiles

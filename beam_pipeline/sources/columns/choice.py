@@ -240,7 +240,7 @@ def _labels(
         return [checked("label", name, usable) for name in options.labels]
     possible = {key: name for key, name in free.items() if name not in facts.no_classes}
     lists = set() if with_boxes else set(facts.lists).difference(facts.no_classes)
-    name = first(LABELS.of_record, possible) or first(
+    name = first(LABELS.of_tables, possible) or first(
         LABELS.lists_of_record, {lowered(each): each for each in lists}
     )
     return [name] if name else []

@@ -6,7 +6,8 @@ one has a fraction, or many are written as if they had; all rows, where they are
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ _MANY = 100_000
 _ROWS_OF_A_CLASS = 10
 # Python makes no number of thousands of digits.
 _DIGITS = 20
+# Between the names of classes of which each has a column of its own.
+OF_COLUMNS = "\n"
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 def class_name(value: Any) -> str:
@@ -71,7 +75,12 @@ def label_name(value: Any, column: str) -> str:
 
 
 def class_label(
-    value: Any, column: str, kind: Kind | None, classes: Sequence[str] = ()
+    value: Any,
+    column: str,
+    kind: Kind | None,
+    classes: Sequence[str] = (),
+    separator: str = "",
+    names: Mapping[str, str] = _NO_NAMES,
 ) -> ClassLabel | ClassLabels:
     """The class that a value names; of a list, or text of a column of lists, all of them.
 
@@ -80,17 +89,41 @@ def class_label(
         column: For messages.
         kind: The column's.
         classes: Names of classes that are written as numbers.
+        separator: What stands between the classes in a text; "" where it is one class.
+        names: Of classes, by what stands for them.
 
     Raises:
         RecordError: "missing value": there is none, or a name in the list is missing.
     """
-    if isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
+    if separator and isinstance(value, str) and value:
+        value = list(filter(None, map(str.strip, value.split(separator))))
+    elif isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
         value = listed(value, kind)
+
+    def named(each: Any) -> str:
+        name = label_name(each, column)
+        return names.get(name) or named_class(name, classes)
+
     if isinstance(value, list):
-        return ClassLabels(tuple(named_class(label_name(each, column), classes) for each in value))
+        return ClassLabels(tuple(map(named, value)))
     if kind is float and isinstance(value, str) and value.strip():
         value = float(value)  # "3.0", as pandas writes 3 where others are missing
-    return ClassLabel(named_class(label_name(value, column), classes))
+    return ClassLabel(named(value))
+
+
+def mark_of(value: object) -> str:
+    """ "1", "0" or "-1", also where they are written 1.0 or true; anything else as it is."""
+    text = str(value).strip().lower().removesuffix(".0")
+    return {"true": "1", "false": "0"}.get(text, text)
+
+
+def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
+    """The names of the classes that a row has, as one text; "" where a value says neither."""
+    marks = list(map(mark_of, values))
+    if not all(mark == "1" or mark in ("0", "-1") for mark in marks):
+        return ""
+    found = [name for name, mark in zip(names, marks, strict=True) if mark == "1"]
+    return OF_COLUMNS.join(found) or OF_COLUMNS
 
 
 def are_no_classes(values: Sequence[Any]) -> bool:

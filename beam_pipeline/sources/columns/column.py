@@ -59,6 +59,7 @@ class LabelNames:
 
     Attributes:
         of_record: The one class of a record.
+        of_tables: The same in a table, whose columns are called in more ways.
         lists_of_record: Its classes, where such a column holds lists.
         of_rows: Arrays with the class of each row.
         beside_boxes: Lists beside the list of boxes.
@@ -68,6 +69,10 @@ class LabelNames:
     of_record: tuple[str, ...] = (
         "label", "class", "category", "class_name", "label_name", "category_name", "target",
         "class_label", "labels",
+    )  # fmt: skip
+    of_tables: tuple[str, ...] = (
+        *of_record, "labelname", "class_id", "classid", "breed", "diagnosis", "dx",
+        "finding labels", "finding_labels",
     )  # fmt: skip
     lists_of_record: tuple[str, ...] = (
         *of_record, "classes", "categories", "class_names", "label_names",
@@ -139,7 +144,10 @@ class Columns:
         key: The paths that name the records; "" where they go by their line.
         media: Columns of paths.
         labels: (feature, column) of the record's classes.
+        separator: What stands between the classes of a record in the text of its label; "" where
+            a text is one class.
         classes: The user's names of classes, for labels that are their numbers.
+        class_names: The names of classes, by what stands for them in labels.
         unlabelled: Manifests, by their relative path, whose records may lack classes.
         split: The split.
         split_folders: Whether folders with splits' names state it.
@@ -157,13 +165,16 @@ class Columns:
         declared: (feature, column), where a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: What stands for a number that is missing; None if nothing does.
+        optional: A number to predict, which is NaN in the tables that lack its column.
         taken: Columns that are not features of their own name.
     """
 
     key: str = ""
     media: tuple[Media, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    separator: str = ""
     classes: tuple[str, ...] = ()
+    class_names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     unlabelled: frozenset[str] = frozenset()
     split: str = ""
     split_folders: bool = False
@@ -180,6 +191,7 @@ class Columns:
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
     missing_number: float | None = None
+    optional: str = ""
 
     taken: frozenset[str] = dataclasses.field(init=False)
 

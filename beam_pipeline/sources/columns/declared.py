@@ -109,7 +109,7 @@ def _box_columns(
             f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
         )
     if columns.corners:
-        label = told("label", options, usable) or first(LABELS.of_record, plain)
+        label = told("label", options, usable) or first(LABELS.of_tables, plain)
         columns = dataclasses.replace(columns, box_labels=label)
     return columns
 

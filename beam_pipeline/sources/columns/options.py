@@ -48,6 +48,8 @@ class TableOptions(ValueOptions):
         missing_values: Texts that stand for a missing value, such as "NA".
         image_template: The image's path, made of columns: "train/{id}.png".
         decimal_comma: Whether "1,5" is a number.
+        label_separator: What stands between the classes of a record; "none" where texts are one
+            class each; "" finds out by looking.
         allow_outside: Folders elsewhere whose files may be named, too.
     """
 
@@ -59,4 +61,5 @@ class TableOptions(ValueOptions):
     missing_values: Sequence[str] = ()
     image_template: str = ""
     decimal_comma: bool = False
+    label_separator: str = ""
     allow_outside: Sequence[str] = ()

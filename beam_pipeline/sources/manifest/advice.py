@@ -51,8 +51,8 @@ def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterato
         if tagged := _tagged(texts.get(name, ())):
             yield (
                 f"column {name!r} has several words a row, such as {tagged!r}, and each "
-                "combination is one class; for several classes per record, write lists such as "
-                f"{str(re.split(f'[{_SEPARATORS}]+', tagged)).replace(chr(39), chr(34))}"
+                "combination is one class; for several classes per record, pass --label-separator "
+                f"{next(repr(each) for each in _SEPARATORS if each in tagged)}"
             )
 
 

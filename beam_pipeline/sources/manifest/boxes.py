@@ -1,5 +1,6 @@
 """The boxes of one image, as the rows of a manifest state them."""
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
-from beam_pipeline.sources.columns.class_values import is_stated, label_name
+from beam_pipeline.sources.columns.class_values import is_stated, label_name, named_class
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
 from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert, list_of_text
 from beam_pipeline.sources.malformed import malformed
@@ -229,3 +230,13 @@ def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> ImageSiz
     except (TypeError, ValueError, OverflowError) as error:
         raise malformed(f"width and height are {sides!r}") from error
     return pixels if min(pixels) > 0 else None
+
+
+def named_boxes(boxes: Objects, columns: Columns) -> Objects:
+    """Boxes whose labels are numbers of the user's classes by those, where boxes have them."""
+    if columns.labels or not (columns.classes or columns.class_names):
+        return boxes
+    labels = tuple(
+        columns.class_names.get(name) or named_class(name, columns.classes) for name in boxes.labels
+    )
+    return dataclasses.replace(boxes, labels=labels)

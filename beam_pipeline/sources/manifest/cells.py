@@ -3,12 +3,12 @@
 import dataclasses
 import re
 import string
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import there_are
-from beam_pipeline.sources.columns.class_values import class_name
+from beam_pipeline.sources.columns.class_values import class_name, classes_marked
 from beam_pipeline.sources.columns.options import TableOptions
 
 _NUMBER = re.compile(r"#\d+$")
@@ -26,6 +26,8 @@ class Cells:
         template: The path in parts: a literal text and the column behind it, "" for none.
         decimal_comma: Whether "1,5" is a number.
         numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
+        classes: Columns that say by 1, and 0 or -1, whether the row has this class; `label`, the
+            column of the names of these that it has, takes their place.
     """
 
     missing: frozenset[str] = frozenset()
@@ -33,6 +35,22 @@ class Cells:
     template: tuple[tuple[str, str], ...] = ()
     decimal_comma: bool = False
     numbered: str = ""
+    classes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The column that takes the place of `classes`; "" if there are none."""
+        few = (*self.classes[:2], "…", self.classes[-1]) if self.classes[4:] else self.classes
+        return ", ".join(few)
+
+    def with_classes(self, classes: tuple[str, ...]) -> "Cells":
+        """The same, with columns that are a class each."""
+        return dataclasses.replace(self, classes=classes)
+
+    def names(self, names: Iterable[str]) -> dict[str, None]:
+        """The columns that become of those of these names."""
+        kept = [name for name in names if name not in self.classes]
+        return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
         """Changes the values of some rows; no path is made of a value that is missing.
@@ -54,6 +72,14 @@ class Cells:
             columns[self.numbered] = [
                 _NUMBER.sub("", value) if isinstance(value, str) else value
                 for value in columns[self.numbered]
+            ]
+        if self.classes and columns:
+            num_rows = len(next(iter(columns.values())))
+            has_classes = any(name in columns for name in self.classes)
+            marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
+            columns[self.label] = [
+                classes_marked(self.classes, values) if has_classes else missing
+                for values in zip(*marks, strict=True)
             ]
         if self.column and columns:
             num_rows = len(next(iter(columns.values())))

@@ -1,7 +1,8 @@
 """What the columns of a manifest become, a column at a time."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.records import FileRef, Value
@@ -73,6 +74,8 @@ def main_columns(
                 kind=kinds.get(column),
                 classes=columns.classes,
                 may_lack=unlabelled,
+                separator=columns.separator,
+                names=columns.class_names,
             ),
         )
         for name, column in columns.labels
@@ -80,17 +83,23 @@ def main_columns(
     return [*media, *declared, *labels]
 
 
-def other_columns(columns: Columns, kinds: Mapping[str, Kind | None]) -> list[FeatureColumn]:
-    """The columns that are features of their own name."""
+def other_columns(
+    columns: Columns, kinds: Mapping[str, Kind | None], header: Collection[str] = ()
+) -> list[FeatureColumn]:
+    """The columns that are features of their own name, in a table with this header."""
     if columns.declared or columns.corners:
         return []
+    lacking = {columns.optional}.difference(header)
     attributes = f"{columns.boxes}." if columns.boxes else "\0"
     return [
         FeatureColumn(
             name,
             name,
             functools.partial(
-                convert_column, name=name, kind=kind, missing_number=columns.missing_number
+                convert_column,
+                name=name,
+                kind=kind,
+                missing_number=math.nan if name in lacking else columns.missing_number,
             ),
         )
         for name, kind in kinds.items()
@@ -143,13 +152,15 @@ def _classes(
     kind: Kind | None,
     classes: Sequence[str],
     may_lack: bool,
+    separator: str,
+    names: Mapping[str, str],
 ) -> list[Value | None]:
     """The classes that the values name, by the names that the user gives the numbers."""
 
     def label(value: Any) -> Value | None:
         if may_lack and not is_stated(value):
             return None
-        return class_label(value, column, kind, classes)
+        return class_label(value, column, kind, classes, separator, names)
 
     if set(map(type, values)) in ({str}, {int}):  # few differ
         label_of = {value: label(value) for value in dict.fromkeys(values)}

@@ -1,10 +1,12 @@
 """Which manifests a path means, and which split each is."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import folder, joined, media_kind, suffix, uncompressed
@@ -13,6 +15,10 @@ from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split, split_of_folders
 
+# What AutoML and Vertex write in their ML_USE column.
+_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
+_UNASSIGNED = "UNASSIGNED"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(NamingFile):
@@ -20,17 +26,26 @@ class Manifest(NamingFile):
 
     Attributes:
         folder: What the files' paths are relative to.
+        folders: Further such folders, of files that are not there.
     """
 
     folder: str
+    folders: tuple[str, ...] = ()
 
     def key_of(self, name: str) -> str:
         """The key of the file that the manifest calls `name`; raises what `locate` does."""
-        return self.locate(name, self.folder)[0]
+        return self._located(name)[0]
 
     def path_of(self, name: str) -> str:
         """The path of the file that the manifest calls `name`; raises what `locate` does."""
-        return self.locate(name, self.folder)[1]
+        return self._located(name)[1]
+
+    def _located(self, name: str) -> tuple[str, str]:
+        first = self.locate(name, self.folder)
+        if not self.folders or storage.exists(first[1]):
+            return first
+        others = (self.locate(name, folder) for folder in self.folders)
+        return next((each for each in others if storage.exists(each[1])), first)
 
 
 def find_manifests(
@@ -39,6 +54,7 @@ def find_manifests(
     metadata: str,
     suffixes: Collection[str],
     ignored: Ignored = NOTHING,
+    names: Collection[str] = (),
 ) -> list[Manifest]:
     """The manifests that `path` means.
 
@@ -50,6 +66,7 @@ def find_manifests(
         metadata: Hugging Face's file name.
         suffixes: Of manifests, without dot.
         ignored: Files that are left out.
+        names: Those of a folder, where it is known which are meant.
 
     Raises:
         ConfigError: There is no such file, or it is not clear which.
@@ -61,6 +78,11 @@ def find_manifests(
             raise ConfigError(f"the manifest {path} does not exist")
         manifest = manifest_of(parent(path), name_of(path), None, media_root)
         return [dataclasses.replace(manifest, path=path)]
+    if names:
+        return [
+            manifest_of(path, name, split, media_root)
+            for name, split in splits_of(sorted(names)).items()
+        ]
     if storage.exists(storage.join(path, metadata)) and not ignored(metadata):
         return [manifest_of(path, metadata, None, media_root)]
 
@@ -83,10 +105,33 @@ def find_manifests(
     )
 
 
+def splits_of(names: Sequence[str]) -> dict[str, str | None]:
+    """The split of each table, of tables of one folder or of one name in the folders of splits.
+
+    A single one leaves it to the build: there is nothing else.
+    """
+    if len(names) == 1:
+        return {names[0]: None}
+    folders = [folder(name) for name in names]
+    if len(set(folders)) == len(names) and all(is_split(name_of(each)) for each in folders):
+        return {name: name_of(parent) for name, parent in zip(names, folders, strict=True)}
+    splits = splits_of_tables([name_of(name) for name in names])
+    return {name: splits.get(name_of(name)) for name in names}
+
+
 def split_folder(key: str) -> str | None:
     """The split that the folders of a file below the input state; None for one elsewhere."""
     elsewhere = key.startswith(("/", "../")) or storage.is_remote(key)
     return None if elsewhere else split_of_folders(key)
+
+
+def split_of_row(stated: Any, key: str, manifest: Manifest, columns: Columns) -> str | None:
+    """What the row states, else its manifest, else its folder; None leaves it to the build."""
+    split = "" if stated is None else str(stated).strip()
+    if split == _UNASSIGNED:
+        return None
+    by_folder = split_folder(key) if columns.split_folders else None
+    return (split.lower() if split in _ML_USES else split) or manifest.split or by_folder
 
 
 def folders_left_out(

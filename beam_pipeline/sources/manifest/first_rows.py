@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -27,6 +27,8 @@ _ROWS = 100
 _BLOCK_BYTES = 1 << 16
 # So many of a column's files are looked for, until one is there.
 _FILES = 10
+# So many different values of a column.
+_VALUES = 100
 
 
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
@@ -48,6 +50,24 @@ class FirstRow(NamedTuple):
 
 
 FirstRows = Sequence[FirstRow]
+
+
+class Seen(NamedTuple):
+    """Tables, and what their first rows show.
+
+    Attributes:
+        tables: The tables.
+        rows: The first of each.
+        names: The columns that the tables state, or else that the rows have.
+        facts: What these hold.
+    """
+
+    tables: Sequence[Table]
+    rows: FirstRows
+    names: Mapping[str, None]
+    facts: ColumnFacts
+
+
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
 
@@ -55,6 +75,24 @@ KindOf = Callable[[Any], Kind | None]
 def first_rows(tables: Iterable[Table]) -> FirstRows:
     """The first rows of each manifest that are not malformed."""
     return [row for table in tables for row in itertools.islice(_rows(table), _ROWS)]
+
+
+def names_of(tables: Iterable[Table], rows: FirstRows) -> dict[str, None]:
+    """The columns that the tables state, or else that the first rows have."""
+    stated = {
+        name: None for table in tables for name in table.cells.names(table.header) if table.header
+    }
+    return stated or dict.fromkeys(filter(None, (name for row in rows for name in row.values)))
+
+
+def texts_of(rows: FirstRows) -> dict[str, list[str]]:
+    """What the columns of the first rows have of short texts, each value once."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            if (isinstance(value, str) and value.strip()) or type(value) is int:
+                found.setdefault(name, {})[str(value).strip()] = None
+    return {name: list(values)[:_VALUES] for name, values in found.items()}
 
 
 def _rows(table: Table) -> Iterator[FirstRow]:

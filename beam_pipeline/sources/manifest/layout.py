@@ -5,6 +5,7 @@ import functools
 import re
 import zlib
 
+from beam_pipeline.sources.beside import is_submission
 from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
@@ -48,11 +49,14 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
         files = tuple(joined(name, metadata) for name in holders)
         return [Place("", what, has_usual_name=True, files=files)]
     tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
+    tables = [name for name in tables if not is_submission(name)] or tables
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
         names = tables
     if 1 < len(names) == len(splits_of_tables(names)):
         return [Place("", ", ".join(names), files=tuple(names))]
+    if len(names) == 1:
+        return [Place("", names[0], files=tuple(names), tables=tuple(names))]
     return [Place(name, name, files=(name,)) for name in names]
 
 

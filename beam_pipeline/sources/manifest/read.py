@@ -1,6 +1,7 @@
 """Manifests: one row a record, a column a feature, in CSV, TSV and JSON Lines."""
 
 import abc
+import copy
 import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import ClassVar
 import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
 from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns
@@ -16,18 +18,22 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.advice import advice, check_not_via
+from beam_pipeline.sources.manifest.advice import check_not_via
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
+from beam_pipeline.sources.manifest.choices import Choice, choose, completed
+from beam_pipeline.sources.manifest.class_names import classes_told, named_beside
 from beam_pipeline.sources.manifest.csv_dialect import dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
     FirstRows,
+    Seen,
     are_in_split_folders,
     check_files,
     first_rows,
     look,
+    names_of,
     unlabelled,
 )
 from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
@@ -35,7 +41,9 @@ from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.tables import ReadTables
-from beam_pipeline.sources.manifest.whereabouts import check_whereabouts, texts_of
+from beam_pipeline.sources.manifest.unnamed import Folder, with_images
+from beam_pipeline.sources.manifest.whereabouts import find_files, placed, told
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -52,6 +60,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         scratch: A folder that all workers see, into which compressed manifests are unpacked to be
             read in ranges; "" reads each whole, with its long values in memory.
         ignored: Files that are left out.
+        names: The files below the folder `path` that are read; empty finds them.
+        also_read: Files besides, absolute, that say more of the rows; known once there is a job.
+        quiet: Whether nothing is told of what is chosen, as where readings are compared.
         suffixes: Of such files; "metadata." and the first is Hugging Face's.
     """
 
@@ -61,6 +72,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     divided: bool = False
     scratch: str = ""
     ignored: Ignored = NOTHING
+    names: tuple[str, ...] = ()
+    quiet: bool = False
+    also_read: Collection[str] = dataclasses.field(default=(), init=False)
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -72,8 +86,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     def tables(self) -> tuple[list[Table], list[Rejected]]:
         """The files to read, and those that cannot be; raises ConfigError where none can."""
         metadata = f"metadata.{self.suffixes[0]}"
-        found = find_manifests(self.path, self.image_root, metadata, self.suffixes, self.ignored)
-        _warn(
+        found = find_manifests(
+            self.path, self.image_root, metadata, self.suffixes, self.ignored, self.names
+        )
+        self._warn(
             f"left out, since they hold no {metadata}",
             folders_left_out(self.path, found, self.ignored),
         )
@@ -89,39 +105,101 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         Raises:
             ConfigError: There is no manifest, or none that can be used as asked.
         """
-        tables, rejected = self.tables()
-        rows = first_rows(tables)
-        if not rows and not tables[0].header:
+        opened, rejected = self.tables()
+        seen = self._look(opened)
+        if not seen.rows and not opened[0].header:
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
-        prepared = self.cells(_names(tables, rows))
+        check_not_via(opened[0].manifest.path, seen.names)
+        prepared = self.cells(seen.names)
         if prepared != AS_THEY_ARE:
-            tables = [dataclasses.replace(table, cells=prepared) for table in tables]
-            rows = first_rows(tables)
-        names = _names(tables, rows)
-        if prepared.column:
-            names[prepared.column] = None
-        check_not_via(tables[0].manifest.path, names)
-        ignorables = names | dict.fromkeys(name for row in rows for name in ignorable(row.values))
+            seen = self._look([dataclasses.replace(each, cells=prepared) for each in opened])
+        ignorables = {**seen.names} | dict.fromkeys(
+            name for row in seen.rows for name in ignorable(row.values)
+        )
         elsewhere = frozenset(self.ignore_columns).difference(ignorables)
-        if tables[0].header:
+        if opened[0].header:
             check_ignored(elsewhere, [*ignorables])
-        facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
-        facts = self.facts(tables, facts)
-        if not facts.files:
-            check_whereabouts(tables[0].manifest, texts_of(rows), self)
+        seen, folders = self._with_files(seen)
+        seen, choice = self._with_classes(seen, bool(folders))
+        reader = copy.copy(self)
+        reader.label_column = choice.label or self.label_column
+        columns = reader.columns(seen.names, seen.rows, seen.facts)
+        columns, told = completed(columns, choice, seen, self, bool(folders))
+        tables, rows = seen.tables, seen.rows
+        classes = None if self.classes or self.schema else named_beside(seen, columns, self.ignored)
+        if classes:
+            columns = dataclasses.replace(columns, class_names=classes.names)
+            self.also_read = (classes.path,)
+            told.append(classes_told(classes))
+        for each in (*choice.told, *told):
+            self._tell(each)
         headers = {table.manifest.relative: table.header for table in tables}
-        check_headers(headers, {*self.ignore_columns, *self.labels, *LABELS.of_record})
-        columns = with_lists(self.columns(names, rows, facts), facts, rows)
+        may_lack = {*self.ignore_columns, *reader.labels, *LABELS.of_tables, *choice.classes}
+        check_headers(headers, {*may_lack, columns.optional})
+        columns = with_lists(columns, seen.facts, rows)
         check_first_rows(tables[0], rows, columns)
-        if tables[0].header and not self.schema:
-            for told in advice(texts_of(rows), [name for _, name in columns.labels]):
-                _LOG.warning("%s", one_line(told))
-        questions = self.questions(columns, rows)
+        questions = self.questions(columns, rows, states_splits=not folders)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
         others = [*rejected, *self.declared(tables, columns)]
-        return ReadTables(tables, questions, self.scratch, others)
+        if classes:
+            feature = "boxes" if columns.corners or columns.boxes else "label"
+            names = dict(enumerate(classes.names.values()))
+            others.append(DeclaredClasses(feature=feature, names=names))
+        folders = [with_images(each, seen, columns) for each in folders]
+        return ReadTables(tables, questions, self.scratch, others, folders)
+
+    def _look(self, tables: Sequence[Table]) -> Seen:
+        rows = first_rows(tables)
+        facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
+        return Seen(tables, rows, names_of(tables, rows), self.facts(tables, facts))
+
+    def _with_files(self, seen: Seen) -> tuple[Seen, Sequence[Folder]]:
+        """The tables with the paths of their files, if these lie elsewhere in the input.
+
+        Returns:
+            The tables; and the folders whose files are held against the rows, none if the tables
+            themselves state paths.
+        """
+        is_told = self.schema or self.image_root or self.image_template
+        is_tree = storage.is_directory(self.path)
+        if seen.facts.files or is_told or (storage.is_remote(self.path) and not is_tree):
+            return seen, ()
+        root = seen.tables[0].manifest.root
+        places = find_files(seen, Tree(root, self.ignored), self)
+        if not places:
+            return seen, ()
+        tables = []
+        for table, place in zip(seen.tables, places, strict=True):
+            self._tell(told(table.manifest, place))
+            tables.append(placed(table, place, seen.names))
+        listed = {root} if is_tree else {folder for place in places for folder in place.folders}
+        folders = [Folder(root=root, path=path, ignored=self.ignored) for path in sorted(listed)]
+        return self._look(tables), folders
+
+    def _with_classes(self, seen: Seen, with_found_files: bool) -> tuple[Seen, Choice]:
+        """The tables with a column of classes, if each class has a column of its own."""
+        if self.schema or not seen.tables[0].header:
+            return seen, Choice()
+        columns = pick_columns(seen.names, self, seen.facts)
+        choice = choose(seen, self, columns, with_found_files)
+        if not choice.classes:
+            return seen, choice
+        cells = [each.cells.with_classes(choice.classes) for each in seen.tables]
+        tables = [
+            dataclasses.replace(table, cells=of_table)
+            for table, of_table in zip(seen.tables, cells, strict=True)
+        ]
+        return self._look(tables), choice
+
+    def _warn(self, what: str, names: Collection[str]) -> None:
+        if names:
+            self._tell(f"{what}: {', '.join(sorted(names))}")
+
+    def _tell(self, what: str) -> None:
+        if not self.quiet:
+            _LOG.warning("%s", one_line(what))
 
     def cells(self, names: Mapping[str, None]) -> Cells:
         """What becomes of values before anything else is made of them; raises ConfigError."""
@@ -145,18 +223,18 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         if self.schema:
             columns = declare_columns(names, self, facts)
             left_out = columns.ignored.difference(self.ignore_columns)
-            _warn("left out, since --schema does not declare them", left_out)
+            self._warn("left out, since --schema does not declare them", left_out)
         else:
             columns = pick_columns(names, self, facts)
             lost = facts.media.keys() - columns.taken - set(facts.files)
-            _warn(
+            self._warn(
                 "read as text, since no such files exist in the input (see --image-root and "
                 "--allow-outside)",
                 lost,
             )
             check_files(rows, [each.column for each in columns.media])
         without = unlabelled(rows, columns.label_columns)
-        _warn("without any label in the first rows, so records may lack labels", without)
+        self._warn("without any label in the first rows, so records may lack labels", without)
         return dataclasses.replace(
             columns,
             classes=tuple(self.classes),
@@ -164,13 +242,15 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             missing_number=self.missing_number,
         )
 
-    def questions(self, columns: Columns, rows: FirstRows) -> Questions:
+    def questions(
+        self, columns: Columns, rows: FirstRows, *, states_splits: bool = True
+    ) -> Questions:
         """What all rows are asked for.
 
-        The files' folders state the splits, where nothing else does. But a folder `train` alone
-        states nothing that `--split` could not divide.
+        The files' folders state the splits, where nothing else does and the tables name folders.
+        But a folder `train` alone states nothing that `--split` could not divide.
         """
-        states = not columns.split and are_in_split_folders(rows, columns.key)
+        states = states_splits and not columns.split and are_in_split_folders(rows, columns.key)
         return Questions(
             columns=dataclasses.replace(columns, split_folders=states),
             kinds=not columns.declared or bool(columns.boxes or columns.joins_rows),
@@ -179,34 +259,13 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         )
 
 
-def _warn(what: str, names: Collection[str]) -> None:
-    if names:
-        _LOG.warning("%s: %s", what, one_line(", ".join(sorted(names))))
-
-
-def _names(tables: Iterable[Table], rows: FirstRows) -> dict[str, None]:
-    """The columns that the tables state, or else that the first rows have."""
-    stated = [name for table in tables for name in table.header]
-    return dict.fromkeys(filter(None, stated or [name for row in rows for name in row.values]))
-
-
 @dataclasses.dataclass
 class ReadCsv(ReadManifest):
     """The rows of CSV or TSV files, a record each.
 
-    Columns are found by their names and by what the first rows hold: the image, the audio,
-    labels, the split, four numbers of a box, paths of further files (docs/manifests.md). All
-    others are features under their own name: int, else float, else str, whatever holds every
-    value of the column, or arrays where every field is a list in JSON. A missing text is "";
-    a row that misses a number, a list or its label is rejected. So are rows with too few or too
-    many fields.
-
-    Where four columns hold a box (see `column.CORNERS`) the rows of an image make one
-    Record, with their boxes in their order; a row with empty coordinates is an image without
-    boxes. Other columns are attributes of the boxes.
-
-    With a schema its features alone are read, each converted to what is declared; a row that
-    does not fit is rejected.
+    Columns are found by their names and by what the first rows hold (docs/manifests.md); all others
+    are features under their own name. A row that misses a number, a list or its label, or has too
+    few or too many fields, is rejected. With a schema its features alone are read.
 
     Attributes:
         column_names: The header of files that have none; "" leaves a column out.
@@ -238,7 +297,7 @@ class ReadCsv(ReadManifest):
                 for number, name in enumerate(table.header, start=1)
                 if not name
             }
-            _warn("left out, since they have no name", nameless)
+            self._warn("left out, since they have no name", nameless)
         return tables, rejected
 
 

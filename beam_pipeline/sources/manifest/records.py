@@ -1,36 +1,29 @@
 """From the rows of a manifest to records: plain functions, no Beam."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Deferred, FileRef, Objects, Record, Rejected, Value
-from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.columns.class_values import is_stated, named_class
+from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
 from beam_pipeline.sources.gather import Entry
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.manifest.boxes import boxes_from_lists, boxes_from_rows
+from beam_pipeline.sources.manifest.boxes import boxes_from_lists, named_boxes
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
     main_columns,
     path_text,
 )
-from beam_pipeline.sources.manifest.files import Manifest, split_folder
+from beam_pipeline.sources.manifest.files import split_of_row
+from beam_pipeline.sources.manifest.joining import JoinedRow
 from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.lines import is_compressed
 from beam_pipeline.sources.manifest.survey import Overview
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
-
-# What AutoML and Vertex write in their ML_USE column.
-_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
-_UNASSIGNED = "UNASSIGNED"
-_MAX_CAPTIONS = 10_000
+from beam_pipeline.sources.manifest.unnamed import Folder, files_in
 
 Kinds = Mapping[str, Kind | None]
 
@@ -146,67 +139,10 @@ class RecordMaker:
         ]
 
 
-@crosses
-class JoinedRow(NamedTuple):
-    """A row of an image that is one of its boxes or captions.
-
-    Attributes:
-        manifest: The file of the row.
-        source: For messages: "labels.csv:12".
-        values: By column.
-    """
-
-    manifest: Manifest
-    source: str
-    values: Mapping[str, Any]
-
-
-def joined_record(key: str, rows: Sequence[JoinedRow], columns: Columns, kinds: Kinds) -> Record:
-    """The record of one image from its rows, a box or a caption each.
-
-    Raises:
-        RecordError: A value cannot be used, or the rows contradict one another.
-    """
-    first = rows[0]
-    splits = {
-        split_of_row(row.values.get(columns.split), key, row.manifest, columns) for row in rows
-    }
-    if len(splits) > 1:
-        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
-    declared = {column for _, column in columns.declared}
-    classes = {column for _, column in columns.labels}
-    features: dict[str, Value] = {}
-    for feature, column, convert in main_columns(first.manifest, columns, kinds):
-        stated = first.values.get(column)
-        (value,) = convert([stated])
-        if value is None:
-            continue
-        if (column in declared or column in classes) and any(
-            row.values.get(column) != stated for row in rows[1:]
-        ):
-            raise malformed(f"rows of one image differ in the column {column!r}")
-        features[feature] = value
-    values = [row.values for row in rows]
-    names = dict.fromkeys(name for row in values for name in row)
-    check_plain({name: [row.get(name) for row in values] for name in names}, columns)
-    notes: Mapping[str, int] = {}
-    if columns.captions:
-        features["captions"] = _captions([row.get(columns.captions) for row in values])
-        notes = not_kept(name for name in columns.numbers for _ in rows)
-    else:
-        features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
-    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
-
-
-def _captions(values: Sequence[Any]) -> tuple[str, ...]:
-    """The texts of an image; rows without one add none."""
-    if len(values) > _MAX_CAPTIONS:
-        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
-    return tuple(str(value) for value in values if is_stated(value))
-
-
-def read_table(part: Range | Other, all_rows: Overview) -> Iterator[Record | Other]:
-    """The records of a range whose rows go by their line."""
+def read_table(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Record | Other]:
+    """The records of a range whose rows go by their line, and name no files."""
+    if isinstance(part, Folder):
+        return
     if not isinstance(part, Range):
         yield part
         return
@@ -215,8 +151,14 @@ def read_table(part: Range | Other, all_rows: Overview) -> Iterator[Record | Oth
         yield from maker.elements(batch)
 
 
-def read_entries(part: Range | Other, all_rows: Overview) -> Iterator[Entry | Other]:
-    """The rows of a range, keyed by their main file: to be joined as they are, or as elements."""
+def read_entries(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Entry | Other]:
+    """The rows of a range, keyed by their main file: to be joined as they are, or as elements.
+
+    The files of a folder that rows name are keyed by themselves.
+    """
+    if isinstance(part, Folder):
+        yield from files_in(part)
+        return
     if not isinstance(part, Range):
         yield part
         return
@@ -248,38 +190,3 @@ def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Bat
 def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
     for row in batch.bad:
         yield maker.reject(row.line, malformed(row.detail))
-
-
-def join_rows(
-    key: str, rows: Sequence[JoinedRow], all_rows: Overview
-) -> Iterator[Record | Rejected]:
-    """The record of one image from its rows, or why it can be none."""
-    try:
-        yield joined_record(key, rows, all_rows.columns, all_rows.kinds)
-    except RecordError as error:
-        yield Rejected.of(rows[0].source, error)
-
-
-def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
-    """What the rows of one key became, in their order, with the keys "path", "path#2", …."""
-    for number, element in enumerate(elements, start=1):
-        if number > 1 and isinstance(element, Record):
-            element = dataclasses.replace(element, key=f"{key}#{number}")
-        yield element
-
-
-def named_boxes(boxes: Objects, columns: Columns) -> Objects:
-    """Boxes whose labels are numbers of the user's classes by those, where boxes have them."""
-    if columns.labels or not columns.classes:
-        return boxes
-    labels = tuple(named_class(name, columns.classes) for name in boxes.labels)
-    return dataclasses.replace(boxes, labels=labels)
-
-
-def split_of_row(stated: Any, key: str, manifest: Manifest, columns: Columns) -> str | None:
-    """What the row states, else its manifest, else its folder; None leaves it to the build."""
-    split = "" if stated is None else str(stated).strip()
-    if split == _UNASSIGNED:
-        return None
-    by_folder = split_folder(key) if columns.split_folders else None
-    return (split.lower() if split in _ML_USES else split) or manifest.split or by_folder

@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.choice import check_ignored
-from beam_pipeline.sources.columns.class_values import WholeNumbers, whole_numbers
+from beam_pipeline.sources.columns.class_values import OF_COLUMNS, WholeNumbers, whole_numbers
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.json_columns import ignorable
 from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table, whole
+from beam_pipeline.sources.manifest.unnamed import Folder
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +52,12 @@ class Questions:
     @property
     def of_all(self) -> bool:
         """Whether more than the labels has to be looked at."""
-        return self.kinds or self.one_folder or bool(self.ignored)
+        return self.kinds or self.one_folder or bool(self.ignored) or self.has_class_columns
+
+    @property
+    def has_class_columns(self) -> bool:
+        """Whether each class has a column of its own: a row may have one of them, or several."""
+        return self.columns.separator == OF_COLUMNS
 
 
 @dataclasses.dataclass(slots=True)
@@ -63,12 +69,14 @@ class Profile:
         split_folders: The splits' folders of their main files; None of a file in none.
         ignored: What they have of `Questions.ignored`.
         labels: What they have of `Questions.label`.
+        has_several: Whether one has several classes, or none, of those with columns of their own.
     """
 
     kinds: dict[str, Kind | None] = dataclasses.field(default_factory=dict)
     split_folders: frozenset[str | None] = frozenset()
     ignored: frozenset[str] = frozenset()
     labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
+    has_several: bool = False
 
     def and_of(self, other: "Profile") -> "Profile":
         """What these rows and others are."""
@@ -77,6 +85,7 @@ class Profile:
             self.split_folders | other.split_folders,
             self.ignored | other.ignored,
             self.labels.and_of(other.labels),
+            self.has_several or other.has_several,
         )
 
 
@@ -131,7 +140,7 @@ class Overview:
     places: Mapping[tuple[str, int], Place]
 
 
-def surveyed(part: Range | Other, questions: Questions) -> list[Survey]:
+def surveyed(part: Range | Folder | Other, questions: Questions) -> list[Survey]:
     """What one range is, if its table can be used."""
     return [survey(part, questions)] if isinstance(part, Range) else []
 
@@ -170,6 +179,9 @@ def _profile(table: Table, batch: Batch, questions: Questions) -> Profile:
         profile.ignored = questions.ignored.intersection(names)
     if questions.label:
         profile.labels = whole_numbers(batch.columns.get(questions.label, ()))
+    if questions.has_class_columns:
+        labels = batch.columns.get(columns.label, ())
+        profile.has_several = any(OF_COLUMNS in text for text in labels if text)
     return profile
 
 
@@ -208,7 +220,11 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     columns = questions.columns
     if questions.one_folder and len(profile.split_folders - {None}) < 2:
         columns = dataclasses.replace(columns, split_folders=False)
+    if questions.has_class_columns and not profile.has_several:
+        columns = dataclasses.replace(columns, separator="")
     kinds = profile.kinds
+    if columns.optional:
+        kinds = {**kinds, columns.optional: float}
     if profile.labels.are_measures:
         _LOG.warning(
             "column %r is a number to predict, since it has %s different whole numbers in %s rows; "

@@ -170,7 +170,7 @@ class Table(abc.ABC):
         self, columns: Columns, kinds: Mapping[str, Kind | None]
     ) -> list[FeatureColumn]:
         """The columns that are features of their own name, of these kinds."""
-        return other_columns(columns, kinds)
+        return other_columns(columns, kinds, self.header)
 
     def first_row(self, start: int) -> int:
         """Where the first row begins that begins at `start` or behind it.

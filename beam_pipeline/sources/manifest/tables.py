@@ -11,14 +11,11 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.gather import Gather, ReadInBatches
-from beam_pipeline.sources.manifest.records import (
-    join_rows,
-    numbered,
-    read_entries,
-    read_table,
-)
+from beam_pipeline.sources.manifest.joining import join_rows, numbered
+from beam_pipeline.sources.manifest.records import read_entries, read_table
 from beam_pipeline.sources.manifest.survey import Questions, overview, surveyed
 from beam_pipeline.sources.manifest.table import Other, Range, Table
+from beam_pipeline.sources.manifest.unnamed import Folder
 
 
 @dataclasses.dataclass
@@ -30,20 +27,22 @@ class ReadTables(beam.PTransform):
         questions: What the first time is to find out.
         scratch: The folder for what has to be unpacked.
         others: What cannot be read, and is told of; classes that the tables state.
+        folders: Those whose files rows name, where it is told which no row names.
     """
 
     tables: Sequence[Table]
     questions: Questions
     scratch: str
     others: Sequence[Other] = ()
+    folders: Sequence[Folder] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         ranges = (
             pipeline
-            | "Tables" >> beam.Create([*self.tables, *self.others])  # Table | Other
-            | "BalanceTables" >> beam.Reshuffle()  # Table | Other
-            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Other
-            | "BalanceRanges" >> beam.Reshuffle()  # Range | Other
+            | "Tables" >> beam.Create([*self.tables, *self.folders, *self.others])
+            | "BalanceTables" >> beam.Reshuffle()  # Table | Folder | Other
+            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Folder | Other
+            | "BalanceRanges" >> beam.Reshuffle()  # Range | Folder | Other
         )
         all_rows = (
             ranges
@@ -63,12 +62,12 @@ class ReadTables(beam.PTransform):
         )  # (bucket, batch)
         if columns.joins_rows:
             return batches | Gather(
-                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 1
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
             )  # Record | Other
         return batches | Gather(numbered, hold=iter)  # Record | Other
 
 
-def ranges_of(table: Table | Other, scratch: str) -> Sequence[Range | Other]:
+def ranges_of(table: Table | Folder | Other, scratch: str) -> Sequence[Range | Folder | Other]:
     """The ranges of a table, or why it can have none."""
     if not isinstance(table, Table):
         return [table]

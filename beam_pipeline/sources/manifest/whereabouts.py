@@ -2,22 +2,26 @@
 
 import dataclasses
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.columns.choice import lowered
+from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.first_rows import FirstRows
-from beam_pipeline.sources.paths import below, media_kind, suffix
+from beam_pipeline.sources.manifest.first_rows import Seen, texts_of
+from beam_pipeline.sources.manifest.table import Table
+from beam_pipeline.sources.paths import below, media_kind, stem, suffix
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Listing, Tree
+from tfrecord_dataset.split_names import split_in_name
 
 _MAX_COLUMNS = 100
-# Values of a column that are looked for: so many, and fewer where the names of a folder are not
-# all at hand. As many of them must be there.
-_VALUES = 100
+# Of a column's values so many are looked for, where the names of a folder are not all at hand.
 _ASKED_FOR = 10
-_SHARE = 0.9
+# So many of those that are looked for must be there: of ids, and of what ends as a file's name.
+_SHARE, _SHARE_OF_NAMES = 0.9, 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,75 +30,74 @@ class Whereabouts:
 
     Attributes:
         column: Its name.
-        folder: Where the files lie, an absolute path or URL.
+        folders: Where the files lie, absolute paths or URLs: each value in one of them.
         suffix: Of the files, where the values have none; else "".
         kind: "image", "audio" or "array".
-        number: How many files were found.
+        there: The values that were looked for and are there.
     """
 
     column: str
-    folder: str
+    folders: tuple[str, ...]
     suffix: str
     kind: str
-    number: int
+    there: frozenset[str]
 
-    def options(self, table_folder: str) -> dict[str, str]:
-        """The options of a build that read the files, by name; none if nothing else can."""
-        if not self.suffix:
-            return {} if self.folder == table_folder else {"image_root": self.folder}
-        name = self.column.replace("{", "{{").replace("}", "}}")
-        template = f"{{{name}}}.{self.suffix}"
-        if self.kind != "image" or name != self.column:
-            return {}
-        if self.folder == table_folder:
-            return {"image_template": template}
-        if self.folder.startswith(f"{table_folder}/"):
-            inner = self.folder[len(table_folder) + 1 :]
-            return {"image_template": f"{inner}/{template}"}
-        return {"image_root": self.folder, "image_template": template}
+    def names_most(self, asked: Collection[str]) -> bool:
+        """Whether most of the values that were looked for are there."""
+        return len(self.there) >= (_SHARE if self.suffix else _SHARE_OF_NAMES) * len(asked)
+
+    @property
+    def pattern(self) -> str:
+        """The files, as a user might write them."""
+        return f"{self.folders[0]}/*" + (f".{self.suffix}" if self.suffix else "")
 
 
-def as_arguments(options: Mapping[str, str]) -> str:
-    """Options as they are typed: "--image-template 'train/{id}.jpg'"."""
-    return " ".join(
-        f"--{name.replace('_', '-')} {shlex.quote(value)}" for name, value in options.items()
-    )
-
-
-def texts_of(rows: FirstRows) -> dict[str, list[str]]:
-    """What the columns of the first rows have of short texts, each value once."""
-    found: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for name, value in row.values.items():
-            if (isinstance(value, str) and value.strip()) or type(value) is int:
-                found.setdefault(name, {})[str(value).strip()] = None
-    return {name: list(values)[:_VALUES] for name, values in found.items()}
-
-
-def whereabouts(tree: Tree, texts: Mapping[str, Sequence[str]]) -> Whereabouts | None:
+def whereabouts(
+    tree: Tree, texts: Mapping[str, Sequence[str]], split: str = ""
+) -> list[Whereabouts]:
     """The column whose values, with a folder and perhaps a suffix, are files of a tree.
+
+    Several folders are taken together where each has other files, and none has most.
 
     Args:
         tree: Where the files are looked for.
         texts: Values by column.
+        split: That the table's name states: of several folders the one that states it, too.
+
+    Returns:
+        None if no column names most files; several where a column names those of several folders,
+        or of several suffixes.
     """
-    places = [
-        (place, listing)
+    places = {
+        tree.path(place): listing
         for place, listing in tree.walked.items()
         if any(map(media_kind, listing.files))
+    }
+    are_whole = all(listing.is_whole for listing in places.values())
+    asked = {
+        name: values if are_whole else values[:_ASKED_FOR]
+        for name, values in list(texts.items())[:_MAX_COLUMNS]
+    }
+    parts = [
+        part
+        for column, values in asked.items()
+        for folder, listing in places.items()
+        for part in _in_folder(folder, listing, column, values)
     ]
-    found = [
-        whereabout
-        for column, values in list(texts.items())[:_MAX_COLUMNS]
-        for place, listing in places
-        for whereabout in _in_folder(tree.path(place), listing, column, values)
-    ]
-    return max(found, key=lambda each: (each.number, each.kind), default=None)
+    most = [part for part in parts if part.names_most(asked[part.column])]
+    most = most or [each for each in _together(parts) if each.names_most(asked[each.column])]
+    if not most:
+        return []
+    column = max((each.column for each in most), key=lambda name: len(texts[name]))
+    most = [each for each in most if each.column == column]
+    most = [each for each in most if len(each.there) == max(len(one.there) for one in most)]
+    alike = [each for each in most if split and split_in_name(name_of(each.folders[0])) == split]
+    return alike or most
 
 
 def _in_folder(
     folder: str, listing: Listing, column: str, values: Sequence[str]
-) -> Iterable[Whereabouts]:
+) -> Iterator[Whereabouts]:
     with_suffix = all(map(media_kind, values))
     if not with_suffix and any("/" in value for value in values):
         return
@@ -104,21 +107,30 @@ def _in_folder(
         if ending and not media_kind(example):
             continue
         written = example.rpartition(".")[2]
-        paths = [f"{value}.{written}" if ending else value for value in values]
+        paths = {f"{value}.{written}" if ending else value: value for value in values}
+        there = names.intersection(paths)
         if not listing.is_whole:
-            paths = paths[:_ASKED_FOR]
-        if listing.is_whole:
-            number = len(names.intersection(paths))
-        else:
-            number = sum(_exists(below(folder, path)) for path in paths)
-        if number and number >= _SHARE * len(paths):
+            there |= {path for path in paths if path not in there and _exists(below(folder, path))}
+        if there:
             yield Whereabouts(
                 column=column,
-                folder=folder,
+                folders=(folder,),
                 suffix=written if ending else "",
-                kind=media_kind(paths[0]),
-                number=number,
+                kind=media_kind(next(iter(there))),
+                there=frozenset(paths[path] for path in there),
             )
+
+
+def _together(parts: Iterable[Whereabouts]) -> Iterator[Whereabouts]:
+    """The parts of one column and suffix as one, where each value is in one folder alone."""
+    groups: dict[tuple[str, str], list[Whereabouts]] = {}
+    for part in parts:
+        groups.setdefault((part.column, part.suffix), []).append(part)
+    for several in groups.values():
+        there = frozenset().union(*(part.there for part in several))
+        if len(there) == sum(len(part.there) for part in several):
+            folders = tuple(part.folders[0] for part in several)
+            yield dataclasses.replace(several[0], folders=folders, there=there)
 
 
 def _exists(path: str) -> bool:
@@ -128,31 +140,81 @@ def _exists(path: str) -> bool:
         return False
 
 
-def check_whereabouts(
-    table: Manifest, texts: Mapping[str, Sequence[str]], options: TableOptions
-) -> None:
-    """Raises ConfigError where the files that a table names lie elsewhere below its folder.
+def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabouts]:
+    """Where the files of each table lie; none if no column of any names files.
 
     Args:
-        table: Of which no value is the path of a file.
-        texts: Values by column.
-        options: What a user says: nothing is looked for where the files are told, or left out.
+        seen: Tables of which no value is the path of a file.
+        tree: Where the files are looked for.
+        options: Columns that a user tells of name none.
+
+    Raises:
+        ConfigError: A table names files of several folders; or none, where others name some.
     """
-    is_told = options.schema or options.image_root or options.image_template
-    if is_told or storage.is_remote(table.path):
+    no_files = {*options.ignore_columns, *options.labels, options.split_column}
+    found: list[Whereabouts | None] = []
+    for table in seen.tables:
+        rows = [row for row in seen.rows if row.manifest == table.manifest]
+        texts = {
+            name: values
+            for name, values in texts_of(rows).items()
+            if name not in no_files and lowered(name) not in LABELS.lists_of_record
+        }
+        split = table.manifest.split or stem(table.manifest.relative)
+        places = whereabouts(tree, texts, split_in_name(split) or "")
+        _check_only(table.manifest, places)
+        found.append(places[0] if places else None)
+    named = [each for each in found if each]
+    if not named:
+        return []
+    for table, place in zip(seen.tables, found, strict=True):
+        if place is None:
+            raise ConfigError(
+                f"{table.manifest.path}: column {named[0].column!r} names no files that are "
+                f"there, as it does in another table; leave the table out by --ignore "
+                f"{shlex.quote(name_of(table.manifest.relative))}"
+            )
+    return named
+
+
+def _check_only(table: Manifest, found: Sequence[Whereabouts]) -> None:
+    """Raises ConfigError where a table names the files of several folders, or of two suffixes."""
+    if len(found) < 2:
         return
-    left_out = {*options.ignore_columns, *options.labels, options.split_column}
-    texts = {name: values for name, values in texts.items() if name not in left_out}
-    found = whereabouts(Tree(table.folder), texts)
-    if found is None:
-        return
-    example = below(found.folder, texts[found.column][0])
-    if found.suffix:
-        example += f".{found.suffix}"
-    ways = found.options(table.folder)
-    way = f"pass {as_arguments(ways)}" if ways else "write their paths into a column of it"
+    folders = {each.folders for each in found}
+    patterns = [
+        f"*.{each.suffix}" if len(folders) == 1 else name_of(each.folders[0]) for each in found[:2]
+    ]
+    ways = " or ".join(f"--ignore {shlex.quote(each)}" for each in patterns)
     raise ConfigError(
-        f"{table.path}: column {found.column!r} names files such as {example}, but not as paths "
-        f"from the table's folder; {way}, or read the table without them by --ignore-columns "
-        f"{shlex.quote(found.column)}"
+        f"{table.path}: column {found[0].column!r} names {found[0].pattern} and "
+        f"{found[1].pattern}; pass {ways} to read the others, or read the table without them by "
+        f"--ignore-columns {shlex.quote(found[0].column)}"
     )
+
+
+def placed(table: Table, found: Whereabouts, names: Collection[str]) -> Table:
+    """A table whose rows have the paths of their files, from the folder where these lie.
+
+    Args:
+        table: The table.
+        found: Where its files lie.
+        names: Its columns.
+    """
+    folder, *others = found.folders
+    manifest = dataclasses.replace(table.manifest, folder=folder, folders=tuple(others))
+    if not found.suffix:
+        return dataclasses.replace(table, manifest=manifest)
+    column = found.column if found.kind in names else found.kind
+    template = (("", found.column), (f".{found.suffix}", ""))
+    cells = dataclasses.replace(table.cells, column=column, template=template)
+    return dataclasses.replace(table, manifest=manifest, cells=cells)
+
+
+def told(table: Manifest, found: Whereabouts) -> str:
+    """What a user is told of the files that were found."""
+    root = f"{table.root.rstrip('/')}/"
+    inner = [f"{folder}/".removeprefix(root) or "the same folder" for folder in found.folders]
+    shown = ", ".join(inner[:3]) + (", …" if inner[3:] else "")
+    behind = f", with .{found.suffix} behind them" if found.suffix else ""
+    return f"column {found.column!r} of {table.relative} names the files in {shown}{behind}"

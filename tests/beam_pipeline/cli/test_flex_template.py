@@ -26,6 +26,7 @@ EXAMPLES = {
     "audio_column": (["wav"], ["a,b"]),
     "label_column": (["color", "color,shape"], ["", ",color"]),
     "split_column": (["split"], ["a,b"]),
+    "label_separator": (["|", " ", "none"], [""]),
     "column_names": (["id,x,y"], [",id"]),
     "no_header": (["true", "false"], ["1"]),
     "ignore_columns": (["id", "id,x"], ["id,"]),

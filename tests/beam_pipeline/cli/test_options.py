@@ -34,6 +34,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--label-column", "l", "--split-column", "s", "--column-names", "a,b"),
             *("--ignore-columns", "c", "--box-format", "xywh", "--classes", "x,y"),
             *("--missing-numbers", "nan", "--missing-values", "NA,?"),
+            *("--label-separator", "|"),
             *("--image-template", "{id}.png", "--allow-outside", "gs://b,/c"),
             *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
             *("--box-policy", "error"),

@@ -8,13 +8,9 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
+from beam_pipeline.sources.manifest.joining import join_rows, numbered
 from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.records import (
-    join_rows,
-    numbered,
-    read_entries,
-    read_table,
-)
+from beam_pipeline.sources.manifest.records import read_entries, read_table
 from beam_pipeline.sources.manifest.survey import overview, survey
 from beam_pipeline.sources.manifest.table import RANGE_BYTES
 

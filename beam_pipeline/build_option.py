@@ -1,0 +1,38 @@
+"""What an option of a build is; and those that other commands take, too."""
+
+import dataclasses
+from typing import Annotated
+
+from beam_pipeline.option_values import parse_classes
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.options import Option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildOption(Option):
+    """An option of a build.
+
+    Attributes:
+        is_content: It decides what the files hold, and is part of the fingerprint; the others say
+            where the data lies, how fast it is read, what stops the build, what may go.
+    """
+
+    is_content: bool = True
+
+
+Classes = Annotated[
+    tuple[str, ...],
+    BuildOption(
+        "class names in order (default: the input's order, else sorted)",
+        other_flag="--labels",
+        metavar="A,B|FILE",
+        parse=parse_classes,
+    ),
+]
+Schema = Annotated[
+    tuple[Feature, ...],
+    BuildOption(
+        "JSON or YAML file that declares the features (default: infer them from all records)",
+        metavar="FILE",
+    ),
+]

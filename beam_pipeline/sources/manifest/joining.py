@@ -1,0 +1,128 @@
+"""Rows of one image that make one record: a box or a caption each; and rows of one file."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import FileRef, Image, Record, Rejected, Value
+from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.columns.class_values import is_stated
+from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.manifest.boxes import boxes_from_rows, named_boxes
+from beam_pipeline.sources.manifest.feature_columns import main_columns
+from beam_pipeline.sources.manifest.files import Manifest, split_folder, split_of_row
+from beam_pipeline.sources.manifest.kinds import check_plain
+from beam_pipeline.sources.manifest.survey import Overview
+from beam_pipeline.sources.manifest.unnamed import Present, unnamed
+
+_MAX_CAPTIONS = 10_000
+
+Kinds = Mapping[str, Kind | None]
+
+
+@crosses
+class JoinedRow(NamedTuple):
+    """A row of an image that is one of its boxes or captions.
+
+    Attributes:
+        manifest: The file of the row.
+        source: For messages: "labels.csv:12".
+        values: By column.
+    """
+
+    manifest: Manifest
+    source: str
+    values: Mapping[str, Any]
+
+
+def joined_record(key: str, rows: Sequence[JoinedRow], columns: Columns, kinds: Kinds) -> Record:
+    """The record of one image from its rows, a box or a caption each.
+
+    Raises:
+        RecordError: A value cannot be used, or the rows contradict one another.
+    """
+    first = rows[0]
+    splits = {
+        split_of_row(row.values.get(columns.split), key, row.manifest, columns) for row in rows
+    }
+    if len(splits) > 1:
+        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
+    declared = {column for _, column in columns.declared}
+    classes = {column for _, column in columns.labels}
+    features: dict[str, Value] = {}
+    for feature, column, convert in main_columns(first.manifest, columns, kinds):
+        stated = first.values.get(column)
+        (value,) = convert([stated])
+        if value is None:
+            continue
+        if (column in declared or column in classes) and any(
+            row.values.get(column) != stated for row in rows[1:]
+        ):
+            raise malformed(f"rows of one image differ in the column {column!r}")
+        features[feature] = value
+    values = [row.values for row in rows]
+    names = dict.fromkeys(name for row in values for name in row)
+    check_plain({name: [row.get(name) for row in values] for name in names}, columns)
+    notes: Mapping[str, int] = {}
+    if columns.captions:
+        features["captions"] = _captions([row.get(columns.captions) for row in values])
+        notes = not_kept(name for name in columns.numbers for _ in rows)
+    else:
+        features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
+    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _captions(values: Sequence[Any]) -> tuple[str, ...]:
+    """The texts of an image; rows without one add none."""
+    if len(values) > _MAX_CAPTIONS:
+        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
+    return tuple(str(value) for value in values if is_stated(value))
+
+
+def join_rows(
+    key: str, rows: Sequence[JoinedRow | Present], all_rows: Overview
+) -> Iterator[Record | Rejected]:
+    """The record of one image from its rows, or why it can be none."""
+    stated = [row for row in rows if isinstance(row, JoinedRow)]
+    present = next((row for row in rows if isinstance(row, Present)), None)
+    try:
+        if stated:
+            yield joined_record(key, stated, all_rows.columns, all_rows.kinds)
+        elif present and present.path:
+            yield _without_boxes(key, present, all_rows)
+        else:
+            yield unnamed(key)
+    except RecordError as error:
+        yield Rejected.of(stated[0].source, error)
+
+
+def _without_boxes(key: str, present: Present, all_rows: Overview) -> Record:
+    """The record of an image that no row names, in a table of the images with boxes alone."""
+    columns = dataclasses.replace(all_rows.columns, size=None)
+    split = present.split or (split_folder(key) if columns.split_folders else None)
+    [feature] = [each.feature for each in columns.media if each.column == columns.key]
+    features: dict[str, Value] = {
+        feature: Image(file=FileRef(path=present.path)),
+        "boxes": boxes_from_rows((), columns, all_rows.kinds),
+    }
+    return Record(key=key, features=features, split=split)
+
+
+def numbered(
+    key: str, elements: Iterable[Record | Rejected | Present]
+) -> Iterator[Record | Rejected]:
+    """What the rows of one key became, in their order, with the keys "path", "path#2", …."""
+    number = 0
+    for element in elements:
+        if isinstance(element, Present):  # comes first
+            continue
+        number += 1
+        if number > 1 and isinstance(element, Record):
+            element = dataclasses.replace(element, key=f"{key}#{number}")
+        yield element
+    if not number:
+        yield unnamed(key)
