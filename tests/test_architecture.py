@@ -58,7 +58,7 @@ LAYERS = {
         splits references unpacking nesting container left_behind
         archives tree input_files columns
         beside
-        annotation_formats
+        annotation_formats not_read
         listing gather split_lists
         layout
         class_maps

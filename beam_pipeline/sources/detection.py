@@ -14,6 +14,7 @@ from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
+from beam_pipeline.sources.not_read import refuse_not_read
 from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import Reading, or_else, readings
 from beam_pipeline.sources.references import name_of
@@ -228,6 +229,7 @@ def _of_file(path: str) -> Input:
     found = [_input(layout, path, name_of(path)) for layout in _layouts_of_file(path)]
     if one := _only(found, path):
         return one
+    refuse_not_read("", [path])
     every = layouts().values()
     suffixes = sorted(f".{suffix}" for layout in every for suffix in layout.suffixes)
     by_content = ", ".join(layout.name for layout in every if not layout.suffixes and layout.begins)
@@ -270,6 +272,7 @@ def _of_pattern(pattern: str, ignored: Ignored) -> Input:
 def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn:
     files = tree.files()
     refuse_archives(tree.root, files)
+    refuse_not_read(tree.root, files)
     for layout in looked_for:
         if layout.refuse:
             layout.refuse(files)
