@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from beam_pipeline.errors import ConfigError as ConfigError
     from beam_pipeline.errors import DataError as DataError
     from beam_pipeline.media.audio import AudioOptions as AudioOptions
-    from beam_pipeline.media.images import ImageOptions as ImageOptions
+    from beam_pipeline.media.image_options import ImageOptions as ImageOptions
     from beam_pipeline.pipeline import WriteDataset as WriteDataset
     from beam_pipeline.pipeline import build as build
     from beam_pipeline.pipeline import plan as plan
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BuildConfig": "config",
-    "ImageOptions": "media.images",
+    "ImageOptions": "media.image_options",
     "AudioOptions": "media.audio",
     "build": "pipeline",
     "plan": "pipeline",

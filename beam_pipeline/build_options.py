@@ -9,7 +9,7 @@ from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.option_values import (
     parse_fractions,
     parse_names,

@@ -148,6 +148,8 @@ class BuildConfig(BuildOptions):
         }
         if self.image.size is not None:  # as fingerprints from before have it
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]
+        if self.image.depth_scale is None:  # likewise
+            del kept["image"]["depth_scale"]
         kept["schema"] = [feature.to_json() for feature in self.schema]
         kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         if self.split_list:

@@ -12,7 +12,7 @@ from PIL import Image
 
 from beam_pipeline.media import wav
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.image_options import ImageOptions
 
 
 class Hostile(NamedTuple):

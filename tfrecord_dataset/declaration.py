@@ -61,9 +61,9 @@ def _fits(value: Any, dtype: str) -> bool:
 
 # Fields of JSON whose type has to be checked: the check, and the expected value for messages.
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("name", "kind", "key", "format", "encoding"), (_is_text, "a string")),
+    **dict.fromkeys(("name", "kind", "key", "format", "encoding", "unit"), (_is_text, "a string")),
     **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_int64, "a whole number")),
-    **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
+    **dict.fromkeys(("minimum", "maximum", "scale"), (_is_number, "a number")),
     "shape": (
         lambda value: _is_list(value) and all(map(_is_size, value)),
         "a list of whole numbers, null where a size varies",
@@ -166,6 +166,8 @@ def _feature(entry: Any) -> Feature:
         keypoint_names=tuple(entry.get("keypoint_names") or ()),
         keypoint_flips=tuple(entry.get("keypoint_flips") or ()),
         geometry=tuple(entry.get("geometry") or ()),
+        unit=entry.get("unit") or "",
+        scale=entry.get("scale") or 0.0,
         default=default,
     )
 

@@ -54,6 +54,8 @@ class Feature:
         keypoint_names: Of boxes: the names of the points, where they have some.
         keypoint_flips: For each point the number of the one that it is in a mirrored image.
         geometry: Of boxes: "mask", "polygon", what objects have beside their box.
+        unit, scale: Of a depth map: "m" where a depth is `scale` metres times the number; "" and 0
+            where nothing is known.
         default: The value of a record without the key, such as -1 for a class label; None makes
             that an error. Of a sequence: its padding value in the trainer.
     """
@@ -76,6 +78,8 @@ class Feature:
     keypoint_names: tuple[str, ...] = ()
     keypoint_flips: tuple[int, ...] = ()
     geometry: tuple[str, ...] = ()
+    unit: str = ""
+    scale: float = 0.0
     default: Any = None
 
     @property

@@ -21,7 +21,12 @@ from beam_pipeline.assign.quality import check_quality
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, CountMismatchError, DataError
-from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
+from beam_pipeline.schema.inference import (
+    complete,
+    infer,
+    with_depth_scale,
+    with_sequences_of_tokens,
+)
 from beam_pipeline.schema.names import check_names
 from tfrecord_dataset.feature import Feature
 
@@ -132,6 +137,8 @@ def make_plan(
             )
         if config.tokenizer:
             schema = with_sequences_of_tokens(schema)
+        if config.image.depth_scale is not None:
+            schema = with_depth_scale(schema, config.image.depth_scale)
         check_names(schema)
     except BeamTFRecordsError as problem:
         return Plan(splits={}, schema=(), numbers_ids=False, problem=problem)

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from beam_pipeline.cli.shading import Named, Shading, shaded
 from beam_pipeline.kinds.masks import pixels_of
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
@@ -49,6 +50,7 @@ def draw(
     label: str | None = None,
     *,
     classes: Sequence[str] = (),
+    shading: Shading | None = None,
     image_format: Literal["jpeg", "png"] = "jpeg",
 ) -> bytes:
     """An encoded image with its objects and their names, and its own label below it.
@@ -62,10 +64,11 @@ def draw(
         label: The class of the whole image.
         classes: All classes in order, so that each has its own colour; without them the colour
             follows from the name.
+        shading: A map of the image, which is laid over it.
         image_format: "jpeg" or "png": of the result.
 
     Raises:
-        RecordError: `data` cannot be decoded.
+        RecordError: `data` or the map cannot be decoded.
         ValueError: `boxes` are in another format.
     """
     if boxes is not None and boxes.format != "rel_xyxy":
@@ -77,6 +80,9 @@ def draw(
         image = image.resize(
             (image.width * factor, image.height * factor), Image.Resampling.NEAREST
         )
+    named: list[Named] = []
+    if shading is not None:
+        image, named = shaded(image, shading)
     side = math.sqrt(image.width * image.height)
     canvas = _Canvas(
         draw=ImageDraw.Draw(image),
@@ -88,6 +94,9 @@ def draw(
     if boxes is not None:
         _fill_masks(image, boxes, classes)
         _draw_boxes(canvas, boxes, classes)
+    for each in named:
+        x, y = each.x * canvas.width, each.y * canvas.height
+        _draw_name(canvas, each.name, (x, y, x, y), each.color)
     if label is not None:
         image = _with_strip(image, label, canvas.font)
     buffer = io.BytesIO()

@@ -56,7 +56,7 @@ class ShowOptions(Options):
     split: Annotated[str | None, Option("only this split (default: every split)")] = None
     limit: Annotated[int, Option("records to print per split", least=0)] = 3
     images: Annotated[
-        str | None, Option("also write the images there, with their boxes drawn", metavar="DIR")
+        str | None, Option("also write the images there, with boxes and maps drawn", metavar="DIR")
     ] = None
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from PIL import Image
 
 from beam_pipeline import kinds
-from beam_pipeline.cli.drawing import draw
+from beam_pipeline.cli.drawing import COLORS, draw
+from beam_pipeline.cli.shading import Shading
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.kinds.masks import mask_of
@@ -77,7 +78,7 @@ def examples(
 
 
 def draw_example(features: Sequence[Feature], example: Mapping[str, Any]) -> bytes | None:
-    """The example's image with its objects and their names on it, as JPEG; None without one."""
+    """The example's image with its objects, map and names on it, as JPEG; None without one."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
@@ -85,9 +86,13 @@ def draw_example(features: Sequence[Feature], example: Mapping[str, Any]) -> byt
     if feature := by_kind.get("class_label"):
         label = _label(feature, example)
     image = example[by_kind["image"].key][0]
+    shading = None
+    if feature := by_kind.get("map"):
+        shading = Shading(example[feature.key][0], feature.classes, COLORS)
     if feature := by_kind.get("boxes"):
-        return draw(image, _boxes(feature, example), label, classes=feature.classes)
-    return draw(image, None, label)
+        boxes = _boxes(feature, example)
+        return draw(image, boxes, label, classes=feature.classes, shading=shading)
+    return draw(image, None, label, shading=shading)
 
 
 def _label(feature: Feature, example: Mapping[str, Any]) -> str:

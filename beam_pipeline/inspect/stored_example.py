@@ -13,7 +13,8 @@ from beam_pipeline.kinds.files import size_problem
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
-from beam_pipeline.media.images import ImageOptions, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import inspect_image
 from beam_pipeline.records import Inspected, Record, Value
 from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
 from beam_pipeline.stored_lists import Expectation, ListSummary

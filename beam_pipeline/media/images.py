@@ -27,12 +27,11 @@ something; when it is empty the file's own bytes are stored.
 
 import dataclasses
 import math
-from typing import Annotated
 
 from PIL import Image
 
 from beam_pipeline import records
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.media import jpeg, other_formats, pixels, png
 from beam_pipeline.media.header import (
     DECODER_MAX_PIXELS,
@@ -43,9 +42,9 @@ from beam_pipeline.media.header import (
     Header,
     check_decoding,
 )
-from beam_pipeline.media.stored_format import bmp_bytes, checked_format, stored_format
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.stored_format import bmp_bytes, stored_format
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.options import Group, Option, Options
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 # Typical of photographs, where the size of the source says nothing.
@@ -53,70 +52,6 @@ _JPEG_BYTES_PER_PIXEL = 0.4
 _PNG_COMPRESSION = 0.5
 # Where a PNG's header states its sides.
 _PNG_SIZE = slice(16, 24)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ImageOptions(Options):
-    """How images are stored. No image is enlarged by `max_side`.
-
-    Raises:
-        ConfigError: A value is out of range or no format, or `size` and `max_side` are both given.
-    """
-
-    max_side: Annotated[
-        int | None,
-        Option(
-            "shrink images whose longer side exceeds this",
-            flag="--image-max-side",
-            metavar="PX",
-            least=1,
-            most=MAX_SIDE["jpeg"],
-        ),
-        Group("stored images"),
-    ] = None
-    size: Annotated[
-        ImageSize | None,
-        Option("stretch every image to this size", flag="--image-size", metavar="S|WxH"),
-    ] = None
-    format: Annotated[
-        str,
-        Option(
-            "convert images to this format; bmp holds pixels, mix=0.5 half of the images as bmp "
-            "and the rest as jpeg",
-            flag="--image-format",
-            metavar="keep|jpeg|png|bmp|mix=SHARE",
-        ),
-    ] = "keep"
-    jpeg_quality: Annotated[
-        int,
-        Option(
-            "of JPEGs that are encoded again",
-            flag="--jpeg-quality",
-            metavar="Q",
-            least=1,
-            most=100,
-        ),
-    ] = 95
-    max_pixels: Annotated[
-        int,
-        Option("reject larger images before they are decoded", flag="--max-image-pixels", least=1),
-        Group("checks"),
-    ] = DECODER_MAX_PIXELS
-
-    def __post_init__(self) -> None:
-        Options.__post_init__(self)
-        object.__setattr__(self, "format", checked_format(self.format))
-        if self.size is None:
-            return
-        if self.max_side is not None:
-            raise ConfigError("image size and image max side cannot be combined; give one")
-        if max(self.size) > (longest := MAX_SIDE["jpeg"]):
-            raise ConfigError(f"image size {self.size}: give 1 to {longest} pixels a side")
-        if self.size.height * self.size.width > DECODER_MAX_PIXELS:
-            raise ConfigError(
-                f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} pixels; "
-                "give a smaller size"
-            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.errors import DataError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.schema import stored_inference
@@ -47,6 +47,28 @@ def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
         else feature
         for feature in features
     )
+
+
+def with_depth_scale(schema: Iterable[Feature], scale: float) -> tuple[Feature, ...]:
+    """`schema` with a scale of its depth maps, in metres.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    features = tuple(schema)
+    scaled = tuple(
+        dataclasses.replace(feature, unit="m", scale=scale)
+        if (feature.kind, feature.dtype) == ("map", "uint16")
+        else feature
+        for feature in features
+    )
+    if scaled == features:
+        names = ", ".join(feature.name for feature in features)
+        raise ConfigError(
+            f"--depth-scale {scale:g} is for depth maps, of which the data has none (it has "
+            f"{names}); leave it out"
+        )
+    return scaled
 
 
 def complete(

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from beam_pipeline.cli.drawing import COLORS, color_of, draw
+from beam_pipeline.cli.shading import Shading
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
@@ -135,3 +136,35 @@ def test_what_cannot_be_drawn():
 def test_normalised_boxes_fit():
     boxes, _ = place(Objects(boxes=((-5, 0, 700, 480),)), Frame(size=ImageSize(480, 640)))
     assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)
+
+
+def png(numbers):
+    buffer = io.BytesIO()
+    Image.fromarray(numbers).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_a_map_is_laid_over_its_image_in_the_colours_of_its_classes():
+    numbers = np.zeros((48, 64), np.uint8)
+    numbers[:24, :32], numbers[24:, 32:], numbers[24:, :32] = 1, 2, 255
+    shading = Shading(png(numbers), ("background", "sky", "road"), COLORS)
+
+    pixels = drawn(encoded((640, 480)), shading=shading)
+
+    assert (pixels[470, 5] == GREY).all()  # ignored
+    assert (pixels[5, 630] == GREY).all()  # background
+    for color, (row, column) in ((COLORS[1], (5, 5)), (COLORS[2], (470, 630))):
+        np.testing.assert_allclose(pixels[row, column], (np.array(color) + GREY) / 2, atol=1)
+    assert where(pixels, COLORS[1])[3] < 240 <= where(pixels, COLORS[2])[3]  # names
+
+
+def test_depths_are_a_scale_of_colours():
+    numbers = np.linspace(1000, 9000, 64).astype(np.uint16)[None].repeat(48, 0)
+    numbers[0] = 0
+
+    pixels = drawn(encoded((640, 480)), shading=Shading(png(numbers), (), COLORS)).astype(int)
+
+    assert (pixels[2] == GREY).all()
+    reds = pixels[200, :, 0]
+    assert (np.diff(reds) <= 0).all()
+    assert reds[0] - reds[-1] > 80

@@ -48,6 +48,7 @@ EXAMPLES = {
     "box_policy": (["clip", "drop", "error"], ["keep"]),
     "max_image_pixels": (["1000000"], ["0", "1e6", "-1"]),
     "max_record_seconds": (["60", "0.5", "600"], ["0", "0.0", "-1", "1m", "1e3"]),
+    "depth_scale": (["0.001", "1"], ["-1", "1m"]),
     "image_max_side": (["640"], ["0", "640x480"]),
     "image_size": (["224", "640x480"], ["x480", "0x0", "640X480"]),
     "image_format": (["keep", "jpeg", "bmp", "mix=0.5", "mix=.25"], ["jpg", "mix=1", "mix"]),

@@ -16,7 +16,7 @@ from beam_pipeline.inspect.record import inspect_element, inspect_record
 from beam_pipeline.kinds import raw
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.records import (
     Array,
     Audio,

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline.media.images import ImageFacts, ImageOptions, encode_image, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image
 
 
 def _pixels(size: tuple[int, int]) -> Image.Image:

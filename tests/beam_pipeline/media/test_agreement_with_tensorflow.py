@@ -8,7 +8,8 @@ import tensorflow as tf
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import encode_image, inspect_image
 
 Encode = Callable[..., bytes]
 OPTIONS = ImageOptions(max_pixels=1_000_000)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.images import ImageOptions, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import inspect_image
 
 Encode = Callable[..., bytes]
 

@@ -11,7 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record
 
 # What may be taken beside the file's own bytes, on the way from them to an Example.

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.images import ImageFacts, ImageOptions, decode_rgb, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageFacts, decode_rgb, inspect_image
 
 Encode = Callable[..., bytes]
 

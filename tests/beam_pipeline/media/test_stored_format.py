@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.media.images import ImageOptions, inspect_image
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import inspect_image
 from tfrecord_dataset.errors import UnknownNameError
 
 BMP = ImageOptions(format="bmp")

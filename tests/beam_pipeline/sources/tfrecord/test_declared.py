@@ -5,7 +5,7 @@ import pytest
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.images import ImageOptions
+from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tfrecord.declared import (
     complete_with_keys,
