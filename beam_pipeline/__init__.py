@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.folders.read import ReadClassFolders as ReadClassFolders
     from beam_pipeline.sources.layout import Layout as Layout
     from beam_pipeline.sources.manifest.read import ReadCsv as ReadCsv
-    from beam_pipeline.sources.manifest.read import ReadJsonl as ReadJsonl
+    from beam_pipeline.sources.manifest.read_json import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
     from beam_pipeline.sources.voc.layout import ReadVoc as ReadVoc
@@ -83,7 +83,7 @@ _MODULES = {
     "ReadClassFolders": "sources.folders.read",
     "ReadCoco": "sources.coco.read",
     "ReadCsv": "sources.manifest.read",
-    "ReadJsonl": "sources.manifest.read",
+    "ReadJsonl": "sources.manifest.read_json",
     "ReadTFRecords": "sources.tfrecord.read",
     "ReadTar": "sources.tar.read",
     "ReadVoc": "sources.voc.layout",

@@ -12,11 +12,11 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import span, whole
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.files.backends import files_of
+from beam_pipeline.files.compressed import suffix_of, unpacking
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.records import FileRef
-from tfrecord_dataset.inflation import GunzipReader
 from tfrecord_dataset.store.listing import Status
-from tfrecord_dataset.store.urls import is_object, unsigned
+from tfrecord_dataset.store.urls import is_object
 
 _BUFFER_BYTES = 1 << 18
 
@@ -179,16 +179,21 @@ def opened(path: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def decompressed(path: str) -> Iterator[Any]:
-    """The file at `path`, buffered, to read; where its name ends in .gz, what was compressed.
+def decompressed(path: str, ending: str = "") -> Iterator[Any]:
+    """The file at `path`, buffered, to read; where it is compressed, what was.
+
+    Args:
+        path: The file.
+        ending: The suffix that says how it is compressed; "" believes its name.
 
     Raises:
-        RecordError, OSError: As `opened`; "file too large" where it is far larger than its file.
-        EOFError, zlib.error, gzip.BadGzipFile: It is cut short or damaged.
+        RecordError, OSError: As `opened`. Its `read` raises, where the file is compressed,
+            RecordError: "truncated file", "damaged file", or "file too large", where it is far
+            larger than its file.
     """
     with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
-        if path.endswith(".gz"):
-            with GunzipReader(handle, unsigned(path).rpartition("/")[2]) as content:
+        if ending := ending or suffix_of(path):
+            with unpacking(handle, path, ending) as content:
                 yield content
         else:
             yield handle

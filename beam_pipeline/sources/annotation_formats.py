@@ -33,6 +33,11 @@ _FORMATS = (
 )
 
 
+def is_of_a_format(start: bytes) -> bool:
+    """Whether a file that begins so is of a program whose files are no tables."""
+    return any(each.sign.search(start) for each in _FORMATS)
+
+
 def described(root: str, paths: Sequence[str]) -> str:
     """What the first JSON or XML files among `paths`, below `root`, are; "" where there is none.
 

@@ -231,7 +231,7 @@ def _of_file(path: str) -> Input:
         return one
     refuse_not_read("", [path])
     every = layouts().values()
-    suffixes = sorted(f".{suffix}" for layout in every for suffix in layout.suffixes)
+    suffixes = sorted({f".{suffix}" for layout in every for suffix in layout.suffixes})
     by_content = ", ".join(layout.name for layout in every if not layout.suffixes and layout.begins)
     alike = " or ".join(layout.name for layout in _by_suffix(path))
     why = f"that does not begin like {alike} files" if alike else "with another suffix"

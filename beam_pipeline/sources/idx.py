@@ -4,7 +4,6 @@ Format: http://yann.lecun.com/exdb/mnist: two zeros, a type, the number of axes,
 The images become PGM or PPM files, one after the other in one file, so that they are images.
 """
 
-import contextlib
 import dataclasses
 import math
 import re
@@ -38,7 +37,7 @@ from beam_pipeline.sources.layout import (
 )
 from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tree import Tree, shown
-from beam_pipeline.sources.unpacking import faults_of_gzip, unpacked
+from beam_pipeline.sources.unpacking import unpacked
 from tfrecord_dataset.split_names import split_in_name
 from tfrecord_dataset.store.urls import unsigned
 
@@ -182,7 +181,7 @@ def read_pair(
         return
     try:
         labels = _labels(pair.labels)
-        with _opened(pair.images) as handle:
+        with storage.decompressed(pair.images) as handle:
             sizes = _sizes(handle, pair.images, (3, 4))
         if len(labels) != sizes[0]:
             raise RecordError(DAMAGED, f"{sizes[0]:,} images and {len(labels):,} classes")
@@ -202,12 +201,6 @@ def read_pair(
             },
             split=pair.split,
         )
-
-
-@contextlib.contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    with storage.decompressed(path) as handle, faults_of_gzip(path):
-        yield handle
 
 
 def _sizes(handle: Any, path: str, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -237,7 +230,7 @@ def _sizes(handle: Any, path: str, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _labels(path: str) -> bytes:
     """The class of every image."""
-    with _opened(path) as handle:
+    with storage.decompressed(path) as handle:
         [number] = _sizes(handle, path, (1,))
         data = bytes(handle.read(number + 1))
     if len(data) != number:
@@ -257,7 +250,7 @@ def _image_head(sizes: tuple[int, ...], path: str) -> bytes:
 def _images(path: str, head: bytes) -> Iterator[bytes]:
     """The images as PGM or PPM files, one after the other."""
     name = path.rpartition("/")[2]
-    with _opened(path) as handle:
+    with storage.decompressed(path) as handle:
         number, *rest = _sizes(handle, path, (3, 4))
         size = math.prod(rest)
         step = max(1, min(_RECORDS_AT_ONCE, (1 << 22) // size))

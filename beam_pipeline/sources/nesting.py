@@ -1,20 +1,21 @@
-"""JSON that nobody has checked: how deep it is nested, and how much of it belongs together.
+"""JSON that nobody has checked: its items as a stream, how deep and how large they may be.
 
 What parses it builds as much as it finds, so depth and size are bounded before.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+import ijson
 import numpy
 
+from beam_pipeline.files import storage
 from beam_pipeline.sources.malformed import malformed
 
 MAX_DEPTH = 64
 # In memory an item takes up to thirty times its text.
 MAX_ITEM_BYTES = 16 << 20
-# A list of the file, or the object that it is: what lies deeper is one of the items.
-_LIST_DEPTH = 2
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 # By byte: how much deeper it leads.
@@ -28,13 +29,17 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Nesting:
     """Follows a JSON text, piece by piece, through its brackets.
 
+    Args:
+        list_depth: Brackets around an item: what lies deeper is one.
+
     Attributes:
         depth: Open brackets after the last piece.
         deepest: The most of them so far.
         item_bytes: Bytes of the pieces since brackets were last no deeper than a file's lists.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, list_depth: int = 2) -> None:
+        self._list_depth = list_depth
         self.depth = 0
         self.deepest = 0
         self.item_bytes = 0
@@ -56,7 +61,7 @@ class Nesting:
         if len(depths):
             self.depth = int(depths[-1])
             self.deepest = max(self.deepest, int(depths.max()))
-            shallow = bool(depths.min() <= _LIST_DEPTH)
+            shallow = bool(depths.min() <= self._list_depth)
         self.item_bytes = 0 if shallow else self.item_bytes + num_bytes
 
 
@@ -69,16 +74,42 @@ def is_deep(text: str) -> bool:
     return nesting.deepest > MAX_DEPTH
 
 
+def items(path: str, place: str) -> Iterator[Any]:
+    """The items of a list in a file of JSON, which may be compressed, one after the other.
+
+    Args:
+        path: The file.
+        place: Where the list lies, as ijson has it: "" of a file that is the list, else a name.
+
+    Raises:
+        RecordError: The file cannot be read, or is not JSON.
+    """
+    prefix = f"{place}.item" if place else "item"
+    with storage.decompressed(path) as handle:
+        checked = CheckedJson(handle, list_depth=prefix.count(".") + 1)
+        try:
+            yield from ijson.items(checked, prefix, use_float=True)
+        except ijson.JSONError as error:
+            message = " ".join(str(error).partition("(right here)")[0].split())
+            raise malformed(f"not JSON, before byte {handle.tell()}: {message}") from error
+        except ValueError as error:  # a number of thousands of digits
+            raise malformed(f"not usable as JSON: {error}") from error
+
+
 class CheckedJson:
     """A file of JSON on its way to a parser, without its byte order mark.
+
+    Args:
+        handle: The file.
+        list_depth: As `Nesting`.
 
     Raises, when it is read, RecordError "malformed annotation": nested too deep, or with an item
     that is too large.
     """
 
-    def __init__(self, handle: Any):
+    def __init__(self, handle: Any, list_depth: int = 2):
         self._handle = handle
-        self._nesting = Nesting()
+        self._nesting = Nesting(list_depth)
         self._at_start = True
 
     def read(self, num_bytes: int = -1) -> bytes:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.files.compressed import suffix_of
 from beam_pipeline.records import Rejected
 
 # A suffix says what a file was meant to be; its content is Inspect's to judge.
@@ -39,7 +40,8 @@ def suffix(path: str) -> str:
 
 def uncompressed(path: str) -> str:
     """A file's name without the suffix of its compression."""
-    return path.removesuffix(".gz")
+    ending = suffix_of(path)
+    return path.removesuffix(f".{ending}") if ending else path
 
 
 def stem(path: str) -> str:

@@ -9,7 +9,8 @@ from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.beside import is_submission
 from beam_pipeline.sources.manifest.files import splits_of
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.paths import folder, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree

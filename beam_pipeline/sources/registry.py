@@ -18,7 +18,7 @@ from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.sources.manifest.layout import CSV, JSONL
+from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
@@ -39,6 +39,7 @@ _OWN = (
     CAPTIONS,
     CSV,
     JSONL,
+    XLSX,
     PARQUET,
     ARROW,
     TAR,

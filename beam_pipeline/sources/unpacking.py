@@ -5,27 +5,27 @@ goes when the build commits. Its name derives from the input's path, size and ti
 worker that tries again, or a build that goes on, finds it.
 """
 
-import bz2
 import contextlib
-import gzip
 import hashlib
-import io
-import lzma
 import os
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-import pyarrow as pa
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
-from tfrecord_dataset.inflation import GunzipReader, check_inflation
+from tfrecord_dataset.inflation import check_inflation
 
 _BLOCK_BYTES = 1 << 20
+# How compressed tars end, and how they are compressed.
+_PACKED_TARS = {
+    **dict.fromkeys((".tar.gz", ".tgz"), "gz"),
+    **dict.fromkeys((".tar.bz2", ".tbz2", ".tbz"), "bz2"),
+    **dict.fromkeys((".tar.xz", ".txz"), "xz"),
+    **dict.fromkeys((".tar.zst", ".tzst"), "zst"),
+}
 # The file's, the scratch folder, the build's and that of all builds of the dataset.
 _OWN_FOLDERS = 4
 
@@ -37,7 +37,7 @@ def unpack_gzip(path: str, scratch: str) -> str:
         RecordError: "missing file", "unreadable file", "truncated file", or "damaged file"
             where it is not gzip to its end or a checksum is wrong, or "file too large".
     """
-    return unpacked(path, "", scratch, gunzipped(path))
+    return unpacked(path, "", scratch, blocks_of(path, "gz"))
 
 
 def with_ranges(path: str, scratch: str) -> str:
@@ -50,57 +50,25 @@ def with_ranges(path: str, scratch: str) -> str:
         RecordError: "missing file", "unreadable file", "truncated file", "damaged file", "damaged
             archive", or "file too large".
     """
-    if open_packed := _tar_opener(path):
-        return _written(tar_place(path, scratch), _decompressed(path, open_packed))
+    if ending := _tar_ending(path):
+        return _written(tar_place(path, scratch), blocks_of(path, _PACKED_TARS[ending]))
     return unpacked(path, "", scratch, _blocks(path)) if storage.is_deflated(path) else path
 
 
 def is_packed_tar(path: str) -> bool:
     """Whether the file's name is that of a compressed tar that is unpacked."""
-    return _tar_opener(path) is not None
+    return bool(_tar_ending(path))
 
 
-def _tar_opener(path: str) -> Callable[[Any], Any] | None:
+def _tar_ending(path: str) -> str:
     name = path.lower()
-    return next((opener for ends, opener in _PACKED_TARS.items() if name.endswith(ends)), None)
-
-
-def _decompressed(path: str, open_packed: Callable[[Any], Any]) -> Iterator[bytes]:
-    name = path.rpartition("/")[2]
-    num_bytes = 0
-    with storage.opened(path) as handle:
-        packed_bytes = handle.seek(0, io.SEEK_END)
-        handle.seek(0)
-        try:
-            content = open_packed(handle)
-            while block := content.read(_BLOCK_BYTES):
-                num_bytes += len(block)
-                check_inflation(name, packed_bytes, num_bytes)
-                yield block
-        except EOFError as error:
-            raise RecordError("truncated file", f"{name}: {error}") from error
-        except (lzma.LZMAError, zlib.error, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the content
-            raise RecordError("damaged file", f"{name}: {error}") from error
+    return next((ending for ending in _PACKED_TARS if name.endswith(ending)), "")
 
 
 def _blocks(path: str) -> Iterator[bytes]:
     with storage.opened(path) as handle:
         while block := handle.read(_BLOCK_BYTES):
             yield block
-
-
-def _zstd(handle: Any) -> Any:
-    return pa.CompressedInputStream(pa.PythonFile(handle, mode="r"), "zstd")
-
-
-_PACKED_TARS: dict[tuple[str, ...], Callable[[Any], Any]] = {
-    (".tar.gz", ".tgz"): lambda handle: gzip.GzipFile(fileobj=handle),
-    (".tar.bz2", ".tbz2", ".tbz"): bz2.BZ2File,
-    (".tar.xz", ".txz"): lzma.LZMAFile,
-    (".tar.zst", ".tzst"): _zstd,
-}
 
 
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
@@ -128,8 +96,7 @@ def place_of(path: str, part: str, scratch: str) -> str:
 def tar_place(path: str, scratch: str) -> str:
     """Where a compressed tar lies once it is unpacked: under its name, for errors to say."""
     name = path.rpartition("/")[2]
-    ending = next(each for ends in _PACKED_TARS for each in ends if name.lower().endswith(each))
-    return storage.join(place_of(path, "", scratch), f"{name[: -len(ending)]}.tar")
+    return storage.join(place_of(path, "", scratch), f"{name[: -len(_tar_ending(name))]}.tar")
 
 
 def discard(path: str) -> None:
@@ -142,29 +109,15 @@ def discard(path: str) -> None:
                 os.rmdir(path)
 
 
-def gunzipped(path: str) -> Iterator[bytes]:
-    """The decompressed content of a gzip file, block by block.
+def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
+    """The decompressed content of a file, block by block; arguments as `storage.decompressed`.
 
     Raises:
         RecordError: As `unpack_gzip`.
     """
-    name = path.rpartition("/")[2]
-    with storage.opened(path) as handle, faults_of_gzip(path):
-        unpacking = GunzipReader(handle, name)
-        while block := unpacking.read(_BLOCK_BYTES):
+    with storage.decompressed(path, ending) as content:
+        while block := content.read(_BLOCK_BYTES):
             yield block
-
-
-@contextlib.contextmanager
-def faults_of_gzip(path: str) -> Iterator[None]:
-    """Raises RecordError where a gzip file turns out to be cut short or damaged."""
-    name = path.rpartition("/")[2]
-    try:
-        yield
-    except EOFError as error:
-        raise RecordError("truncated file", f"{name}: {error}") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise RecordError("damaged file", f"{name}: {error}") from error
 
 
 def unpack_array(path: str, member: str, scratch: str) -> str:

@@ -6,6 +6,7 @@ import json
 import tarfile
 import wave
 import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
+from cases.inputs import workbook_parts
 from PIL import Image
 
 from fuzz import sealing
@@ -314,6 +316,35 @@ def csvs() -> list[bytes]:
 def jsonls() -> list[bytes]:
     """JSON Lines as people and as Hugging Face write them."""
     return ["".join(f"{json.dumps(row)}\n" for row in rows).encode() for rows in (_ROWS, [_HF])]
+
+
+def json_lists() -> list[bytes]:
+    """The same rows as a list, and as one in an object."""
+    return texts([*_ROWS], {"version": 1, "data": [*_ROWS]}, [_HF])
+
+
+def packed(pack: Callable[[bytes], bytes]) -> list[bytes]:
+    """Tables that are compressed."""
+    return list(map(pack, csvs()))
+
+
+def workbooks() -> list[bytes]:
+    """Tables as sheets, plain and packed."""
+    rows = [["x", "label", "ok"], [1, "a", True], [2.5, "é", True], [], [3, "b", False]]
+    made = []
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        parts = workbook_parts([("One", rows), ("Two", [])])
+        made.append(zipped({name: text.encode() for name, text in parts.items()}, compression))
+    return made
+
+
+def zipped(parts: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, data in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), data, compression)
+    return out.getvalue()
 
 
 def golden(*names: str) -> list[bytes]:

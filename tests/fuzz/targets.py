@@ -1,12 +1,19 @@
 """What reads each format: the functions that commands and users reach, in this process."""
 
+import bz2
 import dataclasses
+import functools
+import io
 import json
+import lzma
 import random
 import shutil
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
@@ -28,9 +35,11 @@ from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.manifest.joining import join_rows, numbered
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.records import read_entries, read_table
 from beam_pipeline.sources.manifest.survey import overview, survey
+from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.masks import tables
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
@@ -43,7 +52,7 @@ from beam_pipeline.sources.yolo.config import YoloConfig, read_data_yaml
 from beam_pipeline.sources.yolo.files import YoloFiles
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
-from fuzz.mutation import json_mutated
+from fuzz.mutation import json_mutated, mutated
 
 RULES = Rules()
 CLASS_TABLES = ("class_dict.csv", "labelmap.txt", "label_colors.txt", "objectInfo150.txt")
@@ -402,6 +411,18 @@ def _json_lines(draw: random.Random, data: bytes) -> bytes:
     return "".join(f"{json_mutated(draw, line)}\n" for line in lines).encode(errors="surrogatepass")
 
 
+def _zip_mutated(draw: random.Random, data: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {info.filename: archive.read(info) for info in archive.infolist()}
+    name = draw.choice([*parts])
+    parts[name] = mutated(draw, parts[name], [*parts.values()])
+    return corpus.zipped(parts)
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(pa.compress(data, "zstd", asbytes=True))
+
+
 def _sealed_json(draw: random.Random, data: bytes) -> bytes:
     return sealing.sealed_text(json_mutated(draw, sealing.unsealed_text(data)))
 
@@ -461,6 +482,17 @@ FORMATS = {
     "classes": Format(corpus=corpus.class_tables, read=_classes),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
+    "rows": Format(corpus=corpus.json_lists, read=_manifest(ReadJsonl, "a.json"), change=_json),
+    "xlsx": Format(
+        corpus=corpus.workbooks, read=_manifest(ReadXlsx, "a.xlsx"), change=_zip_mutated
+    ),
+    **{
+        suffix: Format(
+            corpus=functools.partial(corpus.packed, pack),
+            read=_manifest(ReadCsv, f"a.csv.{suffix}"),
+        )
+        for suffix, pack in (("bz2", bz2.compress), ("xz", lzma.compress), ("zst", _zstd))
+    },
     "arrow": Format(corpus=corpus.arrows, read=_manifest(ReadArrow, "a.arrow")),
     "tables": Format(corpus=corpus.parquets, read=_manifest(ReadParquet, "a.parquet")),
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),

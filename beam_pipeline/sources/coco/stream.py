@@ -1,15 +1,10 @@
 """Reads COCO's JSON files as a stream: what is kept of their images and annotations."""
 
-import gzip
 import itertools
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import ijson
-
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.coco.files import CocoFile, image_folder, located
@@ -21,7 +16,7 @@ from beam_pipeline.sources.coco.segmentation import (
 )
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import CheckedJson
+from beam_pipeline.sources.nesting import items
 from tfrecord_dataset.image_size import ImageSize
 
 # So many images are looked for, to find out in which folder they are.
@@ -109,32 +104,14 @@ def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
     if not num_images:
         fault = malformed('has no "images": not a COCO instances file, or an empty one')
         yield Rejected.of(file.relative, fault)
-    for number, annotation in enumerate(_items(file, "annotations")):
+    for number, annotation in enumerate(items(file.path, "annotations")):
         yield _annotation_entry(file, number, annotation, categories)
-
-
-def _items(file: CocoFile, key: str) -> Iterator[Any]:
-    """The items of one of the file's lists, one after the other.
-
-    Raises:
-        RecordError: The file cannot be read, or is not JSON.
-    """
-    with storage.decompressed(file.path) as handle:
-        try:
-            yield from ijson.items(CheckedJson(handle), f"{key}.item", use_float=True)
-        except ijson.JSONError as error:
-            message = " ".join(str(error).partition("(right here)")[0].split())
-            raise malformed(f"not JSON, before byte {handle.tell()}: {message}") from error
-        except ValueError as error:  # a number of thousands of digits
-            raise malformed(f"not usable as JSON: {error}") from error
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise malformed(f"cannot be decompressed: {error}") from error
 
 
 def _categories(file: CocoFile) -> Categories:
     classes: dict[int, str] = {}
     keypoints: dict[int, tuple[str, ...]] = {}
-    for category in _items(file, "categories"):
+    for category in items(file.path, "categories"):
         stated = category if isinstance(category, dict) else {}
         number, name = plain_id(stated.get("id")), stated.get("name")
         if not isinstance(number, int) or not isinstance(name, str):
@@ -153,7 +130,7 @@ def plain_id(value: Any) -> Any:
 
 
 def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
-    images = _items(file, "images")
+    images = items(file.path, "images")
     first = list(itertools.islice(images, _PROBED_IMAGES))
     names = [name for image in first if (name := _file_name(image))]
     folder, num_left_out = image_folder(file, names)

@@ -17,6 +17,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.column import BOXES
+from beam_pipeline.sources.manifest.cells import json_text
 
 # Makes the values of rows as JSON has them of what Arrow gives.
 Convert = Callable[[Any], list[Any]]
@@ -139,10 +140,7 @@ def _cast(array: Any, kind: pa.DataType) -> list[Any]:
 
 
 def _as_json(array: Any, convert: Convert) -> list[Any]:
-    return [
-        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-        for value in convert(array)
-    ]
+    return list(map(json_text, convert(array)))
 
 
 def _named(array: Any, convert: Convert, feature: Any) -> list[Any]:

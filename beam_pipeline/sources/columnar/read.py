@@ -91,7 +91,7 @@ class ReadColumnar(ReadManifest):
         forms = _forms(tables)
         nested = sorted(name for name, form in forms.items() if form.is_nested)
         if nested:
-            _LOG.warning("texts in JSON, since they hold structs: %s", one_line(", ".join(nested)))
+            _LOG.warning("texts in JSON, since they hold objects: %s", one_line(", ".join(nested)))
         self._held = {name: form.media for name, form in forms.items() if form.media}
         return dataclasses.replace(
             facts, media={**facts.media, **self._held}, files={*facts.files, *self._held}

@@ -1,6 +1,7 @@
 """What a user says of a manifest's values: which stand for none, what makes an image's path."""
 
 import dataclasses
+import json
 import re
 import string
 from collections.abc import Collection, Iterable, Sequence
@@ -28,6 +29,7 @@ class Cells:
         numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
         classes: Columns that say by 1, and 0 or -1, whether the row has this class; `label`, the
             column of the names of these that it has, takes their place.
+        as_json: Columns of objects, whose values become texts in JSON.
     """
 
     missing: frozenset[str] = frozenset()
@@ -35,6 +37,7 @@ class Cells:
     template: tuple[tuple[str, str], ...] = ()
     decimal_comma: bool = False
     numbered: str = ""
+    as_json: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
 
     @property
@@ -59,6 +62,8 @@ class Cells:
             columns: The values of each column, one a row.
             missing: What the table has where there is no value.
         """
+        for name in self.as_json.intersection(columns):
+            columns[name] = list(map(json_text, columns[name]))
         if self.missing:
             for name, values in columns.items():
                 columns[name] = [
@@ -95,6 +100,13 @@ class Cells:
             return ""
         behind = iter(texts)
         return "".join(literal + (next(behind) if name else "") for literal, name in self.template)
+
+
+def json_text(value: Any) -> str | None:
+    """A value as JSON; None of a missing one."""
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _with_point(value: Any) -> Any:

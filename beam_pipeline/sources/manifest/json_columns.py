@@ -6,11 +6,44 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import BOXES, ColumnFacts, Columns, attribute_name
+from beam_pipeline.sources.columns.class_values import is_stated
+from beam_pipeline.sources.columns.column import (
+    AUDIO,
+    BOXES,
+    IMAGE,
+    LABELS,
+    SPLIT,
+    ColumnFacts,
+    Columns,
+    attribute_name,
+)
+from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.boxes import are_beside
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Table
+
+# Columns of these names are files, boxes, classes, splits, or errors.
+_OF_ROLES = frozenset({*BOXES, *IMAGE, *AUDIO, *SPLIT, *LABELS.of_record})
+
+
+def objects_of(rows: FirstRows, options: TableOptions) -> frozenset[str]:
+    """Columns that are texts in JSON: most values are objects or lists of them, and no boxes."""
+    values: dict[str, list[bool]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            if is_stated(value) and value not in ([], {}):
+                values.setdefault(name, []).append(_holds_object(value))
+    stated = {options.image_column, options.audio_column, options.split_column, *options.labels}
+    return frozenset(
+        name
+        for name, hold in values.items()
+        if sum(hold) * 2 > len(hold) and name not in stated and lowered(name) not in _OF_ROLES
+    )
+
+
+def _holds_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 
 def with_lists(columns: Columns, facts: ColumnFacts, rows: FirstRows) -> Columns:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.manifest.cells import json_text
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES, read_blocks
 from beam_pipeline.sources.manifest.table import (
     BATCH_ROWS,
@@ -25,7 +26,7 @@ class JsonTable(TextTable):
     def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
         """As `Table.batches`."""
         first = 0
-        for block in read_blocks(self.manifest.path, start, block_bytes):
+        for block in read_blocks(self.manifest.path, start, block_bytes, self.made_by):
             count = block.before(end)
             for begin in range(0, count, BATCH_ROWS):
                 stop = min(begin + BATCH_ROWS, count)
@@ -61,7 +62,8 @@ class JsonTable(TextTable):
 
     def cell(self, column: str) -> Callable[[bytes], Any]:
         """As `Table.cell`."""
-        return functools.partial(_read_cell, column=column)
+        as_json = column in self.cells.as_json
+        return functools.partial(_read_cell, column=column, as_json=as_json)
 
 
 def _values(text: str, unicode: bool) -> dict[str, Any] | str:
@@ -87,9 +89,10 @@ def _values(text: str, unicode: bool) -> dict[str, Any] | str:
     return values  # type: ignore[no-any-return]
 
 
-def _read_cell(data: bytes, column: str) -> Any:
+def _read_cell(data: bytes, column: str, as_json: bool) -> Any:
     """The value of one column of a row that was read before."""
     try:
-        return json.loads(data.decode()).get(column)
+        value = json.loads(data.decode()).get(column)
+        return json_text(value) if as_json else value
     except (ValueError, AttributeError) as error:
         raise malformed(f"the row is another than before: {error}") from error

@@ -3,12 +3,16 @@
 import contextlib
 import functools
 import re
-import zlib
 
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.files.compressed import is_compressed
 from beam_pipeline.sources.beside import is_submission
 from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
 from beam_pipeline.sources.manifest.files import find_manifests
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl, ReadManifest
+from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
+from beam_pipeline.sources.manifest.read_json import ReadJsonl, place_of_rows
+from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
@@ -21,6 +25,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.store.urls import unsigned
 
 _MEDIA_NAME = re.compile(
     rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),
@@ -29,7 +34,22 @@ _MEDIA_NAME = re.compile(
 _TEXT_BYTES = 4096
 # What may lie beside a table that is the data itself.
 _BESIDE_TABLES = frozenset(
-    {"", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "html", "pdf"}
+    {
+        "",
+        "csv",
+        "tsv",
+        "jsonl",
+        "ndjson",
+        "json",
+        "yaml",
+        "yml",
+        "txt",
+        "md",
+        "rst",
+        "xlsx",
+        "html",
+        "pdf",
+    }
 )
 
 
@@ -48,7 +68,11 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
         what = f"{metadata} in {', '.join(holders)}"
         files = tuple(joined(name, metadata) for name in holders)
         return [Place("", what, has_usual_name=True, files=files)]
-    tables = [name for name in listing.files if suffix(uncompressed(name)) in suffixes]
+    tables = [
+        name
+        for name in listing.files
+        if suffix(uncompressed(name)) in suffixes and _has_rows(tree.path(name))
+    ]
     tables = [name for name in tables if not is_submission(name)] or tables
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
@@ -60,6 +84,12 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     return [Place(name, name, files=(name,)) for name in names]
 
 
+def _has_rows(path: str) -> bool:
+    """Whether the file of a table's suffix is one; of .json files those that begin so."""
+    name = uncompressed(unsigned(path))
+    return suffix(name) != "json" or place_of_rows(path) is not None
+
+
 def _is_of_hugging_face(tree: Tree, path: str) -> bool:
     """Whether metadata.csv names files, as Hugging Face asks; others are called so, too."""
     text = _first_text(tree, path)
@@ -69,11 +99,14 @@ def _is_of_hugging_face(tree: Tree, path: str) -> bool:
 
 def _first_text(tree: Tree, name: str) -> bytes:
     """The first bytes of a manifest, which may be compressed."""
-    data = tree.head(name)
-    if name != uncompressed(name):
-        with contextlib.suppress(zlib.error):
-            return zlib.decompressobj(wbits=31).decompress(data, _TEXT_BYTES)
-    return data
+    if not is_compressed(name):
+        return tree.head(name)
+    with (
+        contextlib.suppress(RecordError),
+        storage.decompressed(tree.path(name)) as content,
+    ):
+        return bytes(content.read(_TEXT_BYTES))
+    return b""
 
 
 def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
@@ -98,6 +131,7 @@ def table_layout(
         read=reading(source, divided=lambda config: len(config.split) > 1),
         takes=options_taken(source),
         suffixes=suffixes,
+        begins=_has_rows,
         find=functools.partial(find_tables, suffixes=suffixes),
         accept=functools.partial(_accept, suffixes=suffixes),
     )
@@ -109,4 +143,10 @@ CSV = table_layout(
     ("csv", "tsv"),
     ReadCsv,
 )
-JSONL = table_layout("jsonl", "one such .jsonl or .ndjson file", ("jsonl", "ndjson"), ReadJsonl)
+JSONL = table_layout(
+    "jsonl",
+    "one such .jsonl or .ndjson file, or a .json file that is a list of objects",
+    ReadJsonl.suffixes,
+    ReadJsonl,
+)
+XLSX = table_layout("xlsx", "one .xlsx file", ReadXlsx.suffixes, ReadXlsx)

@@ -1,16 +1,16 @@
 """The lines of a text file, or of a byte range of it, in blocks; each line's place is known."""
 
 import bisect
-import gzip
 import io
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy
 
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.compressed import is_compressed
+from beam_pipeline.sources.unpacking import blocks_of
 
 BLOCK_BYTES = 2 << 20
 # In memory a row takes up to thirty times its text.
@@ -39,27 +39,42 @@ class Block(NamedTuple):
         return bisect.bisect_left(self.starts, end, hi=len(self.lines))
 
 
-def is_compressed(path: str) -> bool:
-    """Whether a manifest has to be decompressed, so that it has no byte ranges."""
-    return path.endswith(".gz")
+# Makes text of what a file holds, block by block.
+TextOf = Callable[[str], Iterator[bytes]]
 
 
-def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+def text_of(path: str, made_by: TextOf | None = None) -> Iterator[bytes]:
+    """The text of a file that is compressed, or of which `made_by` makes a text.
+
+    Raises:
+        DataError: It is cut short or damaged.
+    """
+    try:
+        yield from (made_by or blocks_of)(path)
+    except RecordError as error:
+        how, remedy = ("read", "fix it, or ") if made_by else ("decompressed", "")
+        raise DataError(f"{path} cannot be {how} ({error}); {remedy}fetch it again") from error
+
+
+def read_blocks(
+    path: str, start: int = 0, block_bytes: int = BLOCK_BYTES, made_by: TextOf | None = None
+) -> Iterator[Block]:
     """The lines that begin at byte `start` or behind it, to the file's end.
 
-    A file whose name ends in .gz is decompressed; bytes are those of its content.
+    A compressed file is decompressed; bytes are those of its content.
 
     Args:
         path: The file.
-        start: 0, or a byte of a file that is not compressed.
-        block_bytes: What is read at once.
+        start: 0, or a byte of a file that is text as it is.
+        block_bytes: What is read at once of such a file.
+        made_by: What makes text of a file that is none.
 
     Raises:
         ConfigError: The file is UTF-16.
         DataError: It is compressed, and cut short or damaged; or a line has over 16 MiB.
         RecordError: "missing file" or "unreadable file".
     """
-    blocks = _gunzipped(path, block_bytes) if is_compressed(path) else None
+    blocks = text_of(path, made_by) if made_by or is_compressed(path) else None
     # The byte before tells whether a line begins at `start`.
     position = max(0, start - 1)
     rest: list[bytes] = []
@@ -85,14 +100,16 @@ def read_blocks(path: str, start: int = 0, block_bytes: int = BLOCK_BYTES) -> It
         yield from _block(b"".join(rest), position, is_first, start)
 
 
-def count_lines(path: str, start: int, end: int) -> tuple[int, int, bool]:
+def count_lines(
+    path: str, start: int, end: int, made_by: TextOf | None = None
+) -> tuple[int, int, bool]:
     """(lines, byte, quotes) of the lines that begin in [start, end).
 
     That is how many they are, where the line behind them begins, and whether they have quotes.
     Arguments and errors are those of `read_blocks`.
     """
     count, behind, has_quotes = 0, start, False
-    for block in read_blocks(path, start):
+    for block in read_blocks(path, start, made_by=made_by):
         number = block.before(end)
         count += number
         behind = block.starts[number]
@@ -130,12 +147,3 @@ def _stored(path: str, position: int, block_bytes: int) -> Iterator[bytes]:
         handle.seek(position)
         while data := bytes(handle.read(block_bytes)):
             yield data
-
-
-def _gunzipped(path: str, block_bytes: int) -> Iterator[bytes]:
-    with storage.decompressed(path) as content:
-        try:
-            while data := bytes(content.read(block_bytes)):
-                yield data
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error

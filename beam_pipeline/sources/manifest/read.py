@@ -36,8 +36,12 @@ from beam_pipeline.sources.manifest.first_rows import (
     names_of,
     unlabelled,
 )
-from beam_pipeline.sources.manifest.json_columns import check_first_rows, ignorable, with_lists
-from beam_pipeline.sources.manifest.json_table import JsonTable
+from beam_pipeline.sources.manifest.json_columns import (
+    check_first_rows,
+    ignorable,
+    objects_of,
+    with_lists,
+)
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.tables import ReadTables
@@ -112,7 +116,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
         check_not_via(opened[0].manifest.path, seen.names)
-        prepared = self.cells(seen.names)
+        objects = objects_of(seen.rows, self).difference(self.ignore_columns)
+        self._warn("texts in JSON, since they hold objects", objects)
+        prepared = dataclasses.replace(self.cells(seen.names), as_json=objects)
         if prepared != AS_THEY_ARE:
             seen = self._look([dataclasses.replace(each, cells=prepared) for each in opened])
         ignorables = {**seen.names} | dict.fromkeys(
@@ -299,21 +305,3 @@ class ReadCsv(ReadManifest):
             }
             self._warn("left out, since they have no name", nameless)
         return tables, rejected
-
-
-@dataclasses.dataclass
-class ReadJsonl(ReadManifest):
-    """The lines of JSON Lines files, an object and a record each.
-
-    As `ReadCsv`, and besides: lists of numbers are arrays and may be nested, lists of strings
-    tuples. A column `boxes`, `bboxes` or `bbox` may hold all boxes of the image, four numbers
-    each in format "xyxy", with their classes and other values in lists beside; or `objects` as
-    Hugging Face has it, with `bbox` in format "xywh". Columns are found in the first rows; an
-    object that is none of these is an error.
-    """
-
-    suffixes = ("jsonl", "ndjson", "json")
-
-    def opened(self, manifest: Manifest) -> Table:
-        """As `ReadManifest.opened`."""
-        return JsonTable(manifest=manifest)

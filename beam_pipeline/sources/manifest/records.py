@@ -20,7 +20,6 @@ from beam_pipeline.sources.manifest.feature_columns import (
 from beam_pipeline.sources.manifest.files import split_of_row
 from beam_pipeline.sources.manifest.joining import JoinedRow
 from beam_pipeline.sources.manifest.kinds import check_plain
-from beam_pipeline.sources.manifest.lines import is_compressed
 from beam_pipeline.sources.manifest.survey import Overview
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
 from beam_pipeline.sources.manifest.unnamed import Folder, files_in
@@ -130,9 +129,9 @@ class RecordMaker:
 
     def _files(self, batch: Batch) -> list[FileRef | None]:
         """The bytes of each row that is long and can be read by itself, else None."""
-        path = batch.path or self.manifest.path
-        if is_compressed(path):
+        if self.table.is_packed:
             return [None] * len(batch)
+        path = batch.path or self.manifest.path
         return [
             FileRef(path=path, offset=offset, length=length) if is_long_range(length) else None
             for offset, length in zip(batch.offsets, batch.lengths, strict=True)

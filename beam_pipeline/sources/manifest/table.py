@@ -128,6 +128,11 @@ class Table(abc.ABC):
     header: tuple[str, ...] = ()
     cells: Cells = AS_THEY_ARE
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the bytes of its rows lie nowhere, so that they cannot be read again."""
+        return False
+
     @abc.abstractmethod
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list["Range"]:
         """The ranges that many workers read at once.

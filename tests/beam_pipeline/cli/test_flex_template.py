@@ -27,6 +27,7 @@ EXAMPLES = {
     "label_column": (["color", "color,shape"], ["", ",color"]),
     "split_column": (["split"], ["a,b"]),
     "label_separator": (["|", " ", "none"], [""]),
+    "table": (["Sheet 1", "rows"], ["", "a\nb"]),
     "column_names": (["id,x,y"], [",id"]),
     "no_header": (["true", "false"], ["1"]),
     "ignore_columns": (["id", "id,x"], ["id,"]),

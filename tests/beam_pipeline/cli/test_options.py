@@ -67,6 +67,8 @@ def test_every_option_sets_its_field(parser, tmp_path):
                 str(listed),
                 "--no-header",
                 "--decimal-comma",
+                "--table",
+                "a",
             ),
         ]
     )

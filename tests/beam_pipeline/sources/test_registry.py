@@ -13,7 +13,7 @@ from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
 OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "captions"]
-OWN += ["csv", "jsonl", "parquet", "arrow", "tar", "arrays", "idx", "tfrecord"]
+OWN += ["csv", "jsonl", "xlsx", "parquet", "arrow", "tar", "arrays", "idx", "tfrecord"]
 MODULE = """
 from beam_pipeline import Layout
 PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)
@@ -97,7 +97,7 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
         ),
         (
             {"box_format": "xywh"},
-            "--box-format xywh is for coco and voc and csv and jsonl and parquet and arrow;",
+            "--box-format xywh is for coco and voc and csv and jsonl and xlsx and parquet and",
         ),
         ({"label_column": "a", "path_pattern": "{label}"}, "--label-column a is for csv"),
         ({"missing_values": ("NA", "?")}, r"--missing-values NA,\? is for .* as folders"),

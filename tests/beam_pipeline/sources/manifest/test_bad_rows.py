@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.sources.manifest.read import ReadJsonl
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 
 @pytest.mark.parametrize(

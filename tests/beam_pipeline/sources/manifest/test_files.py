@@ -8,7 +8,8 @@ import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.kinds import merge_kinds
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.manifest.read import ReadCsv
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 
 def write(path: Path, text: str | bytes) -> str:

@@ -3,7 +3,8 @@
 import pytest
 
 from beam_pipeline.records import ClassLabel
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.manifest.read import ReadCsv
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 
 def test_a_split_whose_labels_come_late(tmp_path, read_manifest, write, records_by_key):

@@ -12,7 +12,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred, Record
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.columns import long_values
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.manifest.read import ReadCsv
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 WORDS = 'long "text", with\nlines; tabs\tand é ' * 9
 ROWS = [
@@ -23,11 +24,12 @@ ROWS = [
         "vector": [number / 7 + each for each in range(90)],
         "grid": [[number, each] for each in range(80)],
         "words": [f"wörd {each}" for each in range(50)],
+        "talk": json.dumps([{"said": WORDS, "by": number}], ensure_ascii=False),
         "none": None,
     }
     for number in range(5)
 ]
-LONG = {"note", "vector", "grid", "words"}
+LONG = {"note", "vector", "grid", "words", "talk"}
 
 
 def write_csv(path, rows, delimiter=","):
@@ -46,7 +48,14 @@ def write_csv(path, rows, delimiter=","):
 
 
 def write_jsonl(path, rows):
+    rows = [{**row, "talk": json.loads(row["talk"])} for row in rows]
     path.write_text("\ufeff" + "".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def write_list(path, rows):
+    rows = [{**row, "talk": json.loads(row["talk"])} for row in rows]
+    path.write_text(json.dumps(rows, indent=2))
     return str(path)
 
 

@@ -1,0 +1,127 @@
+"""Compressed files, by their suffix: what they unpack to is bounded, and damage is a reject."""
+
+import bz2
+import contextlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from tfrecord_dataset.inflation import GunzipReader, check_inflation
+from tfrecord_dataset.store.urls import unsigned
+
+# What xz may take; its largest preset asks for a sixth.
+_XZ_BYTES = 384 << 20
+_BLOCK_BYTES = 1 << 16
+
+
+class _Streams:
+    """The content of a file of bz2 or xz, which may be several streams in a row."""
+
+    def __init__(self, packed: Any, new: Callable[[], Any]):
+        self._packed, self._new = packed, new
+        self._stream = new()
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while not data:
+            more = b""
+            if self._stream.eof:
+                more = self._stream.unused_data.lstrip(b"\0") or self._packed.read(_BLOCK_BYTES)
+                if not more:
+                    break
+                self._stream = self._new()
+            elif self._stream.needs_input and not (more := self._packed.read(_BLOCK_BYTES)):
+                raise EOFError("it ends before its last stream does")
+            data = self._stream.decompress(more, size)
+        return data
+
+
+@contextlib.contextmanager
+def _gzip(packed: Any, name: str) -> Iterator[Any]:
+    with GunzipReader(packed, name) as content:
+        yield content
+
+
+@contextlib.contextmanager
+def _bz2(packed: Any, name: str) -> Iterator[Any]:
+    yield _Streams(packed, bz2.BZ2Decompressor)
+
+
+@contextlib.contextmanager
+def _xz(packed: Any, name: str) -> Iterator[Any]:
+    yield _Streams(packed, lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES))
+
+
+@contextlib.contextmanager
+def _zstd(packed: Any, name: str) -> Iterator[Any]:
+    import pyarrow
+
+    with pyarrow.CompressedInputStream(packed, "zstd") as content:
+        yield content
+
+
+_BY_SUFFIX = {"gz": _gzip, "bz2": _bz2, "xz": _xz, "zst": _zstd}
+
+
+def suffix_of(path: str) -> str:
+    """The suffix of a file's compression: "gz", "bz2", "xz", "zst"; "" where it is as it is."""
+    ending = unsigned(path).rpartition(".")[2]
+    return ending if ending in _BY_SUFFIX else ""
+
+
+def is_compressed(path: str) -> bool:
+    """Whether a file has to be unpacked, so that it has no byte ranges."""
+    return bool(suffix_of(path))
+
+
+class Unpacking:
+    """The content of a compressed file, to read from its beginning.
+
+    Args:
+        content: What unpacks it.
+        packed: The open file.
+        name: Of the file, for errors.
+    """
+
+    def __init__(self, content: Any, packed: Any, name: str):
+        self._content, self._packed, self._name = content, packed, name
+        self._num_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes, none at the end.
+
+        Raises:
+            RecordError: "truncated file", "damaged file", or "file too large".
+            OSError: Reading the file failed.
+        """
+        try:
+            data = bytes(self._content.read(size)) if size else b""
+        except EOFError as error:
+            raise RecordError("truncated file", f"{self._name}: {error}") from error
+        except (zlib.error, lzma.LZMAError, ValueError, MemoryError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise RecordError("damaged file", f"{self._name}: {error}") from error
+        self._num_bytes += len(data)
+        check_inflation(self._name, self._packed.tell(), self._num_bytes)
+        return data
+
+    def tell(self) -> int:
+        """How many bytes were read."""
+        return self._num_bytes
+
+
+@contextlib.contextmanager
+def unpacking(packed: Any, path: str, ending: str) -> Iterator[Unpacking]:
+    """The content of an open file.
+
+    Args:
+        packed: The file.
+        path: Of the file.
+        ending: The suffix that says how it is compressed, as `suffix_of`.
+    """
+    name = unsigned(path).rpartition("/")[2]
+    with _BY_SUFFIX[ending](packed, name) as content:
+        yield Unpacking(content, packed, name)
