@@ -93,7 +93,7 @@ class Audio:
 
     Attributes:
         file: The encoded audio.
-        format: "wav", "flac" or "ogg": the encoding in which it will be stored.
+        format: "wav", "flac", "ogg" or "mp3": the encoding in which it will be stored.
         sample_rate: Samples a second, as stored.
         num_samples: Samples of each channel, as stored.
         channels: Channels, as stored.

@@ -11,6 +11,7 @@ import pytest
 JPEG, PNG = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n"
 GIF, BMP = b"GIF89a", b"BM\x46\0\0\0\0\0\0\0"
 WAV, FLAC, OGG = b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC\0", b"OggS\0"
+MP3 = b"\xff\xfb\x90\x64\0"
 RAW = b"\xff\0\1\2\3"  # of no square
 MISSING: Any = object()
 
@@ -66,6 +67,7 @@ CASES = [
     case("JPEG and bytes", "s", [[JPEG], [RAW]], "bytes string"),
     case("WAV", "s", [[WAV], [WAV]], "audio float32 None None wav"),
     case("FLAC and OGG", "s", [[FLAC], [OGG]], "audio float32 None None mixed"),
+    case("MP3", "s", [[MP3], [b"ID3\3\0\0\0\0\0\0" + MP3]], "audio float32 None None mp3"),
     case("WAV and JPEG", "s", [[WAV], [JPEG]], "bytes string"),
     case("raw bytes of two lengths", "s", [[RAW], [RAW * 2]], "bytes string"),
     case("raw bytes, and an empty value", "s", [[RAW], [b""]], "bytes string"),

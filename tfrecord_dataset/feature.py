@@ -38,8 +38,8 @@ class Feature:
             that is not text.
         shape: Sizes by axis; None where they vary. Images and maps of equal size have that size.
         key: The key in the Example, or the prefix of the keys (docs/format.md).
-        format: Of an image: "jpeg", "png", "bmp" or "mixed"; of audio: "wav", "flac", "ogg" or
-            "mixed"; empty if it is not stated.
+        format: Of an image: "jpeg", "png", "bmp" or "mixed"; of audio: "wav", "flac",
+            "ogg", "mp3" or "mixed"; empty if it is not stated.
         encoding: Of a tensor: "bytes" if it is stored as one raw value, little-endian, in
             C order; "" for a list. Of bare boxes: "flat", one list with four numbers per box.
         bare: Stored under `key` alone, without the additional keys in docs/format.md, as in

@@ -1,7 +1,7 @@
 """What a bytes value is, by its first bytes."""
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
-AUDIO_FORMS = frozenset({"wav", "flac", "ogg"})
+AUDIO_FORMS = frozenset({"wav", "flac", "ogg", "mp3"})
 
 # The control characters of ASCII other than white space (\t \n \v \f \r).
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
@@ -24,9 +24,19 @@ def form_of(value: bytes) -> str:
             return "ogg"
     if value[:3] == b"\xff\xd8\xff":
         return "jpeg"
+    if _is_mp3(value):
+        return "mp3"
     if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
         return "bmp"
     return "text" if _is_text(value) else "raw"
+
+
+def _is_mp3(value: bytes) -> bool:
+    """Whether it begins with an ID3 tag, or a frame of layer III with a bitrate and a rate."""
+    if value[:3] == b"ID3":
+        return value[3:5] in (b"\2\0", b"\3\0", b"\4\0")
+    is_frame = value[0] == 0xFF and len(value) > 3 and value[1] in b"\xe2\xe3\xf2\xf3\xfa\xfb"
+    return is_frame and value[2] >> 4 not in (0, 15) and value[2] >> 2 & 3 != 3
 
 
 def _is_text(value: bytes) -> bool:

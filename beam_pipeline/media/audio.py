@@ -3,14 +3,14 @@
 The rules, in the order in which they are applied:
 
 1. The format is detected from the magic bytes, never from the file name: WAV (PCM of 8, 16, 24 or
-   32 bits, float of 32 or 64), FLAC, and OGG with Vorbis or Opus. Other formats are rejected.
-2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks and OGG pages
-   are also compared with the file's length, since libsndfile accepts truncated files.
+   32 bits, float of 32 or 64), FLAC, OGG with Vorbis or Opus, and MP3. Other formats are rejected.
+2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks, OGG pages and
+   MP3 frames are also compared with the file's length, since libsndfile accepts truncated files.
 3. The file is stored byte for byte, unless the options ask for another sample rate or fewer
    channels than it has.
 4. `mono` averages the channels, `sample_rate` resamples (soxr, HQ); the result is a WAV: 16-bit PCM
-   if the source has 16 bits or fewer or is OGG, else 32-bit float. Samples that resampling raises
-   above full scale are clipped in 16 bits, and kept in float.
+   if the source has 16 bits or fewer, or is OGG or MP3, else 32-bit float. Samples that resampling
+   raises above full scale are clipped in 16 bits, and kept in float.
 
 `AudioFacts.conversions` names each rule that changed something; when it is empty the file's own
 bytes are stored. The same soxr on the same kind of machine always gives the same bytes.
@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import ogg, wav
+from beam_pipeline.media import mp3, ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
     MAX_SAMPLE_RATE,
@@ -40,7 +40,7 @@ from beam_pipeline.media.audio_format import (
 from tfrecord_dataset.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
 
-_16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS"})
+_16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS", "MPEG_LAYER_III"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
 _BLOCK_VALUES = 1 << 16
 _MAX_RATIO = 1000
@@ -78,7 +78,7 @@ class AudioFacts:
     """Properties of an audio file as it will be stored.
 
     Attributes:
-        format: "wav", "flac" or "ogg": the stored encoding.
+        format: "wav", "flac", "ogg" or "mp3": the stored encoding.
         sample_rate: Samples per second, stored.
         num_samples: Samples of each channel, stored.
         channels: As stored.
@@ -110,12 +110,15 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)
+    heard = mp3.check(data) if source_format == "mp3" else None
     with _open(data, source_format) as file:
         _check_header(file, source_format)
         stated = file.frames if stated is None else stated
         num_read = sum(map(len, _blocks(file, source_format)))
         sample_rate, channels, encoding = file.samplerate, file.channels, _encoding(file)
-    if num_read != stated:
+    if heard:
+        mp3.check_length(num_read, heard)
+    elif num_read != stated:
         raise RecordError(
             DAMAGED,
             f"{source_format.upper()}: {num_read:,} samples decode, the header states {stated:,}",

@@ -17,10 +17,12 @@ MAX_SAMPLE_RATE = 1_000_000
 # Samples of all channels: as floats they take 2 GiB.
 MAX_VALUES = 2**29
 
-_MAGIC = re.compile(rb"(?P<wav>RIFF....WAVE)|(?P<flac>fLaC)|(?P<ogg>OggS)", re.DOTALL)
+_MAGIC = re.compile(
+    rb"(?P<wav>RIFF....WAVE)|(?P<flac>fLaC)|(?P<ogg>OggS)|(?P<mp3>\xff[\xe2\xe3\xf2\xf3\xfa\xfb])",
+    re.DOTALL,
+)
+_ID3_BYTES = 10
 _OTHER_MAGIC = (
-    ("MP3, or FLAC after an ID3 tag,", re.compile(rb"ID3")),
-    ("MP3", re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")),
     ("AAC", re.compile(rb"\xff[\xf0\xf1\xf8\xf9]|ADIF")),
     ("AIFF", re.compile(rb"FORM....AIF[FC]", re.DOTALL)),
     ("MP4 or M4A", re.compile(rb"....ftyp", re.DOTALL)),
@@ -37,19 +39,35 @@ _OTHER_MAGIC = (
 )
 
 
+def behind_id3(data: bytes) -> int:
+    """Where audio begins: behind ID3v2 tags, or at 0."""
+    offset = 0
+    while data.startswith(b"ID3", offset) and len(data) >= offset + _ID3_BYTES:
+        size = 0
+        for byte in data[offset + 6 : offset + 10]:
+            size = size << 7 | byte & 0x7F
+        has_footer = bool(data[offset + 5] & 0x10)
+        offset += _ID3_BYTES + size + has_footer * _ID3_BYTES
+    return offset
+
+
 def sniff(data: bytes) -> str:
-    """The format of `data` by its magic bytes: "wav", "flac" or "ogg".
+    """The format of `data` by its magic bytes: "wav", "flac", "ogg" or "mp3".
 
     Raises:
         RecordError: "empty file", "not audio", or "unsupported audio" for other audio formats.
     """
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
-    if match := _MAGIC.match(data):
+    offset = behind_id3(data)
+    if match := _MAGIC.match(data, offset):
+        if offset and match.lastgroup != "mp3":
+            name = str(match.lastgroup).upper()
+            raise RecordError(UNSUPPORTED, f"{name} after an ID3 tag; write it without the tag")
         return str(match.lastgroup)
     for name, magic in _OTHER_MAGIC:
         if magic.match(data):
             raise RecordError(
-                UNSUPPORTED, f"{name} is not supported; convert it to WAV, FLAC or OGG"
+                UNSUPPORTED, f"{name} is not supported; convert it to WAV, FLAC, OGG or MP3"
             )
     raise RecordError(NOT_AUDIO, f"{len(data):,} bytes that begin with {data[:12]!r}")

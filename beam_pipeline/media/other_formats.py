@@ -6,7 +6,7 @@ import re
 from PIL import Image, ImageFile
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import tiff
+from beam_pipeline.media import tiff, volumes
 from beam_pipeline.media.header import (
     DAMAGED,
     NOT_AN_IMAGE,
@@ -59,6 +59,7 @@ _PLAIN_MODES = {
 _PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "qoi": 9, "webp": 16}
 # Tags may share what they state, such as a resolution, but not for long.
 _SHARED_TAG_BYTES = 1 << 16
+_MAX_BANDS = 4
 
 
 def sniff(data: bytes) -> str:
@@ -69,6 +70,9 @@ def sniff(data: bytes) -> str:
     """
     if match := _MAGIC_REGEX.match(data):
         return str(match.lastgroup)
+    for magic, name, remedy in volumes.MAGIC:
+        if magic.match(data):
+            raise RecordError(UNSUPPORTED, f"{name} is not supported: {remedy}")
     for name, magic in _UNREADABLE_MAGIC:
         if magic.match(data):
             raise RecordError(UNSUPPORTED, f"{name} is not supported; convert it to PNG or JPEG")
@@ -122,7 +126,15 @@ def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> No
     for size in sizes_of(data, image_format):
         _check_size(size, image_format, max_pixels)
     if image_format == "tiff":  # it would keep the values of all tags
-        stated = sum(entry.num_bytes for entry in tiff.entries(data))
+        entries = list(tiff.entries(data))
+        bands = next((each.number for each in entries if each.tag == tiff.SAMPLES_PER_PIXEL), 1)
+        if bands and bands > _MAX_BANDS:
+            raise RecordError(
+                UNSUPPORTED,
+                f"TIFF of {bands:,} bands, where an image has 1, 3 or 4: write those that you need "
+                "as PNG, or all of them as a .npy array",
+            )
+        stated = sum(entry.num_bytes for entry in entries)
         if stated > len(data) + _SHARED_TAG_BYTES:
             raise RecordError(
                 DAMAGED, f"TIFF: its tags state {stated:,} bytes, where the file has {len(data):,}"

@@ -7,7 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-ORIENTATION, TILE_WIDTH, TILE_LENGTH = 0x0112, 0x0142, 0x0143
+ORIENTATION, SAMPLES_PER_PIXEL = 0x0112, 0x0115
+TILE_WIDTH, TILE_LENGTH = 0x0142, 0x0143
 SHORT = 3
 
 # Of each, the order of its bytes.

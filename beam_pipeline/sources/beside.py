@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
+from beam_pipeline.media.volumes import SUFFIXES, refusal
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, left_out, media_kind, stem, suffix
 from beam_pipeline.sources.tree import counted
@@ -24,7 +25,7 @@ _ANNOTATIONS = frozenset(
 )
 _RECORDS = frozenset({"tfrecord", "tfrecords", "record", "lmdb", "mdb", "db", "sqlite", "sqlite3"})
 _ARCHIVES = frozenset({"tar", "zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar"})
-_DATA = ARRAY_SUFFIXES | _TABLES | _COLUMNS | _ANNOTATIONS | _RECORDS | _ARCHIVES
+_DATA = ARRAY_SUFFIXES | _TABLES | _COLUMNS | _ANNOTATIONS | _RECORDS | _ARCHIVES | SUFFIXES
 # What such files are called, if they are texts.
 _HARMLESS = re.compile(
     r"read_?me|licen[cs]e|copying|copyright|notice|changelog|changes|citation|attribution|authors"
@@ -124,6 +125,5 @@ def not_read(relative: str) -> Rejected:
         return left_out(
             relative, NOT_READ, "it is called as what a competition wants, which holds no data"
         )
-    return left_out(
-        relative, NOT_READ, "it may hold data; read it as the input, or leave it out with --ignore"
-    )
+    usual = "it may hold data; read it as the input, or leave it out with --ignore"
+    return left_out(relative, NOT_READ, refusal([relative]) or usual)

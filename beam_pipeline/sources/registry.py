@@ -22,6 +22,7 @@ from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
+from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 from beam_pipeline.sources.voc.layout import LAYOUT as VOC
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 
@@ -37,6 +38,7 @@ _OWN = (
     LABELME,
     MASKS,
     CAPTIONS,
+    TRANSCRIPTS,
     CSV,
     JSONL,
     XLSX,

@@ -10,6 +10,7 @@ import trainer
 from beam_pipeline.cli import commands
 
 FORMS = {"a.wav": ("WAV", "PCM_24"), "b.flac": ("FLAC", "PCM_16"), "c.ogg": ("OGG", "VORBIS")}
+FORMS["d.mp3"] = ("MP3", "MPEG_LAYER_III")
 RATE = 16_000
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Container, Mapping, Sequence
 
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
@@ -140,6 +142,12 @@ def _flat(profile: Profile, tree: Tree) -> str | None:
     return place[0] if alone else None
 
 
+def refuse_volumes(paths: Sequence[str]) -> None:
+    """Raises ConfigError for scans in formats that nothing here reads."""
+    if problem := refusal(paths):
+        raise ConfigError(problem)
+
+
 LAYOUT = Layout(
     name="folders",
     sign="images, audio or arrays in one folder per class, or images or audio in one folder",
@@ -148,4 +156,5 @@ LAYOUT = Layout(
     takes=options_taken(ReadClassFolders),
     find=find_folders,
     accept=lambda folder: first_file(folder, lambda file: bool(media_kind(file))),
+    refuse=refuse_volumes,
 )

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.columns.kinds import kind_of_text
 
 _MISSING = frozenset({"na", "n/a", "n.a.", "null", "none", "nil", "missing", "unknown", "?", "-"})
@@ -21,6 +22,16 @@ def check_not_via(table: str, names: Iterable[str]) -> None:
             f"{table} is VIA's own table, whose shapes are JSON in a column; export the project "
             "from VIA as COCO"
         )
+
+
+def check_no_volumes(table: str, texts: Mapping[str, Sequence[str]]) -> None:
+    """Raises ConfigError where a column names scans in formats that nothing here reads."""
+    for name, values in texts.items():
+        if problem := all(map(refusal, zip(values))) and refusal(values):
+            raise ConfigError(
+                f"{table}: column {name!r} names files that are not read: {problem}; or leave it "
+                f"out by --ignore-columns {shlex.quote(name)}"
+            )
 
 
 def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterator[str]:

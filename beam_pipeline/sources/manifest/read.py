@@ -18,7 +18,7 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.advice import check_not_via
+from beam_pipeline.sources.manifest.advice import check_no_volumes, check_not_via
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.choices import Choice, choose, completed
 from beam_pipeline.sources.manifest.class_names import classes_told, named_beside
@@ -34,6 +34,7 @@ from beam_pipeline.sources.manifest.first_rows import (
     first_rows,
     look,
     names_of,
+    texts_of,
     unlabelled,
 )
 from beam_pipeline.sources.manifest.json_columns import (
@@ -116,6 +117,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
         check_not_via(opened[0].manifest.path, seen.names)
+        if not self.schema:
+            texts = texts_of(seen.rows).items()
+            used = {name: values for name, values in texts if name not in self.ignore_columns}
+            check_no_volumes(opened[0].manifest.path, used)
         objects = objects_of(seen.rows, self).difference(self.ignore_columns)
         self._warn("texts in JSON, since they hold objects", objects)
         prepared = dataclasses.replace(self.cells(seen.names), as_json=objects)

@@ -40,9 +40,14 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"<html><body>404", "not audio", "<html>", id="an error page"),
         pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="an image"),
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
-        pytest.param(b"ID3\4\0\0\0\0", "unsupported audio", "MP3", id="MP3 with a tag"),
-        pytest.param(b"ID3\4\0\0\0\0fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"),
-        pytest.param(b"\xff\xfb\x90\x64", "unsupported audio", "MP3", id="MP3"),
+        pytest.param(b"ID3\4\0\0\0\0", "not audio", "8 bytes", id="half of a tag"),
+        pytest.param(b"ID3\4" + bytes(6), "not audio", "10 bytes", id="a tag alone"),
+        pytest.param(
+            b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"
+        ),
+        pytest.param(b"\xff\xfb\x90\x64", "truncated audio", "end of a frame", id="MP3"),
+        pytest.param(b"\xff\xfb\xf0\x64", "damaged audio", "no frame", id="MP3 without bitrate"),
+        pytest.param(b"\xff\xfb\x00\x64", "unsupported audio", "free", id="MP3 of any bitrate"),
         pytest.param(b"\xff\xf1\x50\x80", "unsupported audio", "AAC", id="AAC"),
         pytest.param(b"FORM\0\0\0\0AIFF", "unsupported audio", "AIFF", id="AIFF"),
         pytest.param(b"\0\0\0\x20ftypM4A ", "unsupported audio", "M4A", id="M4A"),
@@ -60,7 +65,7 @@ def test_not_a_usable_audio(data, expected, told):
 
 
 def test_a_refused_format_says_what_to_convert_to():
-    assert "convert it to WAV, FLAC or OGG" in refusal(b"\xff\xfb\x90\x64").detail
+    assert "convert it to WAV, FLAC, OGG or MP3" in refusal(b"\xff\xf1\x50\x80").detail
 
 
 def chunk(name, body, size=None):

@@ -13,7 +13,18 @@ from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
 OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "captions"]
-OWN += ["csv", "jsonl", "xlsx", "parquet", "arrow", "tar", "arrays", "idx", "tfrecord"]
+OWN += [
+    "transcripts",
+    "csv",
+    "jsonl",
+    "xlsx",
+    "parquet",
+    "arrow",
+    "tar",
+    "arrays",
+    "idx",
+    "tfrecord",
+]
 MODULE = """
 from beam_pipeline import Layout
 PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)

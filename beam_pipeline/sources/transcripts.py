@@ -1,0 +1,219 @@
+"""The layout `transcripts`: what is said in audio, as LibriSpeech and LJ Speech have it, or beside.
+
+Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, a line an utterance, beside the
+audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`, `wavs/`).
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import apache_beam as beam
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import Audio, Element, FileRef, Record, Rejected
+from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.beside import passed_over, unused
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.layout import Layout, Place, first_file, reading
+from beam_pipeline.sources.listing import ListNames
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.manifest.cells import Cells
+from beam_pipeline.sources.manifest.read import ReadCsv
+from beam_pipeline.sources.paths import below, folder, input_folder, joined, media_kind, stem
+from beam_pipeline.sources.side_files.files import MAX_BYTES
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.texts import (
+    LabFiles,
+    TextFiles,
+    TranscriptFiles,
+    is_numbered,
+    texts_beside,
+)
+from beam_pipeline.sources.tree import Tree, counted, head, places
+from tfrecord_dataset.split_names import split_in_name
+
+_OF_CHAPTER = ".trans.txt"
+_TABLE, _HOME = "metadata.csv", "wavs"
+_COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
+_BESIDE: tuple[TextFiles, ...] = (TranscriptFiles(), LabFiles())
+# Names of some million files: 32 buckets.
+_LISTED_BYTES = 256 << 20
+
+
+@dataclasses.dataclass
+class ReadUtterances(beam.PTransform):
+    """A Record {audio, transcript} for each line of a chapter's transcripts, as LibriSpeech has it.
+
+    Its split is the first one in the names of its folders: "train" of `train-clean-100`. Rejected,
+    bad, are lines without audio, and audio without a line where others have one.
+
+    Attributes:
+        root: The folder, local or remote.
+        ignored: Files and folders that are left out.
+    """
+
+    root: str
+    ignored: Ignored = NOTHING
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        root = input_folder(self.root)
+        return (
+            pipeline
+            | ListNames(root, ignored=self.ignored)  # bytes
+            | "SendFolders" >> ReadInBatches(_LISTED_BYTES, by_folder)  # (bucket, batch)
+            | "JoinFolders" >> Gather(utterances, (root,))  # Element
+        )
+
+
+def by_folder(batch: bytes) -> Iterator[Entry]:
+    """The names in a batch, to those of the same folders."""
+    for place, names in unpack(batch):
+        yield Entry(place, (min(names),), list(names), sum(map(len, names)))
+
+
+class Line(NamedTuple):
+    """A line of transcripts: where it stands, and what is said."""
+
+    source: str
+    text: str
+
+
+def utterances(place: str, parts: Iterable[list[str]], root: str) -> Iterator[Element]:
+    """What the files of one folder are."""
+    paths = [joined(place, name) for names in parts for name in names]
+    lists = [path for path in paths if path.endswith(_OF_CHAPTER)]
+    lines: dict[str, Line] = {}
+    for path in lists:
+        try:
+            for name, line in lines_of(below(root, path), path):
+                if name in lines:
+                    raise malformed(f"{line.source} names {name!r}, as does {lines[name].source}")
+                lines[name] = line
+        except RecordError as error:
+            yield Rejected.of(path, error)
+    splits = (split_in_name(part) for part in place.split("/"))
+    split = next(filter(None, splits), None)
+    for path in sorted(set(paths).difference(lists)):
+        if media_kind(path) != "audio":
+            yield passed_over(path, "audio")
+        elif not lists:
+            yield unused(path, "audio")
+        elif (found := lines.pop(stem(path), None)) is None:
+            yield Rejected(
+                source=path, reason="no annotation", detail="no line of transcripts names it"
+            )
+        else:
+            audio = Audio(file=FileRef(path=below(root, path)))
+            yield Record(
+                key=path,
+                features={"audio": audio, "transcript": found.text},
+                split=split,
+                source=found.source,
+            )
+    for name, line in lines.items():
+        yield Rejected(
+            source=line.source, reason="missing audio", detail=f"no audio is called {name!r}"
+        )
+
+
+def lines_of(path: str, name: str) -> Iterator[tuple[str, Line]]:
+    """The lines of a chapter's transcripts, by the name of the audio.
+
+    Raises:
+        RecordError: It cannot be read, or a line has no text.
+    """
+    data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
+    for number, line in enumerate(storage.decoded(data, name).splitlines(), start=1):
+        spoken, _, text = line.strip().partition(" ")
+        if spoken and not text:
+            raise malformed(f"line {number}: {spoken!r:.80} has no transcript")
+        if spoken:
+            yield spoken, Line(f"{name}:{number}", text.strip())
+
+
+@dataclasses.dataclass
+class ReadLjSpeech(ReadCsv):
+    """LJ Speech's metadata.csv: ids of audio in wavs/, the text, and the text without numbers.
+
+    As `ReadCsv` reads it; the last column is the transcript.
+    """
+
+    def __post_init__(self) -> None:
+        self.column_names = _COLUMNS[_num_columns(self.path)]
+
+    def cells(self, names: Mapping[str, None]) -> Cells:
+        """As `ReadManifest.cells`."""
+        return Cells(column="audio", template=((f"{_HOME}/", "id"), (".wav", "")))
+
+
+def _num_columns(path: str) -> int:
+    return _first_line(path).count("|") + 1
+
+
+def _first_line(path: str) -> str:
+    return head(path).decode("utf-8-sig", errors="replace").partition("\n")[0]
+
+
+def find_transcripts(tree: Tree) -> list[Place]:
+    """LJ Speech's table; LibriSpeech's chapters; or texts beside audio."""
+    for path in sorted(tree.files()):
+        if path.rpartition("/")[2] == _TABLE and _is_of_lj_speech(tree, path):
+            return [Place(path, f"transcripts in {path}", has_usual_name=True, files=(path,))]
+    if tree.only_folder:
+        return []
+    chapters = {
+        folder(path): path
+        for path in tree.files()
+        if path.endswith(_OF_CHAPTER) and any(map(_is_audio, tree.look(folder(path)).files))
+    }
+    if chapters:
+        what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
+        return [Place("", f"{what} ({places(sorted(chapters))})", has_usual_name=True)]
+    for files in _BESIDE:
+        if counts := texts_beside(tree, files):
+            number = counted(sum(counts.values()), f".{files.suffix} file")
+            what = f"{tree.at_least}{number} in {places(counts)}"
+            return [Place("", what, has_usual_name=all(map(is_numbered, counts)))]
+    return []
+
+
+def _is_audio(name: str) -> bool:
+    return media_kind(name) == "audio"
+
+
+def _is_of_lj_speech(tree: Tree, path: str) -> bool:
+    """Whether a table begins with the id of audio in wavs/."""
+    first = _first_line(tree.path(path))
+    named = f"{first.partition('|')[0]}.wav"
+    home = tree.path(joined(folder(path), _HOME))
+    return first.count("|") + 1 in _COLUMNS and storage.exists(below(home, named))
+
+
+_READ = reading(ReadLjSpeech, divided=lambda config: len(config.split) > 1)
+
+
+def read_transcripts(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """What reads the transcripts at `path`: LJ Speech's table, or a folder of audio."""
+    if not storage.is_directory(path):
+        return _READ(path, config, scratch)
+    ignored = Ignored.of(config, path)
+    tree = Tree(path, ignored)
+    if any(name.endswith(_OF_CHAPTER) for name in tree.files()):
+        return ReadUtterances(path, ignored)
+    files = next((each for each in _BESIDE if texts_beside(tree, each)), _BESIDE[0])
+    return ReadSideFiles(input_folder(path), files, ignored=ignored)
+
+
+LAYOUT = Layout(
+    name="transcripts",
+    sign="*.trans.txt, metadata.csv and wavs/, or .txt or .lab files next to their audio",
+    kind="manifest",
+    read=read_transcripts,
+    takes=(),
+    find=find_transcripts,
+    accept=lambda folder: first_file(folder, lambda name: name.endswith((".txt", ".lab"))),
+)
