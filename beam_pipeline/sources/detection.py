@@ -98,6 +98,8 @@ def _chosen(
     if in_doubt or (len(inputs) > 1 and kinds == {"manifest"}):
         found = readings(tree)
         sure = found[0] if len(found) == 1 and found[0].is_sure else None
+        if sure and sure.problem:
+            raise ConfigError(sure.problem)
         if sure and (layout is None or sure.layout == layout.name):
             return _of_tables(sure, tree)
         if in_doubt and len(inputs) == 1:

@@ -11,6 +11,7 @@ from beam_pipeline.sources.beside import is_submission
 from beam_pipeline.sources.manifest.files import splits_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
+from beam_pipeline.sources.manifest.whereabouts import TwoPlacesError
 from beam_pipeline.sources.paths import folder, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree
@@ -31,12 +32,14 @@ class Reading(NamedTuple):
         has_labels: Whether they tell classes or boxes of the files.
         ways: How a user names them: "labels.csv", "meta/esc50.csv with --image-root audio"; none
             where that takes the whole tree.
+        problem: Why they cannot be read without an option, and with which; "" where they can.
     """
 
     layout: str
     tables: tuple[str, ...]
     has_labels: bool
     ways: tuple[str, ...]
+    problem: str = ""
 
     @property
     def is_sure(self) -> bool:
@@ -86,20 +89,23 @@ def _together(several: Sequence[Reading]) -> Reading:
         tuple(each.tables[0] for each in several),
         any(each.has_labels for each in several),
         tuple(way for each in several for way in each.ways),
+        next((each.problem for each in several if each.problem), ""),
     )
 
 
 def _reading(tree: Tree, name: str) -> Reading | None:
     """What a table says of the files of a tree; None if it names none, or cannot be read."""
     source = _SOURCES[suffix(name)](tree.root, names=(name,), ignored=tree.ignored, quiet=True)
+    layout = "csv" if isinstance(source, ReadCsv) else "jsonl"
     try:
         job = source.job()
+    except TwoPlacesError as error:
+        return Reading(layout, (name,), True, (), str(error))
     except BeamTFRecordsError:
         return None
     columns = job.questions.columns
     if not columns.media:
         return None
-    layout = "csv" if isinstance(source, ReadCsv) else "jsonl"
     has_labels = bool(columns.labels or columns.corners or columns.boxes)
     [table] = job.tables
     path, files = storage.join(tree.root, name), table.manifest.folder

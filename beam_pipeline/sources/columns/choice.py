@@ -17,6 +17,7 @@ from beam_pipeline.sources.columns.column import (
     IMAGE,
     LABELS,
     NUMBERS,
+    RUN_LENGTHS,
     SPLIT,
     WIDTH,
     ColumnFacts,
@@ -199,6 +200,10 @@ def box_columns(
         corners, stated_format = (one,), "xyxy"
     elif not boxes:
         corners, stated_format = _corners(free)
+    by_name = {name.replace("_", ""): free[name] for name in free}
+    runs = "" if boxes or corners else first(RUN_LENGTHS, by_name)
+    if runs:
+        corners, stated_format = (runs,), "xywh"
     if not boxes and not corners and (name := first(BOXES, in_texts)):
         raise ConfigError(
             f"column {name!r} holds lists that are not four numbers: for several boxes in a row, "
@@ -212,9 +217,10 @@ def box_columns(
     return Columns(
         size=size,
         corners=corners,
+        has_runs=bool(runs),
         boxes=boxes,
         box_labels=first(LABELS.beside_boxes, lists) if boxes else "",
-        box_format=options.box_format or stated_format,
+        box_format=stated_format if runs else options.box_format or stated_format,
     )
 
 

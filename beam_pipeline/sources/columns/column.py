@@ -49,6 +49,8 @@ CORNERS = (
 )
 # One column that holds a box, in CSV, too; or, in JSON only, all boxes of an image.
 BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
+# One column that holds the run lengths of a mask, as Kaggle's competitions have them; without "_".
+RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
 # The names that this project's boxes use, whatever the manifest calls them.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
@@ -154,6 +156,7 @@ class Columns:
         size: The image's width and height in pixels, as stated beside boxes.
         corners: Four numbers of one box, or one list of them; an image's boxes are then several
             rows.
+        has_runs: Whether that one is run lengths of a mask, which is an object of the image.
         boxes: All boxes of the image.
         box_labels: Their classes.
         box_lists: Lists of JSON with a value for each box of the list of boxes beside.
@@ -180,6 +183,7 @@ class Columns:
     split_folders: bool = False
     size: tuple[str, str] | None = None
     corners: tuple[str, ...] | None = None
+    has_runs: bool = False
     boxes: str = ""
     box_labels: str = ""
     box_lists: frozenset[str] = frozenset()

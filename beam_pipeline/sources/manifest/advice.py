@@ -10,7 +10,6 @@ from beam_pipeline.sources.columns.kinds import kind_of_text
 
 _MISSING = frozenset({"na", "n/a", "n.a.", "null", "none", "nil", "missing", "unknown", "?", "-"})
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_RUN_LENGTHS = frozenset({"encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle"})
 _SEPARATORS = " |;,"
 _FEWEST_TAGGED = 4
 
@@ -52,11 +51,6 @@ def advice(texts: Mapping[str, Sequence[str]], labels: Iterable[str]) -> Iterato
             yield (
                 f"column {name!r} is text, since its numbers have a comma, such as {values[0]!r}; "
                 "if it is the decimal one, pass --decimal-comma"
-            )
-        if name.lower().replace("_", "") in _RUN_LENGTHS:
-            yield (
-                f"column {name!r} has run lengths of masks by its name, which are read as lists of "
-                "numbers, not as masks; leave it out by --ignore-columns, or write masks as images"
             )
     for name in labels:
         if tagged := _tagged(texts.get(name, ())):

@@ -42,10 +42,22 @@ def boxes_from_rows(
     check_number(len(rows))
     boxes = [_stated_box(row, columns.corners) for row in rows]
     with_box = [row for row, box in zip(rows, boxes, strict=True) if any(map(is_stated, box))]
-    names = sorted(kinds.keys() - columns.taken)
-    return Objects(
+    objects = facts_of_rows(with_box, columns, kinds)
+    return dataclasses.replace(
+        objects,
         boxes=tuple(_four(box) for box in boxes if any(map(is_stated, box))),
         format=columns.box_format,
+        image_size=stated_size(rows, columns),
+    )
+
+
+def facts_of_rows(
+    with_box: Sequence[Mapping[str, Any]], columns: Columns, kinds: Mapping[str, Kind | None]
+) -> Objects:
+    """The classes and attributes of objects, which have a row each."""
+    names = sorted(kinds.keys() - columns.taken)
+    return Objects(
+        boxes=(),
         labels=tuple(
             label_name(row.get(columns.box_labels), columns.box_labels) for row in with_box
         )
@@ -58,7 +70,6 @@ def boxes_from_rows(
             )
             for name in names
         },
-        image_size=_image_size(rows, columns),
     )
 
 
@@ -108,7 +119,7 @@ def boxes_from_lists(
             label_name(label, columns.box_labels or columns.boxes) for label in labels or ()
         ),
         attributes=attributes,
-        image_size=_image_size([row], columns),
+        image_size=stated_size([row], columns),
     )
 
 
@@ -210,7 +221,7 @@ def _four(box: Any) -> tuple[float, float, float, float]:
     return a, b, c, d
 
 
-def _image_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> ImageSize | None:
+def stated_size(rows: Sequence[Mapping[str, Any]], columns: Columns) -> ImageSize | None:
     """What the rows state of the image's size, if they do.
 
     Raises:

@@ -22,7 +22,7 @@ from beam_pipeline.sources.manifest.first_rows import FirstRows, Seen, texts_of
 NO_SEPARATOR = "none"
 # Columns that are called so hold several words a row more likely than one class of several words.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
-_SEPARATORS = " ;,"
+_SEPARATORS = ",; "  # blanks may be beside the others
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
@@ -114,7 +114,13 @@ def completed(
         columns = dataclasses.replace(columns, separator=OF_COLUMNS)
     elif columns.label:
         columns = dataclasses.replace(columns, separator=_separator(columns, seen, options, told))
-    if not options.box_format and (box_format := box_format_of(columns, seen.rows, seen.names)):
+    if columns.has_runs and columns.corners:
+        told.append(
+            f"column {columns.corners[0]!r} has masks as run lengths by its name: starts, from 1 "
+            "down each column, and lengths; if they are not, pass --ignore-columns "
+            f"{shlex.quote(columns.corners[0])}"
+        )
+    elif not options.box_format and (box_format := box_format_of(columns, seen.rows, seen.names)):
         columns = dataclasses.replace(columns, box_format=box_format)
         told.append(
             f"boxes of {', '.join(columns.corners or ())} are {box_format}, "

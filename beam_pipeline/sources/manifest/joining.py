@@ -1,24 +1,34 @@
 """Rows of one image that make one record: a box or a caption each; and rows of one file."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import FileRef, Image, Record, Rejected, Value
+from beam_pipeline.files import storage
+from beam_pipeline.media.images import size_in_file
+from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected, Value
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.columns.class_values import is_stated
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.manifest.boxes import boxes_from_rows, named_boxes
+from beam_pipeline.sources.manifest.boxes import (
+    boxes_from_rows,
+    named_boxes,
+    stated_size,
+)
 from beam_pipeline.sources.manifest.feature_columns import main_columns
 from beam_pipeline.sources.manifest.files import Manifest, split_folder, split_of_row
 from beam_pipeline.sources.manifest.kinds import check_plain
+from beam_pipeline.sources.manifest.run_lengths import masks_from_rows
 from beam_pipeline.sources.manifest.survey import Overview
 from beam_pipeline.sources.manifest.unnamed import Present, unnamed
+from tfrecord_dataset.image_size import ImageSize
 
+_HEADER_BYTES = 1 << 16
 _MAX_CAPTIONS = 10_000
 
 Kinds = Mapping[str, Kind | None]
@@ -72,8 +82,33 @@ def joined_record(key: str, rows: Sequence[JoinedRow], columns: Columns, kinds: 
         features["captions"] = _captions([row.get(columns.captions) for row in values])
         notes = not_kept(name for name in columns.numbers for _ in rows)
     else:
-        features["boxes"] = named_boxes(boxes_from_rows(values, columns, kinds), columns)
+        objects = _objects(first.manifest, values, columns, kinds)
+        features["boxes"] = named_boxes(objects, columns)
     return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _objects(
+    manifest: Manifest,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Columns,
+    kinds: Kinds,
+) -> Objects:
+    """The objects of one image from its rows."""
+    if not columns.has_runs:
+        return boxes_from_rows(rows, columns, kinds)
+    size = stated_size(rows, columns) or _size_in_file(manifest.path_of(rows[0][columns.key]))
+    return masks_from_rows(rows, columns, kinds, size)
+
+
+def _size_in_file(path: str) -> ImageSize:
+    """The size that an image's header states.
+
+    Raises:
+        RecordError: There is no such file, or no image.
+    """
+    with contextlib.suppress(RecordError):
+        return size_in_file(storage.read_start(path, _HEADER_BYTES))
+    return size_in_file(storage.read_bytes(FileRef(path=path)))
 
 
 def _captions(values: Sequence[Any]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Where the files lie that a table names, if not beside it: what makes paths of its values."""
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -20,8 +21,13 @@ from tfrecord_dataset.split_names import split_in_name
 _MAX_COLUMNS = 100
 # Of a column's values so many are looked for, where the names of a folder are not all at hand.
 _ASKED_FOR = 10
+_NUMBER = re.compile(r"\d+")
 # So many of those that are looked for must be there: of ids, and of what ends as a file's name.
 _SHARE, _SHARE_OF_NAMES = 0.9, 0.5
+
+
+class TwoPlacesError(ConfigError):
+    """A table names the files of several folders, or of two suffixes: a user must say which."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +63,7 @@ def whereabouts(
 ) -> list[Whereabouts]:
     """The column whose values, with a folder and perhaps a suffix, are files of a tree.
 
-    Several folders are taken together where each has other files, and none has most.
+    Several folders are taken together where each has other files.
 
     Args:
         tree: Where the files are looked for.
@@ -84,15 +90,26 @@ def whereabouts(
         for folder, listing in places.items()
         for part in _in_folder(folder, listing, column, values)
     ]
-    most = [part for part in parts if part.names_most(asked[part.column])]
-    most = most or [each for each in _together(parts) if each.names_most(asked[each.column])]
+    found = [*parts, *_together(parts)]
+    most = [each for each in found if each.names_most(asked[each.column])]
     if not most:
         return []
     column = max((each.column for each in most), key=lambda name: len(texts[name]))
     most = [each for each in most if each.column == column]
     most = [each for each in most if len(each.there) == max(len(one.there) for one in most)]
     alike = [each for each in most if split and split_in_name(name_of(each.folders[0])) == split]
-    return alike or most
+    return [_with_numbered(each, places) for each in alike or most]
+
+
+def _with_numbered(found: Whereabouts, places: Mapping[str, Listing]) -> Whereabouts:
+    """`found`, with folders of other numbers, in which the files of later rows may be."""
+    forms = {_NUMBER.sub("0", folder) for folder in found.folders}
+    others = [
+        folder
+        for folder in places
+        if folder not in found.folders and _NUMBER.sub("0", folder) in forms
+    ]
+    return dataclasses.replace(found, folders=(*found.folders, *sorted(others)))
 
 
 def _in_folder(
@@ -128,7 +145,7 @@ def _together(parts: Iterable[Whereabouts]) -> Iterator[Whereabouts]:
         groups.setdefault((part.column, part.suffix), []).append(part)
     for several in groups.values():
         there = frozenset().union(*(part.there for part in several))
-        if len(there) == sum(len(part.there) for part in several):
+        if several[1:] and len(there) == sum(len(part.there) for part in several):
             folders = tuple(part.folders[0] for part in several)
             yield dataclasses.replace(several[0], folders=folders, there=there)
 
@@ -178,15 +195,17 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
 
 
 def _check_only(table: Manifest, found: Sequence[Whereabouts]) -> None:
-    """Raises ConfigError where a table names the files of several folders, or of two suffixes."""
+    """Raises TwoPlacesError where a table names files of several folders, or of two suffixes."""
     if len(found) < 2:
         return
     folders = {each.folders for each in found}
+    root = f"{table.root.rstrip('/')}/"
     patterns = [
-        f"*.{each.suffix}" if len(folders) == 1 else name_of(each.folders[0]) for each in found[:2]
+        f"*.{each.suffix}" if len(folders) == 1 else each.folders[0].removeprefix(root)
+        for each in found[:2]
     ]
     ways = " or ".join(f"--ignore {shlex.quote(each)}" for each in patterns)
-    raise ConfigError(
+    raise TwoPlacesError(
         f"{table.path}: column {found[0].column!r} names {found[0].pattern} and "
         f"{found[1].pattern}; pass {ways} to read the others, or read the table without them by "
         f"--ignore-columns {shlex.quote(found[0].column)}"

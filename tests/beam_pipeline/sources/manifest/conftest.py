@@ -71,6 +71,7 @@ def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
         if not all_rows.columns.key:
             return [element for part in parts for element in read_table(part, all_rows)]
+        parts = [*parts, *job.folders]
         read = (entry for part in parts for entry in read_entries(part, all_rows))
         if all_rows.columns.joins_rows:
             return gather(read, join_rows, all_rows)
