@@ -24,6 +24,7 @@ _QUICK = (
     "jsonl",
     "rows",
     "xlsx",
+    "sqlite",
     "bz2",
     "xz",
     "zst",

@@ -12,7 +12,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
-from beam_pipeline.sources.columnar.layout import ARROW, PARQUET
+from beam_pipeline.sources.columnar.layout import ARROW, PARQUET, SQLITE
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
@@ -44,6 +44,7 @@ _OWN = (
     XLSX,
     PARQUET,
     ARROW,
+    SQLITE,
     TAR,
     ARRAYS,
     IDX,

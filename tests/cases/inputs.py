@@ -14,21 +14,23 @@ lines are the file's, unless a form says otherwise: `escaped` is one line with P
 bytes; `gzip`, `bz2`, `xz` and `zst` are compressed; `examples` has the features of one Example of a
 TFRecord file a line; `parquet` a row in JSON a line below one that holds Hugging Face's features,
 with bytes of files as texts, in row groups of two; `arrow` the same as a stream of Arrow, `feather`
-as a packed file; `xlsx` is a workbook: a line holds a sheet's name and rows, in JSON; `pixels` has
-an image's mode and its pixels in JSON, `L: [[0, 1]]`, in the format that the path ends with, where
-`P` has VOC's palette.
+as a packed file; `xlsx` is a workbook: a line holds a sheet's name and rows, in JSON; `sqlite` is
+a database that SQL makes; `pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in
+the format that the path ends with, where `P` has VOC's palette.
 What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
 `dtype: values` in JSON.
 """
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import io
 import itertools
 import json
 import lzma
 import re
+import sqlite3
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -47,7 +49,8 @@ from tfrecord_dataset.frames import framed
 
 VOC_PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0, 0, 0, 128] + [224, 224, 192] * 251
 _FILE = re.compile(
-    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|xlsx|pixels))*)\n",
+    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|xlsx|sqlite|pixels))"
+    r"*)\n",
     re.MULTILINE,
 )
 _MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
@@ -123,6 +126,13 @@ def _table(lines: bytes) -> pa.Table:
         told = json.dumps({"info": {"features": features}})
         table = table.replace_schema_metadata({"huggingface": told})
     return table
+
+
+def database(script: bytes) -> bytes:
+    """A SQLite database that an SQL script makes."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(script.decode())
+        return connection.serialize()
 
 
 def _xlsx(lines: bytes) -> bytes:
@@ -213,6 +223,7 @@ _FORMS = {
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
     "examples": _examples,
     "xlsx": _xlsx,
+    "sqlite": database,
     "parquet": _parquet,
     "arrow": _arrow,
     "feather": _feather,

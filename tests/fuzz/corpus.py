@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from cases.inputs import workbook_parts
+from cases.inputs import database, workbook_parts
 from PIL import Image
 
 from fuzz import sealing
@@ -326,6 +326,18 @@ def json_lists() -> list[bytes]:
 def packed(pack: Callable[[bytes], bytes]) -> list[bytes]:
     """Tables that are compressed."""
     return list(map(pack, csvs()))
+
+
+def databases() -> list[bytes]:
+    """Tables of images and of values in SQLite."""
+    png = images("PNG", "L")[0].hex()
+    rows = ", ".join(f"({n}, 'é {n}', {n}.5, x'{png}')" for n in range(200))
+    return [
+        database(
+            f"CREATE TABLE a (x, t, y REAL, image BLOB); INSERT INTO a VALUES {rows}".encode()
+        ),
+        database(b"CREATE TABLE a (x INTEGER PRIMARY KEY, label); INSERT INTO a VALUES (1, 'b')"),
+    ]
 
 
 def workbooks() -> list[bytes]:

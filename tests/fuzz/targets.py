@@ -27,7 +27,7 @@ from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
-from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
+from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet, ReadSqlite
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.idx import find_pairs, read_pair
@@ -483,6 +483,7 @@ FORMATS = {
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
     "rows": Format(corpus=corpus.json_lists, read=_manifest(ReadJsonl, "a.json"), change=_json),
+    "sqlite": Format(corpus=corpus.databases, read=_manifest(ReadSqlite, "a.db")),
     "xlsx": Format(
         corpus=corpus.workbooks, read=_manifest(ReadXlsx, "a.xlsx"), change=_zip_mutated
     ),

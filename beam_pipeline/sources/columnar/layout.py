@@ -1,8 +1,9 @@
 """The layouts of files of row groups, as Hugging Face and data warehouses export them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from beam_pipeline.sources.columnar.read import ReadArrow, ReadColumnar, ReadParquet
+from beam_pipeline.sources.columnar.read import ReadArrow, ReadColumnar, ReadParquet, ReadSqlite
+from beam_pipeline.sources.columnar.sqlite_file import MAGIC
 from beam_pipeline.sources.layout import (
     Layout,
     Place,
@@ -10,13 +11,19 @@ from beam_pipeline.sources.layout import (
     options_taken,
     reading,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Tree, head
 
 
-def _layout(name: str, sign: str, source: type[ReadColumnar]) -> Layout:
+def _layout(
+    name: str,
+    sign: str,
+    source: type[ReadColumnar],
+    begins: Callable[[str], bool] | None = None,
+) -> Layout:
     def find(tree: Tree) -> Sequence[Place]:
         """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
         files = [name for name in tree.files() if source.is_meant(name)]
+        files = [name for name in files if begins is None or begins(tree.path(name))]
         return container_places([name for name in files if ".tfrecord" not in name])
 
     return Layout(
@@ -27,8 +34,15 @@ def _layout(name: str, sign: str, source: type[ReadColumnar]) -> Layout:
         takes=options_taken(source),
         suffixes=source.suffixes,
         find=find,
+        begins=begins,
     )
 
 
 PARQUET = _layout("parquet", ".parquet files", ReadParquet)
 ARROW = _layout("arrow", ".arrow or .feather files", ReadArrow)
+SQLITE = _layout(
+    "sqlite",
+    ".db or .sqlite files that begin like SQLite databases",
+    ReadSqlite,
+    begins=lambda path: head(path).startswith(MAGIC),
+)

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
@@ -13,6 +14,7 @@ from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.forms import Form
 from beam_pipeline.sources.columnar.parquet_file import opened_parquet
 from beam_pipeline.sources.columnar.row_groups import Open
+from beam_pipeline.sources.columnar.sqlite_file import opened_sqlite
 from beam_pipeline.sources.columnar.table import ColumnarTable, look_into
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.input_files import InputFile, find_files
@@ -146,6 +148,24 @@ class ReadArrow(ReadColumnar):
     def open_file(self) -> Open:
         """As `ReadColumnar.open_file`."""
         return opened_arrow
+
+
+@dataclasses.dataclass
+class ReadSqlite(ReadColumnar):
+    """The rows of a table of SQLite databases.
+
+    Attributes:
+        table: The table; "" is the only one.
+    """
+
+    suffixes = ("db", "sqlite", "sqlite3")
+    noun = "an SQLite database"
+
+    table: str = ""
+
+    def open_file(self) -> Open:
+        """As `ReadColumnar.open_file`."""
+        return functools.partial(opened_sqlite, table=self.table)
 
 
 def _shown(suffixes: Sequence[str]) -> str:

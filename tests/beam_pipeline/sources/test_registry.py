@@ -20,6 +20,7 @@ OWN += [
     "xlsx",
     "parquet",
     "arrow",
+    "sqlite",
     "tar",
     "arrays",
     "idx",

@@ -1,0 +1,93 @@
+"""SQLite: every row once, however its ids lie; what waits beside the file is not lost."""
+
+import contextlib
+import sqlite3
+
+import pytest
+
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
+from beam_pipeline.sources.columnar import sqlite_file
+from beam_pipeline.sources.columnar.read import ReadSqlite
+from beam_pipeline.sources.columnar.sqlite_file import opened_sqlite
+from beam_pipeline.sources.manifest.records import read_table
+from beam_pipeline.sources.manifest.survey import overview, survey
+
+JPEG = b"\xff\xd8\xff\xe0"
+IDS = [-(1 << 63), -5, *range(300), 1 << 40, (1 << 63) - 1]
+
+
+def written(path, ids=IDS):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE a (image, name, label)")
+        connection.executemany(
+            "INSERT INTO a (rowid, image, name, label) VALUES (?, ?, ?, ?)",
+            [(n, JPEG + str(n).encode(), f"{n} " * 200, "ab"[n % 2]) for n in ids],
+        )
+    return str(path)
+
+
+def read(source):
+    job = source.job()
+    parts = [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
+    rows = overview([survey(part, job.questions) for part in parts], job.questions)
+    return parts, [element for part in parts for element in read_table(part, rows)]
+
+
+def test_rows_of_any_ids(tmp_path):
+    path = written(tmp_path / "a.db")
+
+    parts, records = read(ReadSqlite(path, scratch=str(tmp_path / "scratch")))
+
+    assert len(parts) == 1
+    assert [record.key for record in records] == [f"a.db#{n}" for n in range(len(IDS))]
+    contents = [storage.read_bytes(record.features["image"].file) for record in records]
+    assert contents == [JPEG + str(n).encode() for n in IDS]
+    assert [*tmp_path.glob("a.db*")] == [tmp_path / "a.db"]
+
+
+def test_many_groups(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.db")
+    monkeypatch.setattr(sqlite_file, "_MOST_ROWS", 7)
+    monkeypatch.setattr(sqlite_file, "_FEWEST_ROWS", 7)
+    sqlite_file._starts.cache_clear()
+
+    parts, records = read(ReadSqlite(path, scratch=str(tmp_path / "scratch")))
+
+    assert len(parts) == 44
+    assert [record.key for record in records] == [f"a.db#{n}" for n in range(len(IDS))]
+    sqlite_file._starts.cache_clear()
+
+
+def test_changes_that_wait_beside_the_file_are_not_lost(tmp_path):
+    """Opened as it lies, the file has none of them; the refusal says what brings them in."""
+    path = written(tmp_path / "a.db", range(3))
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA journal_mode=WAL")
+    writer.execute("INSERT INTO a VALUES (x'ffd8ffe0', 'late', 'a')")
+
+    with pytest.raises(DataError, match=r"a\.db-wal holds changes .* wal_checkpoint\(TRUNCATE\)"):
+        opened_sqlite(path).__enter__()
+
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert len(read(ReadSqlite(path, scratch=str(tmp_path / "scratch")))[1]) == 4
+    writer.close()
+
+
+def test_a_database_on_a_store_is_refused(tmp_path, bucket):
+    url, _ = bucket
+    storage.write_bytes(f"{url}/a.db", (tmp_path / written(tmp_path / "a.db")).read_bytes())
+
+    with pytest.raises(ConfigError, match="has to be a file of this machine; copy it here"):
+        ReadSqlite(f"{url}/a.db").job()
+
+
+def test_a_page_that_is_damaged(tmp_path):
+    path = tmp_path / "a.db"
+    written(path)
+    data = bytearray(path.read_bytes())
+    data[4096 * 3 : 4096 * 3 + 64] = b"\xff" * 64
+    path.write_bytes(data)
+
+    with pytest.raises((DataError, ConfigError), match=r"a\.db is no SQLite database"):
+        read(ReadSqlite(str(path), scratch=str(tmp_path / "scratch")))
