@@ -49,6 +49,7 @@ class Image:
         format: "jpeg", "png" or "bmp": the encoding in which it will be stored.
         width, height: Pixels, of the upright image as stored.
         channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.
+        bits: 16 of a PNG with so many for each sample, but for grey with alpha; else 8.
         conversions: Why the stored bytes differ from the file's; empty when they do not.
     """
 
@@ -57,6 +58,7 @@ class Image:
     width: int = 0
     height: int = 0
     channels: int = 0
+    bits: int = 8
     conversions: tuple[str, ...] = ()
 
 

@@ -33,9 +33,9 @@ class Feature:
     Attributes:
         name: In records, and in the trainer's batches.
         kind: One of KINDS.
-        dtype: "uint8" (images, maps of classes), "uint16" (depth maps), "int64", "float32",
-            "string"; of a tensor with encoding "bytes" any of NumPy's numbers; "bytes" for a scalar
-            that is not text.
+        dtype: "uint8" (images, maps of classes), "uint16" (images of 16 bits, depth maps), "int64",
+            "float32", "string"; of a tensor with encoding "bytes" any of NumPy's numbers; "bytes"
+            for a scalar that is not text.
         shape: Sizes by axis; None where they vary. Images and maps of equal size have that size.
         key: The key in the Example, or the prefix of the keys (docs/format.md).
         format: Of an image: "jpeg", "png", "bmp" or "mixed"; of audio: "wav", "flac",

@@ -38,7 +38,7 @@ def numpy_values(
         feature: Which.
         lists: Of the record's Example, by key.
         specs: Its `specs_to_read`, for who has made them once for many records.
-        decode: Whether images become uint8 [height, width, channels], maps uint8 or uint16
+        decode: Whether images become uint8 or uint16 [height, width, channels], maps the same
             [height, width, 1] and audio float32 [samples, channels] in -1..1; otherwise they stay
             the bytes that are stored.
 
@@ -163,9 +163,13 @@ def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
 
 
 def _image(feature: Feature, encoded: bytes) -> Any:
-    """uint8 [height, width, channels]; three channels unless the shape declares another number."""
+    """uint8 or uint16 [height, width, channels]; three channels unless the shape has others."""
     channels = feature.shape[2] or 3
-    pixels = _pixels(encoded, _MODES[channels], f"key {feature.key!r} holds no image")
+    problem = f"key {feature.key!r} holds no image"
+    if feature.dtype == "uint16":
+        pixels = _of_16_bits(encoded, channels, problem)
+    else:
+        pixels = _pixels(encoded, _MODES[channels], problem)
     pixels = pixels.reshape(*pixels.shape[:2], channels)
     _raise(shape_problem(feature, pixels.shape))
     return pixels
@@ -180,6 +184,25 @@ def _pixels(encoded: bytes, mode: str, problem: str) -> Any:
             if image.mode.startswith("I"):  # 16 bits, of which TensorFlow takes the upper ones
                 image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
             return np.array(image.convert(mode))
+    except Exception as error:  # decoders raise many kinds
+        raise ValueError(f"{problem} that can be decoded: {error}") from error
+
+
+def _of_16_bits(encoded: bytes, channels: int, problem: str) -> Any:
+    """uint16 [height, width, channels] of a PNG: of grey in each channel, or RGB without alpha."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(encoded), formats=["PNG"]) as upper:
+            if upper.mode.startswith("I"):
+                grey = np.asarray(upper).astype(np.uint16)[..., None]
+                return np.repeat(grey, channels, axis=-1)
+            upper_bytes = np.asarray(upper).astype(np.uint16)
+        with Image.open(io.BytesIO(encoded), formats=["PNG"]) as lower:
+            # Pillow keeps one byte of two, the upper one; of little-endian numbers the other one.
+            lower.tile = [each._replace(args=f"{lower.mode};16L") for each in lower.tile]
+            pixels = upper_bytes << 8 | np.asarray(lower)
+        return np.repeat(pixels[..., :1], channels, -1) if channels < 3 else pixels[..., :channels]
     except Exception as error:  # decoders raise many kinds
         raise ValueError(f"{problem} that can be decoded: {error}") from error
 

@@ -22,6 +22,7 @@ from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.wording import counted
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
@@ -56,7 +57,7 @@ class ImageKind(MediaKind[Image]):
     features = ("image",)
     types = ("image",)
     forms = IMAGE_FORMS
-    dtypes = ("uint8",)
+    dtypes = ("uint8", "uint16")
     usual = {"shape": (None, None, 3)}  # noqa: RUF012
 
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
@@ -76,9 +77,15 @@ class ImageKind(MediaKind[Image]):
 
     def observe(self, value: Image, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
+        observed.array_dtypes[f"uint{value.bits}"] += 1
         observed.add_shape((value.height, value.width))
         observed.measure("height", value.height)
         observed.measure("width", value.width)
+
+    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+        feature = super().infer(name, observed, declared)
+        all_have_16_bits = observed.array_dtypes.keys() == {"uint16"}
+        return dataclasses.replace(feature, dtype="uint16" if all_have_16_bits else "uint8")
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         sizes = one_shape(observed)
@@ -86,18 +93,28 @@ class ImageKind(MediaKind[Image]):
         return dataclasses.replace(feature, format=one_format(observed), shape=shape)
 
     def fits(self, feature: Feature, value: Any) -> bool:
-        return isinstance(value, Image) and agrees(feature.shape, (value.height, value.width))
+        return (
+            isinstance(value, Image)
+            and (feature.dtype == "uint8" or value.bits == 16)
+            and agrees(feature.shape, (value.height, value.width))
+        )
 
     def shown(self, value: Image) -> str:
-        return f"an image of {value.width}x{value.height}"
+        bits = " with 16 bits" if value.bits == 16 else ""
+        return f"an image of {value.width}x{value.height}{bits}"
 
     def expected(self, feature: Feature) -> str:
-        return f"image {shape_text(feature)}"
+        bits = " with 16 bits" if feature.dtype == "uint16" else ""
+        return f"image {shape_text(feature)}{bits}"
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         height, width = feature.shape[:2]
         if height and width:
             yield f"{width:,}×{height:,} pixels"
+        if feature.dtype == "uint16":
+            yield "16 bits"
+        elif deep := observed.array_dtypes["uint16"]:
+            yield f"{counted(deep, 'image')} with 16 bits, of which readers take the upper 8"
 
     def payload(self, value: Image, data: bytes, rules: Rules) -> bytes:
         return encode_image(data, value, rules.image)

@@ -63,6 +63,7 @@ class ImageFacts:
         width: Pixels, stored, upright.
         height: Pixels, stored, upright.
         channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
+        bits: 16 of a PNG with so many for each sample, but for grey with alpha; else 8.
         conversions: Why the image is encoded again: "orientation", "animated", "cmyk", "palette",
             "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
         source_size: As in the file, before the orientation.
@@ -75,6 +76,7 @@ class ImageFacts:
     width: int
     height: int
     channels: int
+    bits: int
     conversions: tuple[str, ...]
     source_size: ImageSize
     orientation: int
@@ -104,6 +106,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
         )
     conversions = _conversions(header, encoding, resized)
     channels = header.channels
+    bits = 16 if header.bits == 16 and header.mode in ("I;16", "RGB", "RGBA") else 8
     estimated_bytes = len(data)
     if conversions:
         _check_memory(header, size, options.max_pixels)
@@ -111,6 +114,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
             other_formats.decode(data, "png")
         mode = pixels.stored_mode(header, encoding, resized)
         channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
+        bits = 16 if mode == "I;16" else 8
         area = math.prod(size)
         if encoding == "bmp":
             estimated_bytes = bmp_bytes(*size)
@@ -126,6 +130,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
         width=size.width,
         height=size.height,
         channels=channels,
+        bits=bits,
         conversions=conversions,
         source_size=header.size,
         orientation=header.orientation,

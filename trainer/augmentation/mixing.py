@@ -84,7 +84,7 @@ def mix(
 
     Args:
         mixtures: Of these pairs.
-        images: uint8 [2 * pairs, height, width, channels].
+        images: uint8 or uint16 [2 * pairs, height, width, channels].
         shares: Of the classes, float32 [2 * pairs, classes].
         weights: Of the records, float32 [2 * pairs].
     """
@@ -98,7 +98,7 @@ def mix(
     )
     pixels = _blend(tf.cast(images, tf.float32), by_pixel[:, None, :, :, None])
     return (
-        tf.ensure_shape(tf.cast(tf.round(pixels), tf.uint8), images.shape),
+        tf.ensure_shape(tf.cast(tf.round(pixels), images.dtype), images.shape),
         tf.ensure_shape(_blend(shares, kept[:, None, None]), shares.shape),
         tf.ensure_shape(_blend(weights, kept[:, None]), weights.shape),
     )

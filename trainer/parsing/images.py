@@ -25,8 +25,9 @@ ChooseView = Callable[[Tensor], View]
 class Image(Reader):
     """An encoded image (JPEG, PNG, BMP, or the first frame of a GIF), decoded.
 
-    Output: uint8 or float32 [height, width, channels]; three channels unless the shape
-    declares another number.
+    Output: float32 in 0..1 or, where `image_dtype` is "uint8", integers as they are stored, uint8
+    or uint16 of 16 bits: [height, width, channels]; three channels unless the shape declares
+    another number.
 
     Attributes:
         nearest: Whether the nearest pixel is shown (maps) instead of the antialiased mean.
@@ -54,15 +55,16 @@ class Image(Reader):
 
     def dtype(self, feature: Feature, decoding: Decoding) -> tf.DType:
         """Of the output."""
-        return tf.as_dtype(decoding.image_dtype)
+        is_float = decoding.image_dtype == "float32"
+        return tf.float32 if is_float else tf.as_dtype(feature.dtype)
 
     def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
-        """All of an encoded image: uint8 [height, width, channels]."""
+        """All of an encoded image: uint8 or uint16 [height, width, channels]."""
         return _decode(feature, encoded)
 
     def finished(self, image: Tensor, decoding: Decoding) -> Tensor:
         """Decoded pixels as they are given out."""
-        return as_dtype(image, decoding.image_dtype)
+        return as_dtype(image, decoding.image_dtype, image.dtype)
 
     def decode_view(
         self, feature: Feature, parsed: Tensors, decoding: Decoding, choose: ChooseView
@@ -90,7 +92,7 @@ class Image(Reader):
             view = choose(tf.shape(image)[:2])
             return self.see_pixels(view, image, decoding), view
 
-        if channels not in (1, 3) or self.nearest:
+        if channels not in (1, 3) or self.nearest or feature.dtype != "uint8":
             image, view = from_other()
         elif decoding.formats_are_known and feature.format in _KNOWN:
             image, view = from_jpeg() if feature.format == "jpeg" else from_other()
@@ -112,8 +114,11 @@ class Image(Reader):
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:
-    """All of an image: uint8 [height, width, channels]."""
+    """All of an image: uint8 or uint16 [height, width, channels]."""
     channels = feature.shape[2] or 3
+    if feature.dtype == "uint16":
+        deep = tf.io.decode_png(encoded, channels=channels, dtype=tf.uint16, name=_scope(feature))
+        return tf.ensure_shape(deep, (*feature.shape[:2], channels))
 
     def decode(channels: int) -> Tensor:
         return tf.io.decode_image(

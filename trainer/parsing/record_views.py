@@ -105,6 +105,8 @@ def _read_image(
         view = choose(tf.constant(decoding.stored_size))
         image = reader.see_pixels(view, stored[feature.name], pixels)
     if augment is not None:
+        if image.dtype == tf.uint16:
+            image = tf.cast(image // 257, tf.uint8)
         augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
         image = as_dtype(tf.ensure_shape(augmented, image.shape), decoding.image_dtype)
     return {feature.name: image}, view

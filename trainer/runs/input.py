@@ -65,7 +65,7 @@ def input_of_run(
     if place == "auto" and tuning.cache is not None:
         place = tuning.cache
     names = [each.name for each in task.inputs.values()]
-    images = parsing.images_of([dataset.features[name] for name in names])
+    images = parsing.keepable([dataset.features[name] for name in names])
     size = task.decoding.image_size
     if config.cache in _ASKED:
         check_images(f"--cache {config.cache}", task.inputs.values())

@@ -40,11 +40,11 @@ def see_image(
 
     Args:
         view: Of the image.
-        image: uint8 [height, width, channels], or any integers with `nearest`.
+        image: uint8 or uint16 [height, width, channels].
         size: (height, width) of the result in pixels.
         views: What the view was drawn from; None where it is that of the whole image.
-        dtype: Of the result: "uint8", or "float32" in 0..1, which is never rounded.
-        fill: The value beyond the image.
+        dtype: Of the result: the image's own, or "float32" in 0..1, which is never rounded.
+        fill: The value beyond the image, of 8 bits; of 16 bits it is scaled.
         nearest: Take the nearest pixel as it is, as maps need, instead of the antialiased mean;
             the result has the image's own dtype.
     """
@@ -55,9 +55,9 @@ def see_image(
     if nearest:
         scaled = tf.image.resize(image, shown, method="nearest")
     elif image.shape[:2] == size and _is_whole(views):  # as a kept image may be
-        scaled = as_dtype(image, dtype)
+        scaled = as_dtype(image, dtype, image.dtype)
     else:
-        scaled = _scale(lambda _: image, tf.shape(image)[:2], shown, dtype, (1,))
+        scaled = _scale(lambda _: image, tf.shape(image)[:2], shown, dtype, (1,), image.dtype)
     return _place(view, scaled, size, views, fill)
 
 
@@ -104,11 +104,11 @@ def decode_jpeg(
     return _place(view, tf.ensure_shape(scaled, [None, None, channels]), size, views, fill)
 
 
-def as_dtype(image: Tensor, dtype: str) -> Tensor:
-    """Pixels in 0..255, uint8 or float32, as uint8, or as float32 in 0..1."""
+def as_dtype(image: Tensor, dtype: str, stored: tf.DType = tf.uint8) -> Tensor:
+    """Pixels of a stored dtype, or floats in its range, as such or as "float32" in 0..1."""
     if dtype == "float32":
-        return tf.cast(image, tf.float32) / 255.0
-    return image if image.dtype == tf.uint8 else tf.cast(image + 0.5, tf.uint8)
+        return tf.cast(image, tf.float32) / float(stored.max)
+    return image if image.dtype == stored else tf.cast(image + 0.5, stored)
 
 
 def mirror(view: View, image: Tensor) -> Tensor:
@@ -152,6 +152,7 @@ def _scale(
     size: Tensor,
     dtype: str,
     ratios: tuple[int, ...],
+    stored: tf.DType = tf.uint8,
 ) -> Tensor:
     """Pixels [*size, channels], antialiased.
 
@@ -163,16 +164,17 @@ def _scale(
         size: int32 [2]: height and width of the result.
         dtype: Of the result.
         ratios: Those of `decode`.
+        stored: The dtype of what `decode` makes.
     """
 
     def scaled(ratio: int, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        return as_dtype(scale(decode(ratio)[None], size)[0], dtype)
+        return as_dtype(scale(decode(ratio)[None], size)[0], dtype, stored)
 
     ways, numbers = _ways(ratios)
     branches = [functools.partial(scaled, *way) for way in ways]
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
     number = tf.gather_nd(tf.constant(numbers), quarters)
-    if dtype == "uint8":  # it need not become float32 in between
+    if dtype != "float32":  # it need not become float32 in between
         number = tf.where(tf.reduce_all(part == size), len(branches), number)
         branches.append(functools.partial(decode, 1))
     return tf.switch_case(number, branches)
@@ -223,9 +225,12 @@ def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fil
         before = tf.minimum(before, tf.constant(size) - shown)
         after = tf.constant(size) - shown - before
         edges = tf.concat([tf.stack([before, after], axis=-1), [[0, 0]]], axis=0)
-        scaled = tf.pad(
-            scaled, edges, constant_values=fill if scaled.dtype.is_integer else fill / 255
-        )
+        scaled = tf.pad(scaled, edges, constant_values=_fill(fill, scaled.dtype))
     if views is not None and (views.mirror or views.upside_down):
         scaled = mirror(view, scaled)
     return tf.ensure_shape(scaled, (*size, channels))
+
+
+def _fill(fill: int, dtype: tf.DType) -> int | float:
+    """A value of 8 bits in the range of a dtype."""
+    return fill * (dtype.max // 255) if dtype.is_integer else fill / 255

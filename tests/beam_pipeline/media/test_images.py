@@ -45,6 +45,7 @@ def test_jpeg_and_png_are_stored_as_they_are(
         width=24,
         height=16,
         channels=channels,
+        bits=16 if mode == "I;16" else 8,
         conversions=(),
         source_size=(16, 24),
         orientation=1,

@@ -74,7 +74,8 @@ class Image(Input):
         return ImageSize(self.height, self.width)
 
     def prepare(self, values: Any) -> Any:
-        return tf.cast(values, tf.float32) / 255.0  # read as uint8
+        # Read as they are stored, of 8 or 16 bits.
+        return tf.cast(values, tf.float32) / float(tf.as_dtype(values.dtype).max)
 
     def encode(self, x: Any) -> Any:
         return image_models.encode(self.model, x, self.weights)

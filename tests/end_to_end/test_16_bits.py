@@ -1,0 +1,134 @@
+"""Images of 16 bits keep them, from files to every reader."""
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import beam_pipeline
+import tfrecord_dataset
+import trainer
+from beam_pipeline.cli import commands
+
+# TFDS 4.9 calls what protobuf 6 warns of.
+pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
+
+HEIGHT, WIDTH, COUNT = 8, 12, 4
+COLOR_TYPES = {1: 0, 3: 2, 4: 6}
+
+
+def pixels(number, channels):
+    """uint16, whose lower bytes matter."""
+    values = np.arange(HEIGHT * WIDTH * channels).reshape(HEIGHT, WIDTH, channels)
+    return (values * 331 + number * 16_001).astype(np.uint16)
+
+
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png(values):
+    """Pillow writes no colours of 16 bits. Rows are as they are, or differences to those above."""
+    height, width, channels = values.shape
+    header = struct.pack(">IIBBBBB", width, height, 16, COLOR_TYPES[channels], 0, 0, 0)
+    rows = values.astype(">u2").view(np.uint8).reshape(height, -1)
+    above = np.concatenate([rows[:1] * 0, rows[:-1]])
+    lines = [
+        b"\2" + (row - before).tobytes() if number % 2 else b"\0" + row.tobytes()
+        for number, (row, before) in enumerate(zip(rows, above, strict=True))
+    ]
+    data = chunk(b"IDAT", zlib.compress(b"".join(lines)))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + chunk(b"IEND", b"")
+
+
+@pytest.fixture(scope="module", params=[1, 3, 4], ids=["grey", "RGB", "RGBA"])
+def dataset(request, tmp_path_factory):
+    """(the dataset, what its images are by number: uint16 [height, width, 3])."""
+    folder = tmp_path_factory.mktemp("deep")
+    for number in range(COUNT):
+        path = folder / "in" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(pixels(number, request.param)))
+    config = beam_pipeline.BuildConfig(input=str(folder / "in"), output=str(folder / "data"))
+    expected = [
+        np.broadcast_to(pixels(number, request.param)[..., :3], (HEIGHT, WIDTH, 3))
+        for number in range(COUNT)
+    ]
+    return beam_pipeline.build(config), expected
+
+
+def number_of(label_path):
+    return int(Path(label_path.decode()).stem)
+
+
+def test_metadata_and_tfds_state_16_bits(dataset):
+    info, _ = dataset
+    assert info.features[0].dtype == "uint16"
+    features = json.loads(Path(info.directory, "features.json").read_text())
+    leaf = features["featuresDict"]["features"]["image/encoded"]["image"]
+    assert (leaf["dtype"], leaf["encodingFormat"]) == ("uint16", "png")
+    assert commands.main(["verify", info.directory]) == 0
+
+
+def test_random_access_and_the_trainer_read_the_same_numbers(dataset):
+    info, expected = dataset
+    records = [each["image"] for each in tfrecord_dataset.open(info.directory)["train"]]
+    opened = trainer.open(info.directory)
+    batches = {
+        dtype: next(iter(opened.batches("train", shuffle=False, batch_size=4, image_dtype=dtype)))
+        for dtype in ("uint8", "float32")
+    }
+    stored, fractions = (batches[each]["image"].numpy() for each in ("uint8", "float32"))
+    assert stored.dtype == np.uint16
+    for record, whole, fraction in zip(records, stored, fractions, strict=True):
+        assert record.dtype == np.uint16
+        assert any((record == each).all() for each in expected)
+        np.testing.assert_array_equal(whole, record)
+        np.testing.assert_allclose(fraction * 65_535, record, atol=0.01)
+
+
+def test_views_keep_them(dataset):
+    info, expected = dataset
+    batches = trainer.open(info.directory).batches(
+        "train",
+        shuffle=False,
+        batch_size=4,
+        image_size=(HEIGHT * 2, WIDTH * 2),
+        views=trainer.Views(area=(0.5, 2.0), mirror=True),
+        image_dtype="uint8",
+    )
+    images = next(iter(batches))["image"].numpy()
+    assert images.dtype == np.uint16
+    assert np.unique(images % 256).size > 100
+    assert images.max() <= max(each.max() for each in expected)
+
+
+def test_tfds_reads_them(dataset):
+    import tensorflow_datasets as tfds
+
+    info, expected = dataset
+    builder = tfds.builder_from_directory(info.directory)
+    for image, _ in tfds.as_numpy(builder.as_dataset(split="train", as_supervised=True)):
+        assert image.dtype == np.uint16
+        assert any((image == each).all() for each in expected)
+
+
+def test_a_tiff_keeps_them_and_a_jpeg_takes_them_away(tmp_path, capsys):
+    for number in range(2):
+        path = tmp_path / "in" / "ab"[number] / f"{number}.tif"
+        path.parent.mkdir(parents=True)
+        Image.fromarray(pixels(number, 1)[..., 0]).save(path)
+    config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path / "data"))
+    info = beam_pipeline.build(config)
+    assert info.features[0].dtype == "uint16"
+    records = tfrecord_dataset.open(info.directory)["train"]
+    assert {int(each["image"][0, 0, 0]) for each in records} == {0, 16_001}
+
+    Image.new("RGB", (WIDTH, HEIGHT)).save(tmp_path / "in/a/2.jpg")
+    assert commands.main(["plan", str(tmp_path / "in")]) == 0
+    shown = "".join(capsys.readouterr())
+    assert "2 images with 16 bits, of which readers take the upper 8" in shown
