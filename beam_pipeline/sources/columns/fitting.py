@@ -14,6 +14,7 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Map,
     RawFile,
     Value,
 )
@@ -210,6 +211,14 @@ def value_of_file(kind: str, file: FileRef) -> Value:
     return OF_FILE[kind](file=file)
 
 
+def value_of_feature(feature: Feature, file: FileRef) -> Value:
+    """What a file is that holds a declared feature of such a kind, or a map."""
+    if feature.kind != "map":
+        return value_of_file(feature.kind, file)
+    shows = "depth" if feature.dtype == "uint16" else "classes"
+    return Map(file=file, shows=shows, num_classes=len(feature.classes))
+
+
 def no_path(name: str) -> str:
     """The path of a file that a value names, where values name none."""
     raise ValueError(f"{name!r} is no file's")
@@ -224,11 +233,11 @@ def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
 
 
 def _file(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
-    return value_of_file(feature.kind, _path(value, path_of))
+    return value_of_feature(feature, _path(value, path_of))
 
 
 _READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {
-    **dict.fromkeys(("image", "audio", "bytes"), _file),
+    **dict.fromkeys(("image", "map", "audio", "bytes"), _file),
     "text": lambda _, value, path_of: _text(value),
     "scalar": _scalar,
     "tensor": _numbers,

@@ -39,6 +39,7 @@ _MAX_READ_BYTES = 16 << 20
 _DECLARED_FORMS = {
     **dict.fromkeys(("scalar", "class_label", "text", "tensor", "sequence"), "text"),
     **{kind: kind for kind in ("image", "audio", "bytes")},
+    "map": "image",
 }
 
 

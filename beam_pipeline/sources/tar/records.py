@@ -16,7 +16,13 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_label
-from beam_pipeline.sources.columns.fitting import OF_FILE, fit, no_path, value_of_file
+from beam_pipeline.sources.columns.fitting import (
+    OF_FILE,
+    fit,
+    no_path,
+    value_of_feature,
+    value_of_file,
+)
 from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.input_files import InputFile
@@ -151,7 +157,9 @@ def declared_features(
             )
         part = parts[name]
         form = part.form if part.form in ("array", "json") else feature.kind
-        if form in OF_FILE:
+        if form == "map":
+            features[feature.name] = value_of_feature(feature, _range(part, path))
+        elif form in OF_FILE:
             features[feature.name] = value_of_file(form, _range(part, path))
         else:
             make = functools.partial(
