@@ -54,7 +54,7 @@ _FORMS = (
         "load it by scipy.io.loadmat, save its arrays by numpy.savez, the records along the first "
         "axis, and give the .npz",
         _suffixes("mat"),
-        re.compile(rb"MATLAB 5\.0 MAT-file"),
+        re.compile(rb"MATLAB [57]\.[03] MAT-file"),
     ),
 )
 

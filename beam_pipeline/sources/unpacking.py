@@ -14,6 +14,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.media import hdf5
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.media.npz import DAMAGED, TRUNCATED
 from tfrecord_dataset.inflation import check_inflation
@@ -124,23 +125,24 @@ def unpack_array(path: str, member: str, scratch: str) -> str:
     """The path of an array's values alone, made if need be.
 
     Args:
-        path: A .npy file, or an .npz file.
+        path: A .npy file, or an .npz or HDF5 file.
         member: The array's name in the .npz file; "" of a .npy file.
         scratch: The folder for it.
 
     Raises:
         RecordError: As `array_values`.
     """
-    return unpacked(path, member, scratch, array_values(path, member))
+    of = hdf5.values_of if hdf5.is_hdf5(path) else array_values
+    return unpacked(path, member, scratch, of(path, member))
 
 
 def check_stored(path: str, member: str) -> None:
-    """Reads an array of an .npz file to its end, where its checksum is; a .npy file has none.
+    """Reads an array of an .npz file to its end, where its checksum is; other files have none.
 
     Raises:
         RecordError: As `array_values`.
     """
-    if member:
+    if member and not hdf5.is_hdf5(path):
         with opened_array(path, member) as handle:
             while handle.read(_BLOCK_BYTES):
                 pass

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -195,6 +196,19 @@ def zips() -> list[bytes]:
                 with archive.open(name, "w", force_zip64=wide) as member:
                     member.write(name.encode() * 30)
         made += [buffer.getvalue(), b"#!/bin/sh\n" + buffer.getvalue()]
+    return made
+
+
+def hdf5s() -> list[bytes]:
+    """Arrays in groups: as they lie, in chunks, compressed; of older and newer forms."""
+    made = []
+    for chunks in ({}, {"chunks": (2, 3)}, {"chunks": (2, 3), "compression": "gzip"}):
+        for libver in ("earliest", "latest"):
+            buffer = io.BytesIO()
+            with h5py.File(buffer, "w", libver=libver) as file:
+                file.create_dataset("x", data=np.arange(24.0).reshape(8, 3), **chunks)
+                file["deep/y"] = np.arange(8, dtype=np.uint8)
+            made.append(buffer.getvalue())
     return made
 
 

@@ -24,6 +24,7 @@ from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Rej
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
+from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
@@ -210,6 +211,18 @@ def _zip(data: bytes, folder: Path) -> int:
             except BeamTFRecordsError:
                 refused += 1
     return refused
+
+
+def _hdf5(data: bytes, folder: Path) -> int:
+    """All of its rows, unpacked where they have to be."""
+    path = folder / "a.h5"
+    path.write_bytes(data)
+    tables, rejected = find_tables(str(path))
+    for table in tables:
+        for part in table.ranges(scratch=str(folder)):
+            for batch in part.table.batches(part.start, part.end):
+                assert batch.columns
+    return len(rejected)
 
 
 def _idx(data: bytes, folder: Path) -> int:
@@ -469,6 +482,7 @@ FORMATS = {
     "npy": Format(corpus=corpus.npys, read=_media(Array, "a.npy")),
     "npz": Format(corpus=corpus.npzs, read=_media(Array, "a.npz")),
     "tar": Format(corpus=corpus.tars, read=_tar),
+    "hdf5": Format(corpus=corpus.hdf5s, read=_hdf5, cases_for_one=3),
     "zip": Format(corpus=corpus.zips, read=_zip),
     "idx": Format(corpus=corpus.idxs, read=_idx),
     "xml": Format(corpus=corpus.annotations, read=_beside(VocFiles())),

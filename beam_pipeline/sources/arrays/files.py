@@ -5,11 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.member import Member
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
+from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
@@ -65,12 +68,12 @@ def find_tables(
 
 
 def is_array(path: str) -> bool:
-    """Whether the file's name is an array's."""
-    return suffix(path) in ARRAY_SUFFIXES
+    """Whether the file's name is that of arrays."""
+    return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path)
 
 
 _Group = dict[str, InputFile]
-"""Files of .npy by the column that each is; or one .npz file, by ""."""
+"""Files of .npy by the column that each is; or one .npz or HDF5 file, by ""."""
 
 
 def _groups(files: Iterable[InputFile]) -> list[_Group]:
@@ -78,7 +81,7 @@ def _groups(files: Iterable[InputFile]) -> list[_Group]:
     packed: list[_Group] = []
     plain: list[InputFile] = []
     for file in files:
-        if suffix(file.path) == "npz":
+        if suffix(file.path) == "npz" or is_hdf5(file.path):
             packed.append({"": file})
         else:
             plain.append(file)
@@ -112,8 +115,8 @@ def _name(group: _Group) -> str:
 def _names(group: _Group) -> Iterator[str]:
     """What columns may be called to leave them out."""
     if "" in group:
-        for member in _members(group[""].path):
-            yield from (member.name, without_split(member.name)[0])
+        for name in _members(group[""].path):
+            yield from (name, without_split(name)[0])
     else:
         yield from group
 
@@ -125,23 +128,24 @@ def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
         RecordError: One of them cannot be used.
     """
     if "" in group:
-        return list(_tables_of_npz(group[""], ignored))
+        return list(_tables_of_one(group[""], ignored))
     columns = {name: _column_of_npy(file) for name, file in group.items() if name not in ignored}
     split = next(iter(group.values())).split
     return [_table(_name(group), split, columns)] if columns else []
 
 
-def _tables_of_npz(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayTable]:
-    found = {member: without_split(member.name) for member in _members(file.path)}
-    kept = {each: pair for each, pair in found.items() if not {each.name, pair[0]} & {*ignored}}
+def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayTable]:
+    members = _members(file.path)
+    found = {name: without_split(name) for name in members}
+    kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
     by_split: dict[str, dict[str, Column]] = defaultdict(dict)
-    for member, (short, split) in kept.items():
+    for name, (short, split) in kept.items():
         columns = by_split[split if in_splits else ""]
-        column = (short if in_splits else member.name) or _UNNAMED
+        column = (short if in_splits else name) or _UNNAMED
         if column in columns:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
-        columns[column] = _column_of_npz(file.path, member)
+        columns[column] = _column_of_member(file.path, members[name])
     for split, columns in by_split.items():
         name = f"{file.relative}/{split}" if split else file.relative
         yield _table(name, split or file.split, columns)
@@ -153,7 +157,17 @@ def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTab
     return ArrayTable(manifest=file, header=tuple(columns), columns=columns)
 
 
-def _members(path: str) -> list[Member]:
+def _members(path: str) -> dict[str, Member | StoredArray]:
+    """The arrays of an .npz or HDF5 file by the names that columns have of them."""
+    if is_hdf5(path):
+        arrays = arrays_of(path)
+        if not arrays:
+            raise RecordError(npz.UNSUPPORTED, "an HDF5 file without arrays")
+        return {array.name.replace("/", "_"): array for array in arrays}
+    return {member.name: member for member in _members_of_npz(path)}
+
+
+def _members_of_npz(path: str) -> list[Member]:
     with storage.opened(path) as handle:
         if not handle.read(1):
             raise RecordError(npz.EMPTY, "the file has no bytes")
@@ -176,7 +190,10 @@ def _column_of_npy(file: InputFile) -> Column:
         return _column(file.path, "", header, size, header.offset)
 
 
-def _column_of_npz(path: str, member: Member) -> Column:
+def _column_of_member(path: str, member: Member | StoredArray) -> Column:
+    if isinstance(member, StoredArray):
+        with naming(member.name):
+            return _checked_column(path, *member)
     with naming(member.name):
         with opened_array(path, member.name) as part:
             header = array_header(part)
@@ -186,23 +203,24 @@ def _column_of_npz(path: str, member: Member) -> Column:
 
 def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:
     """The column of a .npy file of so many bytes."""
-    is_text = header.dtype.kind in "US" and header.dtype.itemsize
-    if not is_text or len(header.shape) != 1:
-        check_numbers(header.dtype)
-    if 0 in header.shape[1:]:
-        raise RecordError(npz.UNSUPPORTED, f"rows without values: its shape is {header.shape}")
     lacking = header.offset + header.num_bytes - size
     if lacking > 0:
         raise RecordError(npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
     if lacking < 0:
         raise RecordError(npz.DAMAGED, f"{-lacking:,} bytes follow the values")
-    return Column(
-        path=path,
-        member=member,
-        dtype=header.dtype.str,
-        shape=header.shape,
-        offset=offset,
-    )
+    return _checked_column(path, member, header.dtype.str, header.shape, offset)
+
+
+def _checked_column(
+    path: str, member: str, dtype: str, shape: tuple[int, ...], offset: int | None
+) -> Column:
+    kind = np.dtype(dtype)
+    is_text = kind.kind in "US" and kind.itemsize
+    if not is_text or len(shape) != 1:
+        check_numbers(kind)
+    if 0 in shape[1:]:
+        raise RecordError(npz.UNSUPPORTED, f"rows without values: its shape is {shape}")
+    return Column(path=path, member=member, dtype=dtype, shape=shape, offset=offset)
 
 
 def _check(tables: Sequence[ArrayTable]) -> None:

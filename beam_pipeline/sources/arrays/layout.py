@@ -1,5 +1,6 @@
 """The layout `arrays`: .npz and .npy files whose first axis is the records."""
 
+from beam_pipeline.media import hdf5
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
@@ -10,8 +11,10 @@ from tfrecord_dataset.split_names import is_split
 
 
 def find_arrays(tree: Tree) -> list[Place]:
-    """Files called .npy or .npz, more than images or audio; in no folders but splits."""
-    if main_kind(profile_of(tree.names())) != "array":
+    """Files called .npy, .npz or .h5, more than images or audio; in no folders but splits."""
+    profiles = profile_of(tree.names())
+    has_media = any(profile.number for profile in profiles.values())
+    if has_media and main_kind(profiles) != "array":
         return []
     arrays = [name for name in tree.files() if is_array(name)]
     folders = {folder(name) for name in arrays}
@@ -22,10 +25,10 @@ def find_arrays(tree: Tree) -> list[Place]:
 
 LAYOUT = Layout(
     name="arrays",
-    sign=".npz or .npy files, not in one folder per class",
+    sign=".npz, .npy or .h5 files, not in one folder per class",
     kind="container",
     read=reading(ReadArrays),
     takes=options_taken(ReadArrays),
-    suffixes=("npz", "npy"),
+    suffixes=("npz", "npy", *hdf5.SUFFIXES),
     find=find_arrays,
 )

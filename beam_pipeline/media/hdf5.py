@@ -1,0 +1,107 @@
+"""The arrays of an HDF5 file, by h5py: where the values of each lie, or the values themselves."""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
+from tfrecord_dataset.inflation import check_inflation
+
+SUFFIXES = ("h5", "hdf5")
+_BLOCK_BYTES = 8 << 20
+_MAX_ARRAYS = 10_000
+
+
+def is_hdf5(path: str) -> bool:
+    """Whether the file's name is one of HDF5."""
+    return path.lower().endswith(tuple(f".{each}" for each in SUFFIXES))
+
+
+class StoredArray(NamedTuple):
+    """An array of an HDF5 file.
+
+    Attributes:
+        name: Its path there.
+        dtype: NumPy's, little-endian: "<f4".
+        shape: Sizes by axis.
+        offset: Where in the file its values begin; None where they do not lie there as they are.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int | None
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError as error:
+        raise ConfigError(
+            "HDF5 files are read by h5py, which is not installed; run pip install "
+            "'beam-tfrecords[hdf5]'"
+        ) from error
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    library = _library()
+    with storage.opened(path) as handle:
+        try:
+            with library.File(handle, "r") as file:
+                yield file
+        except (RecordError, ConfigError):
+            raise
+        except Exception as error:  # a broken file may raise anything
+            raise RecordError(DAMAGED, f"HDF5: {error}") from error
+
+
+def arrays_of(path: str) -> list[StoredArray]:
+    """The arrays of the HDF5 file at `path`, in all of its groups, by name.
+
+    Raises:
+        RecordError: "damaged array", or "unsupported array" with the array's name.
+    """
+    library = _library()
+    found: list[StoredArray] = []
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, library.Dataset):
+            if len(found) == _MAX_ARRAYS:
+                raise RecordError(UNSUPPORTED, f"over {_MAX_ARRAYS:,} arrays in one file")
+            found.append(_stored(name, item))
+
+    with _opened(path) as file:
+        file.visititems(look)
+    return found
+
+
+def _stored(name: str, array: Any) -> StoredArray:
+    """Where an array's values lie; values of other types than numbers are refused by who reads."""
+    if array.external or array.is_virtual:
+        raise RecordError(UNSUPPORTED, f"{name!r} has its values in other files; copy them")
+    dtype = array.dtype.newbyteorder("<")
+    shape = tuple(map(int, array.shape or ()))
+    is_plain = array.chunks is None and array.dtype == dtype and not dtype.hasobject
+    return StoredArray(name, dtype.str, shape, array.id.get_offset() if is_plain else None)
+
+
+def values_of(path: str, name: str) -> Iterator[bytes]:
+    """An array's values, little-endian, in C order, some rows at a time.
+
+    Raises:
+        RecordError: "damaged array"; "file too large" where they are far larger than the file.
+    """
+    with _opened(path) as file:
+        array = file[name]
+        row_bytes = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=object)))
+        check_inflation(name, array.id.get_storage_size(), array.shape[0] * row_bytes)
+        step = max(1, _BLOCK_BYTES // row_bytes)
+        for start in range(0, array.shape[0], step):
+            rows = array[start : start + step]
+            yield np.ascontiguousarray(rows, array.dtype.newbyteorder("<")).tobytes()

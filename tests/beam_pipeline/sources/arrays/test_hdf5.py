@@ -1,0 +1,141 @@
+"""HDF5 files: their arrays are the columns of a table, as those of an .npz file are."""
+
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from eager_runner import yielded
+
+from beam_pipeline import BuildConfig
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.records import Record
+from beam_pipeline.sources.inputs import find_input, source_of
+
+IMAGES = np.random.default_rng(3).integers(0, 256, (40, 12, 9, 3), np.uint8)
+LABELS = np.arange(40, dtype=np.int64) % 3
+FORMS = {
+    "contiguous": {},
+    "chunked": {"chunks": (7, 4, 9, 3)},
+    "gzip": {"chunks": (7, 12, 9, 3), "compression": "gzip", "shuffle": True},
+    "lzf": {"chunks": (7, 12, 9, 3), "compression": "lzf", "fletcher32": True},
+}
+
+
+def elements_of(path, **options):
+    config = BuildConfig(input=str(path), **options)
+    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
+
+
+def values(record, name):
+    array = record.features[name]
+    data = array.data or storage.read_bytes(array.file)
+    return np.frombuffer(data, np.dtype(array.dtype).newbyteorder("<")).reshape(array.shape)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+def test_rows_are_records(tmp_path, form, libver):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=libver, userblock_size=512) as file:
+        file.create_dataset("images", data=IMAGES, **FORMS[form])
+        file["labels"] = LABELS
+        file["deep/score"] = np.linspace(0, 1, 40, dtype=">f4")
+    records = [each for each in elements_of(path) if isinstance(each, Record)]
+    assert [each.key for each in records] == [f"x.h5#{number}" for number in range(40)]
+    for number, record in enumerate(records):
+        assert (values(record, "images") == IMAGES[number]).all()
+        assert record.features["label"].name == str(number % 3)
+        assert record.features["deep_score"] == np.float32(number / 39)
+    in_place = records[0].features["images"].file.path == str(path)
+    assert in_place == (form == "contiguous")
+
+
+def test_arrays_called_after_splits(tmp_path):
+    with h5py.File(tmp_path / "x.hdf5", "w") as file:
+        for split, number in (("train", 4), ("test", 2)):
+            file[f"{split}/x"] = IMAGES[:number]
+            file[f"{split}_y"] = LABELS[:number]
+    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    keys = sorted((each.key, each.split, *sorted(each.features)) for each in records)
+    assert keys[0] == ("x.hdf5/test#0", "test", "label", "x")
+    assert len(keys) == 6
+
+
+def test_files_called_after_splits(tmp_path):
+    for name in ("train", "test"):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["x"], file["y"] = IMAGES[:3], LABELS[:3]
+    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    assert {each.split for each in records} == {"train", "test"}
+
+
+def other_file(file, folder):
+    with h5py.File(folder / "other.bin", "w") as other:
+        other["z"] = LABELS
+    layout = h5py.VirtualLayout((40,), "i8")
+    layout[:] = h5py.VirtualSource(str(folder / "other.bin"), "z", (40,))
+    file.create_virtual_dataset("z", layout)
+
+
+def outside(file, folder):
+    (folder / "secret.bin").write_bytes(bytes(320))
+    name = str(folder / "secret.bin").encode()
+    file.create_dataset("z", (40,), "i8", external=[(name, 0, h5py.h5f.UNLIMITED)])
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (other_file, "'z' has its values in other files"),
+        (outside, "'z' has its values in other files"),
+        (lambda file, _: file.__setitem__("z", ["a", "bb"] * 20), "z: values of type object"),
+        (
+            lambda file, _: file.__setitem__("z", np.zeros(40, [("a", "i4"), ("b", "f4")])),
+            "z: values of type",
+        ),
+        (lambda file, _: file.__setitem__("z", np.zeros(40, "c8")), "z: values of type complex64"),
+    ],
+)
+def test_what_is_rejected_by_name(tmp_path, make, expected):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = IMAGES
+        make(file, tmp_path)
+    [reject] = elements_of(tmp_path / "x.h5")
+    assert (reject.source, reject.reason, reject.bad) == ("x.h5", "unsupported array", True)
+    assert expected in reject.detail
+
+
+def test_links_to_other_files_are_not_followed(tmp_path):
+    with h5py.File(tmp_path / "other.bin", "w") as other:
+        other["z"] = LABELS
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = IMAGES
+        file["z"] = h5py.ExternalLink(str(tmp_path / "other.bin"), "z")
+    records = [each for each in elements_of(tmp_path / "x.h5") if isinstance(each, Record)]
+    assert {name for each in records for name in each.features} == {"x"}
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:300], lambda data: b"no" * 400, bytes.lower])
+def test_damaged_files_are_rejected(tmp_path, damage):
+    with h5py.File(tmp_path / "right.h5", "w") as file:
+        file["x"] = IMAGES
+    path = tmp_path / "x.h5"
+    path.write_bytes(damage((tmp_path / "right.h5").read_bytes()))
+    [reject] = elements_of(path)
+    assert (reject.source, reject.reason) == ("x.h5", "damaged array")
+
+
+def test_a_bomb_is_refused(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", (10_000_000, 100), "u1", chunks=(10_000, 100), fillvalue=0)
+    [reject] = elements_of(tmp_path / "x.h5")
+    assert (reject.source, reject.reason) == ("x.h5", "file too large")
+
+
+def test_without_h5py_the_command_that_installs_it_is_named(tmp_path, monkeypatch):
+    (tmp_path / "x.h5").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(ConfigError, match=r"pip install 'beam-tfrecords\[hdf5\]'"):
+        elements_of(tmp_path / "x.h5")
