@@ -77,9 +77,12 @@ bench-full: $(READY)
 test-gpu: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m gpu tests/gpu
 
-# Other projects' readers, which nothing else here needs.
+# Other projects' readers, which nothing else here needs; of report.html a browser.
 test-readers: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
+	command -v chromium || { apt-get update --quiet && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; } \
+	  || echo 'no page can be opened here: chromium cannot be installed'
 	$(PYTEST) -m readers
 
 # Builds the images, on a machine of Debian's without Docker and without a registry. Where they

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beam_pipeline import example as example
+    from beam_pipeline.cli.report.page import write_report as write_report
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
     from beam_pipeline.dataset.opening import DatasetInfo as DatasetInfo
@@ -60,6 +61,7 @@ _MODULES = {
     "adopt": "dataset.adoption",
     "WriteDataset": "pipeline",
     "salvage": "dataset.salvaging",
+    "write_report": "cli.report.page",
     "open_dataset": "dataset.opening",
     "DatasetInfo": "dataset.opening",
     "verify": "dataset.verification.whole_dataset",

@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, salvage, show, doctor."""
+"""The commands: build, plan, adopt, verify, salvage, show, report, doctor."""
 
 import contextlib
 import logging
@@ -21,6 +21,7 @@ from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
     DoctorOptions,
+    ReportOptions,
     SalvageOptions,
     ShowOptions,
     VerifyOptions,
@@ -253,6 +254,12 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
         print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
 
 
+def _report(config: ReportOptions, options: PipelineOptions) -> None:
+    from beam_pipeline.cli.report.page import write_report  # 0.2 s, for this command alone
+
+    print(write_report(config.dataset, config.output, seed=config.seed))
+
+
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
     for found in examine(config.urls):
@@ -271,5 +278,6 @@ _COMMANDS: Mapping[str, Callable[..., None]] = {
     "verify": _verify,
     "salvage": _salvage,
     "show": _show,
+    "report": _report,
     "doctor": _doctor,
 }

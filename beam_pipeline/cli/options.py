@@ -61,6 +61,19 @@ class ShowOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """The options of `report`."""
+
+    dataset: Annotated[
+        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
+    ]
+    output: Annotated[
+        str | None, Option("the folder of the page (default: the dataset's)", metavar="DIR")
+    ] = None
+    seed: Annotated[int, Option("decides which records are shown", metavar="SEED")] = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
     """The options of `doctor`."""
 
@@ -128,6 +141,12 @@ COMMANDS = {
         summary="print records",
         description="Prints the first records of a dataset.",
         has_json=True,
+    ),
+    "report": Described(
+        options=ReportOptions,
+        summary="write a page to look at a dataset",
+        description="Writes report.html, one file with pictures, counts and checks that needs no "
+        "server, and report.json with the same figures. The last line on stdout is the page.",
     ),
     "doctor": Described(
         options=DoctorOptions,

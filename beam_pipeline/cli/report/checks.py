@@ -1,0 +1,154 @@
+"""What is good, doubtful or wrong about a dataset, each in words and with what helps."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from beam_pipeline.kinds.wording import count_classes, counted
+
+Level = Literal["green", "amber", "red"]
+
+_MANY_REJECTS = 0.01
+_IMBALANCE = 20.0
+_RARE = 10
+_DRIFT = 0.25
+
+
+class Check(NamedTuple):
+    """One of the strip.
+
+    Attributes:
+        level: How it is.
+        title: What was looked at, in a word or two.
+        text: What was found.
+        remedy: What helps; "" where nothing has to.
+        link: The section that has the rows.
+    """
+
+    level: Level
+    title: str
+    text: str
+    remedy: str = ""
+    link: str = ""
+
+
+def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
+    """All checks, in the order of the page.
+
+    Args:
+        metadata: metadata.json; empty of files without one.
+        figures: As `figures.figures` makes them.
+    """
+    total = sum(split["records"] for split in figures["splits"])
+    if metadata:
+        yield _rejects(metadata.get("rejected", {}), total)
+        yield _changes(metadata.get("changes", {}))
+        yield from _duplicates(metadata.get("duplicates") or {})
+    yield _splits(figures["splits"])
+    for each in figures["classes"]:
+        yield from _classes(each, figures["splits"])
+    for each in figures["objects"]:
+        yield _empty(each, figures["sampled"])
+    for each in figures["numbers"]:
+        if each["drift"] > _DRIFT:
+            yield Check(
+                "amber",
+                "drift",
+                f"means of {each['feature']!r} differ between splits by {each['drift']:.2f} "
+                "standard deviations",
+                "draw the splits at random, or by --group-by",
+                "numbers",
+            )
+
+
+def _rejects(rejected: Mapping[str, int], total: int) -> Check:
+    number = sum(count for reason, count in rejected.items() if reason != "duplicate")
+    if not number:
+        return Check("green", "rejects", "nothing was left out")
+    level: Level = "red" if number > _MANY_REJECTS * total else "amber"
+    text = f"{counted(number, 'file')} or records were left out"
+    return Check(level, "rejects", text, "mend them, and build again", "rejects")
+
+
+def _changes(changes: Mapping[str, int]) -> Check:
+    if not changes:
+        return Check("green", "changes", "every value is stored as it was")
+    told = ", ".join(f"{count:,} × {what}" for what, count in changes.items())
+    return Check("amber", "changes", told, "look whether that is what you want")
+
+
+def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
+    groups = duplicates.get("groups", 0)
+    if not groups:
+        yield Check("green", "duplicates", "no content is there twice")
+        return
+    records = counted(duplicates["records"], "record")
+    text = f"{records} in {counted(groups, 'group')} of equal content"
+    yield Check("amber", "duplicates", text, "--duplicates drop keeps one of each", "duplicates")
+    if number := duplicates.get("across_splits"):
+        yield Check(
+            "red",
+            "leaks",
+            f"{counted(number, 'content')} in more than one split",
+            "--duplicates drop removes them: a model is tested on what it was trained on",
+            "duplicates",
+        )
+    if number := duplicates.get("conflicting"):
+        yield Check(
+            "red",
+            "contradictions",
+            f"{counted(number, 'group')} of duplicates with different annotations",
+            "correct the labels of those listed",
+            "duplicates",
+        )
+
+
+def _splits(splits: Any) -> Check:
+    named = ", ".join(f"{split['name']} {split['records']:,}" for split in splits)
+    if len(splits) == 1:
+        remedy = "--split train=0.8,validation=0.1,test=0.1 keeps some to test on"
+        return Check("amber", "splits", f"one alone: {named}", remedy, "splits")
+    return Check("green", "splits", named, "", "splits")
+
+
+def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
+    rows = classes["rows"]
+    there = [row for row in rows if row["total"]]
+    name = f"classes of {classes['feature']!r}"
+    if len(there) < 2:
+        text = f"only {there[0]['name']!r} is there" if there else "no record has one"
+        yield Check("red", name, text, "there is nothing to tell apart", "classes")
+        return
+    if unused := [row["name"] for row in rows if not row["total"]]:
+        text = f"{count_classes(unused)} without a record: {_some(unused)}"
+        yield Check("amber", name, text, "leave them out of --classes, or add records", "classes")
+    missing = [
+        f"{row['name']} in {split['name']}"
+        for row in there
+        for split, count in zip(splits, row["splits"], strict=True)
+        if not count and split["records"]
+    ]
+    if missing and classes["exact"]:
+        text = f"without a record: {_some(missing)}"
+        yield Check("amber", name, text, "a larger split, or more records of them", "classes")
+    most, least = there[0], there[-1]
+    ratio = most["total"] / least["total"]
+    if ratio > _IMBALANCE or least["total"] < _RARE:
+        text = f"{most['name']} {most['total']:,} times, {least['name']} {least['total']:,} times"
+        remedy = "--sampling balanced or --class-weights balanced when you train"
+        yield Check("amber", "imbalance", text, remedy, "classes")
+    else:
+        spread = f"{least['total']:,} to {most['total']:,}"
+        text = f"{count_classes(there)}, each {spread} times"
+        yield Check("green", name, text, "", "classes")
+
+
+def _empty(objects: Mapping[str, Any], sampled: int) -> Check:
+    share = objects["empty"] / max(1, sampled)
+    text = f"{objects['empty']:,} of {sampled:,} sampled images have none"
+    if share > 0.5:
+        return Check("amber", "objects", text, "are their annotations there?", "objects")
+    return Check("green", "objects", text, "", "objects")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

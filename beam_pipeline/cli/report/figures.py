@@ -1,0 +1,193 @@
+"""Figures of a report: what statistics.json states of all records, and the rest from a sample."""
+
+import collections
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_pipeline.cli.report.sample import Sampled
+from beam_pipeline.media.images import size_in_file
+from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.feature import Feature
+
+_BINS = 20
+_CELLS = 16  # of the heat map, along a side
+_WORDS = 30
+_MOST_CLASSES = 1_000
+_WORD = re.compile(r"[^\W\d_]{2,}")
+Statistics = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
+    """All figures, as JSON has them.
+
+    Args:
+        dataset: Whose.
+        records: A sample of them.
+    """
+    stated: Statistics = {split: dataset.statistics(split) for split in dataset.splits}
+    features = list(dataset.features.values())
+    return {
+        "splits": [
+            {
+                "name": name,
+                "records": dataset.num_records(name),
+                "bytes": split.num_bytes,
+                "shards": len(split.files),
+            }
+            for name, split in dataset.splits.items()
+        ],
+        "classes": [each for each in (classes(one, stated, records) for one in features) if each],
+        "numbers": [each for each in (numbers(one, stated) for one in features) if each],
+        "lengths": [each for one in features for each in lengths(one, stated)],
+        "images": [images(one, records) for one in features if one.kind == "image"],
+        "objects": [objects(one, records) for one in features if one.kind == "boxes"],
+        "texts": [texts(one, records) for one in features if one.kind == "text"],
+        "sampled": len(records),
+    }
+
+
+def classes(
+    feature: Feature, stated: Statistics, records: Sequence[Sampled]
+) -> dict[str, Any] | None:
+    """How often each class is there, by split; of the sample where no statistics.json is."""
+    if feature.kind not in ("class_label", "boxes"):
+        return None
+    by_split = {split: each.get(feature.name, {}).get("classes") for split, each in stated.items()}
+    is_exact = all(each is not None for each in by_split.values())
+    counts = {split: collections.Counter(each or {}) for split, each in by_split.items()}
+    for record in () if is_exact else records:
+        counts[record.split].update(names(feature, record))
+    total = collections.Counter[str]()
+    for some in counts.values():
+        total.update(some)
+    known = [*feature.classes, *sorted(total.keys() - set(feature.classes))]
+    ordered = sorted(known, key=lambda name: -total[name])[:_MOST_CLASSES]
+    return {
+        "feature": feature.name,
+        "of_objects": feature.kind == "boxes",
+        "exact": is_exact,
+        "number": len(known),
+        "rows": [
+            {
+                "name": name,
+                "total": total[name],
+                "splits": [each[name] for each in counts.values()],
+            }
+            for name in ordered
+        ],
+    }
+
+
+def names(feature: Feature, record: Sampled) -> list[str]:
+    """The class names of a record, or of its objects."""
+    found = record.values.get("box_labels" if feature.kind == "boxes" else feature.name)
+    values = np.atleast_1d(found) if found is not None else np.array([], np.int64)
+    return [
+        feature.classes[number] if number < len(feature.classes) else str(number)
+        for number in values.tolist()
+        if isinstance(number, int) and number >= 0
+    ]
+
+
+def numbers(feature: Feature, stated: Statistics) -> dict[str, Any] | None:
+    """Range, mean and deviation by split, and how far the means of splits lie apart."""
+    rows: list[dict[str, Any]] = []
+    for split, each in stated.items():
+        facts = each.get(feature.name, {})
+        if isinstance(facts.get("mean"), float | int):
+            deviation = math.sqrt(max(0.0, facts.get("variance") or 0.0))
+            kept = {name: facts.get(name) for name in ("minimum", "maximum", "mean", "missing")}
+            rows.append({"split": split, "deviation": deviation, **kept})
+    if not rows or feature.kind != "scalar":
+        return None
+    spread = max(row["deviation"] for row in rows)
+    means = [row["mean"] for row in rows]
+    drift = (max(means) - min(means)) / spread if spread else 0.0
+    return {"feature": feature.name, "splits": rows, "drift": drift}
+
+
+def lengths(feature: Feature, stated: Statistics) -> Iterable[dict[str, Any]]:
+    """What was measured: heights, lengths, samples; by split least, mean and most."""
+    measures: dict[str, list[dict[str, Any]]] = {}
+    for split, each in stated.items():
+        facts = each.get(feature.name, {})
+        for name, value in facts.items():
+            if isinstance(value, Mapping) and value.keys() == {"minimum", "maximum", "total"}:
+                mean = value["total"] / max(1, facts["num_values"])
+                row = {"split": split, "minimum": value["minimum"], "mean": mean}
+                measures.setdefault(name, []).append(row | {"maximum": value["maximum"]})
+    for name, rows in measures.items():
+        yield {"feature": feature.name, "what": name.replace("_", " "), "splits": rows}
+
+
+def images(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Sizes and aspect ratios of the sample's images."""
+    found = (size_in_file(record.values[feature.name]) for record in records)
+    sizes = collections.Counter((size.width, size.height) for size in found)
+    ratios = [width / height for (width, height), count in sizes.items() for _ in range(count)]
+    return {
+        "feature": feature.name,
+        "sizes": [[*size, count] for size, count in sizes.most_common(200)],
+        "aspect": histogram(ratios, log=True),
+    }
+
+
+def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Objects a record, their areas, and where their centres lie, of the sample."""
+    counts, areas = [], []
+    cells = np.zeros((_CELLS, _CELLS), np.int64)
+    for record in records:
+        boxes = np.asarray(record.values["boxes"]).reshape(-1, 4)
+        counts.append(len(boxes))
+        sizes = np.clip(boxes[:, 2:] - boxes[:, :2], 0, 1)
+        areas += np.sqrt(sizes[:, 0] * sizes[:, 1]).tolist()
+        centers = np.clip((boxes[:, :2] + boxes[:, 2:]) / 2, 0, 0.999999)
+        np.add.at(cells, tuple((centers[:, ::-1] * _CELLS).astype(int).T), 1)
+    return {
+        "feature": feature.name,
+        "empty": sum(1 for count in counts if not count),
+        "a_record": histogram(counts, whole=True),
+        "sides": histogram(areas),
+        "centers": cells.tolist(),
+    }
+
+
+def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Lengths and frequent words of the sample's texts."""
+    found = [record.values[feature.name] for record in records]
+    decoded = [each.decode(errors="replace") for each in found if isinstance(each, bytes)]
+    words = collections.Counter(word.lower() for text in decoded for word in _WORD.findall(text))
+    return {
+        "feature": feature.name,
+        "lengths": histogram([len(text) for text in decoded], whole=True),
+        "words": words.most_common(_WORDS),
+    }
+
+
+def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:
+    """Counts in bins of equal width.
+
+    Args:
+        values: What is counted.
+        whole: Bins begin at whole numbers.
+        log: Bins are of equal ratio.
+
+    Returns:
+        "edges", one more than "counts"; both empty without values.
+    """
+    if not len(values):
+        return {"edges": [], "counts": []}
+    change: Callable[[Any], Any] = np.log if log else np.asarray
+    low, high = float(np.min(change(values))), float(np.max(change(values)))
+    if whole:
+        step = max(1, math.ceil((high - low + 1) / _BINS))
+        edges = np.arange(low, high + 1 + step, step)
+    else:
+        edges = np.linspace(low, high if high > low else low + 1e-9, _BINS + 1)
+    counts, edges = np.histogram(change(values), edges)
+    shown = np.exp(edges) if log else edges
+    return {"edges": [round(float(edge), 4) for edge in shown], "counts": counts.tolist()}

@@ -1,0 +1,128 @@
+"""Some records of each split, drawn by seed, and of rare classes those that the index knows."""
+
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+
+from beam_pipeline.describe.index import rows_file
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.example import lists
+from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.records.reader import RecordReader
+
+# Records that are neighbours, and so one read.
+_BLOCK = 10
+# Rows of the index that are looked through for rare classes.
+_MOST_ROWS = 1_000_000
+
+
+class Sampled(NamedTuple):
+    """One record.
+
+    Attributes:
+        split: Its split.
+        number: In the split, from 0.
+        values: By the names of features; images and audio as they are encoded.
+        example: By key, as `show` prints them.
+    """
+
+    split: str
+    number: int
+    values: Mapping[str, Any]
+    example: Mapping[str, Sequence[Any]]
+
+
+def sample(
+    dataset: Contents, *, seed: int = 0, most: int = 1_000, most_bytes: int = 32 << 20
+) -> list[Sampled]:
+    """Records of all splits, the larger ones' more; few where they are large.
+
+    Args:
+        dataset: Whose.
+        seed: Decides which.
+        most: Records of all splits.
+        most_bytes: Of all of them.
+    """
+    sizes = {split: dataset.num_records(split) for split in dataset.splits}
+    total = sum(sizes.values())
+    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())
+    if num_bytes:
+        most = min(most, max(60, most_bytes * total // num_bytes))
+    found = []
+    for split, size in sizes.items():
+        share = min(size, max(min(20, most), most * size // max(1, total)))
+        found += read(dataset, split, _blocks(size, share, seed))
+    return found
+
+
+def _blocks(size: int, share: int, seed: int) -> list[int]:
+    """About so many numbers below `size`, in blocks of neighbours."""
+    if share >= size:
+        return list(range(size))
+    blocks = -(-size // _BLOCK)
+    chosen = np.random.default_rng(seed).choice(blocks, -(-share // _BLOCK), replace=False)
+    numbers = (np.sort(chosen)[:, None] * _BLOCK + np.arange(_BLOCK)).reshape(-1)
+    return [int(number) for number in numbers if number < size]
+
+
+def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]:
+    """The records of these numbers."""
+    if not numbers:
+        return []
+    reader = RecordReader(dataset.index(split))
+    found = []
+    for number, serialized in zip(numbers, reader.read(np.array(numbers, np.int64)), strict=True):
+        example = lists(serialized)
+        values: dict[str, Any] = {}
+        for feature in dataset.features.values():
+            values |= numpy_values(feature, example, decode=False)
+        by_key = {key: list(some) for key, (_, some) in sorted(example.items())}
+        found.append(Sampled(split, number, values, by_key))
+    return found
+
+
+def of_classes(
+    dataset: Contents, directory: str, classes: Sequence[str], each: int
+) -> list[Sampled]:
+    """The first records of some classes that the index names.
+
+    Args:
+        dataset: Whose.
+        directory: Its directory; one without an index has none.
+        classes: The names that are looked for.
+        each: Records of each.
+    """
+    wanted = collections.Counter(dict.fromkeys(classes, each))
+    found = []
+    for split in dataset.splits.values():
+        numbers = []
+        for number, labels in enumerate(_labels(directory, split.files)):
+            if number >= _MOST_ROWS or not wanted:
+                break
+            if some := [label for label in labels if wanted[label]]:
+                numbers.append(number)
+                wanted.subtract(set(some))
+                wanted = +wanted
+        found += read(dataset, split.name, numbers)
+    return found
+
+
+def _labels(directory: str, shards: Sequence[str]) -> Iterator[list[str]]:
+    """The class names of each record of some shards, as far as there is an index."""
+    for shard in shards:
+        path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
+        try:
+            data = storage.read_bytes(FileRef(path=path))
+            file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+            batches = file.iter_batches(columns=["labels"], use_threads=False)
+            for batch in batches:
+                yield from batch.column(0).to_pylist()
+        except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
+            return  # verify tells of a damaged one

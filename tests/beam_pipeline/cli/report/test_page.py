@@ -1,0 +1,159 @@
+"""The page of a dataset: what it shows, of any dataset, and that nothing in it acts."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from testdata.make_golden import GOLDEN
+
+import beam_pipeline
+from beam_pipeline.cli import commands
+from beam_pipeline.cli.report.page import write_report
+
+HOSTILE = '<script>alert("x")<⁄script>'
+LARGEST_BYTES = 5_000_000
+
+
+def report(folder):
+    return json.loads((Path(folder) / "report.json").read_text())
+
+
+def page(folder):
+    return (Path(folder) / "report.html").read_text()
+
+
+def build(source, output, **options):
+    config = beam_pipeline.BuildConfig(input=str(source), output=str(output), **options)
+    return beam_pipeline.build(config).directory
+
+
+@pytest.fixture
+def golden(tmp_path):
+    return shutil.copytree(GOLDEN, tmp_path / "golden")
+
+
+def test_a_dataset(golden, capsys):
+    assert commands.main(["report", str(golden)]) == 0
+    assert capsys.readouterr().out == f"{golden}/report.html\n"
+
+    facts, text = report(golden), page(golden)
+    stated = json.loads((golden / "metadata.json").read_text())
+    assert facts["fingerprint"] == stated["fingerprint"]
+    assert {each["name"]: each["records"] for each in facts["figures"]["splits"]} == {
+        name: split["num_records"] for name, split in stated["splits"].items()
+    }
+    label, boxes = facts["figures"]["classes"]
+    assert label["exact"]
+    assert {row["name"]: row["total"] for row in label["rows"]} == {"cat": 5, "dog": 5}
+    assert boxes["of_objects"]
+    [numbers] = [each for each in facts["figures"]["numbers"] if each["feature"] == "age"]
+    assert numbers["splits"][0] == {
+        "split": "test", "minimum": 7, "maximum": 9, "mean": 8.0, "missing": 0,
+        "deviation": pytest.approx(0.8165, abs=1e-4),
+    }  # fmt: skip
+    assert len(text) < LARGEST_BYTES
+    assert text.count("data:image/jpeg") == 10
+    assert "://" not in re.sub(r"data:[^\"]*", "", text)
+    assert str(golden) not in text
+
+
+def test_it_is_the_same_twice_and_verify_lets_it_be(golden):
+    write_report(str(golden))
+    before = page(golden)
+    write_report(str(golden))
+    assert page(golden) == before
+    assert commands.main(["verify", str(golden)]) == 0
+
+
+def test_a_build_that_replaces_the_dataset_takes_it_away(tmp_path, class_folders):
+    pets = class_folders(tmp_path / "pets")
+    dataset = build(pets, tmp_path / "data")
+    write_report(dataset)
+    build(pets, tmp_path / "data", overwrite=True, seed=1)
+    assert not (Path(dataset) / "report.html").exists()
+
+
+def test_checks(tmp_path, write_image):
+    for number in range(20):
+        write_image(tmp_path / "pets/cat" / f"{number}.jpg", seed=number)
+    for number in (0, 50):
+        write_image(tmp_path / "pets/dog" / f"{number}.jpg", seed=number)
+    (tmp_path / "pets/cat/broken.jpg").write_bytes(b"\xff\xd8")
+    dataset = build(tmp_path / "pets", tmp_path / "data", max_bad_fraction=0.5)
+    write_report(dataset)
+    facts = report(dataset)
+    levels = {each["title"]: each["level"] for each in facts["checks"]}
+    assert levels == {
+        "rejects": "red", "changes": "green", "duplicates": "amber", "contradictions": "red",
+        "splits": "amber", "imbalance": "amber",
+    }  # fmt: skip
+    assert all(each["remedy"] for each in facts["checks"] if each["level"] != "green")
+    assert [each["source"] for each in facts["rejects"]] == ["cat/broken.jpg"]
+    [duplicate] = facts["duplicates"]
+    assert sorted(duplicate["labels"]) == ["cat", "dog"]
+    assert "--max-bad-fraction 0.5" in facts["command"]
+
+
+def test_rare_classes_are_found_by_the_index(tmp_path, write_image):
+    for number in range(300):
+        write_image(tmp_path / "pets/cat" / f"{number}.jpg", seed=number)
+    write_image(tmp_path / "pets/lynx/0.jpg", seed=1000)
+    dataset = build(tmp_path / "pets", tmp_path / "data")
+    from beam_pipeline.cli.report.sample import of_classes, sample
+    from tfrecord_dataset import open
+
+    opened = open(dataset)
+    [record] = of_classes(opened, opened.path, ["lynx"], each=2)
+    assert record.values["label"] == 1
+    assert len(sample(opened, most=60)) == 60
+    write_report(dataset)
+    assert page(dataset).count(">lynx<") >= 2
+
+
+def test_nothing_of_others_acts(tmp_path, write_image):
+    for name in (HOSTILE, "cat"):
+        write_image(tmp_path / "pets" / name / "1.jpg", seed=len(name))
+    dataset = build(tmp_path / "pets", tmp_path / "data")
+    write_report(dataset)
+    text = page(dataset)
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_audio_and_tables(tmp_path):
+    (tmp_path / "clips").mkdir()
+    for number in range(4):
+        wave = np.sin(np.arange(4000) * (number + 1) / 20)
+        soundfile.write(tmp_path / "clips" / f"{number}.wav", wave, 8000)
+    rows = ["audio,digit,note", *(f"clips/{n}.wav,{n % 2},say it {n}" for n in range(4))]
+    (tmp_path / "clips.csv").write_text("\n".join(rows) + "\n")
+    dataset = build(tmp_path / "clips.csv", tmp_path / "data")
+    write_report(dataset)
+    text = page(dataset)
+    assert text.count("data:audio/wav") == 4
+    assert text.count('aria-label="waveform"') == 4
+    assert "0.5 s at 8000 Hz" in text
+
+
+def test_bare_files_and_a_store(golden, tmp_path, bucket):
+    url, store = bucket
+    shards = sorted(golden.glob("*.tfrecord-*"))
+    (tmp_path / "page").mkdir()
+    write_report(str(golden / "*.tfrecord-*"), str(tmp_path / "page"))
+    facts = report(tmp_path / "page")
+    assert facts["records"] == 10
+    assert not any(each["exact"] for each in facts["figures"]["classes"])
+    assert len(shards) == 3
+    for path in golden.rglob("*"):
+        if path.is_file():
+            store.put(f"{url}/golden/{path.relative_to(golden)}", path.read_bytes())
+    assert write_report(f"{url}/golden") == f"{url}/golden/report.html"
+
+
+def test_bare_files_need_a_place(golden, capsys):
+    assert commands.main(["report", str(golden / "golden-test.tfrecord-*")]) == 2
+    assert "--output DIR" in capsys.readouterr().err
