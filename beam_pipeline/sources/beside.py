@@ -111,7 +111,8 @@ def passed_over(relative: str, kind: str) -> Rejected:
     """A file that is no image, audio or array where the records are."""
     if may_hold_data(relative):
         return not_read(relative)
-    return left_out(relative, f"not an {kind} file", f"its suffix is not an {kind}'s")
+    kind = "a text" if kind == "text" else f"an {kind}"
+    return left_out(relative, f"not {kind} file", f"its suffix is not {kind}'s")
 
 
 def is_submission(name: str) -> bool:

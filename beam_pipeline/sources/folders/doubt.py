@@ -33,7 +33,7 @@ def is_no_class(name: str) -> bool:
     return name in _NO_CLASSES or not _WORDS.isdisjoint(re.split(r"[_\-. ]", name))
 
 
-_NOUNS = {"image": "images", "audio": "audio files", "array": "arrays"}
+_NOUNS = {"image": "images", "audio": "audio files", "array": "arrays", "text": "texts"}
 
 
 def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool = False) -> str:

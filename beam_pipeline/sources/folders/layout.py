@@ -8,7 +8,13 @@ from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
-from beam_pipeline.sources.folders.profile import Profile, main_kind, profile_of
+from beam_pipeline.sources.folders.profile import (
+    NO_CLASSES,
+    Profile,
+    file_kind,
+    main_kind,
+    profile_of,
+)
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
 from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
@@ -20,7 +26,7 @@ _LINES_LOOKED_AT = 10
 
 
 def find_folders(tree: Tree) -> list[Place]:
-    """Images, audio or arrays in class folders, perhaps below folders of splits; or flat.
+    """Images, audio, arrays or texts in class folders, perhaps in folders of splits; or flat.
 
     Where they all lie in one folder that is called like images, with lists beside it that name what
     lies in there, it is that folder.
@@ -43,14 +49,14 @@ def find_folders(tree: Tree) -> list[Place]:
     outside = Named.of(filter(may_hold_data, tree.outside))
     profile = dataclasses.replace(profile, beside=profile.beside.and_of(outside))
     if (place := _flat(profile, tree)) is not None:
-        if tree.is_inner or kind == "array":  # arrays lie so where each has many rows
+        if tree.is_inner or kind in ("array", "text"):  # arrays of many rows, and lists, lie so
             return []
         number = counted(profile.number, "audio file" if kind == "audio" else kind)
         what = f"{tree.at_least}{number} without class folders, so without labels"
         flat = dataclasses.replace(profile, folders=frozenset({()}))
         return [Place(place, what, doubt(flat, tree.root, kind))]
-    if kind == "array" and profile.only_in_splits and not profile.in_splits:
-        return []  # of many rows each, too
+    if kind in ("array", "text") and profile.only_in_splits and not profile.in_splits:
+        return []  # too
     # Where not all folders were looked at, the whole listing will tell (folders/read.py).
     problem = one_class = ""
     if tree.has_all_folders:
@@ -73,7 +79,7 @@ def find_folders(tree: Tree) -> list[Place]:
             )
         ]
     splits = sorted(profile.tops)
-    in_splits = {name for split in splits for name in tree.look(split).folders}
+    in_splits = {name for split in splits for name in tree.look(split).folders} - {*NO_CLASSES}
     what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
     what += _unread(profile, tree, ())
     return [Place("", what, problem, states_classes=True, one_class=one_class)]
@@ -150,11 +156,11 @@ def refuse_volumes(paths: Sequence[str]) -> None:
 
 LAYOUT = Layout(
     name="folders",
-    sign="images, audio or arrays in one folder per class, or images or audio in one folder",
+    sign="images, audio, arrays or texts in one folder per class, or images or audio in one folder",
     kind="folders",
     read=reading(ReadClassFolders),
     takes=options_taken(ReadClassFolders),
     find=find_folders,
-    accept=lambda folder: first_file(folder, lambda file: bool(media_kind(file))),
+    accept=lambda folder: first_file(folder, lambda file: bool(file_kind(file))),
     refuse=refuse_volumes,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from beam_pipeline.errors import ConfigError
 
 # The features that a file itself is, or that no name can state.
-_TAKEN = ("image", "audio", "array", "boxes")
+_TAKEN = ("image", "audio", "array", "text", "boxes")
 _DROPPED = "_"
 
 

@@ -11,13 +11,16 @@ from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds,
 from beam_pipeline.sources.folders.masks import NO_NAMES, SameNames
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
-from beam_pipeline.sources.paths import joined, media_kind
+from beam_pipeline.sources.paths import joined, media_kind, suffix
 from tfrecord_dataset.split_names import is_split
 
-# Speech Commands' folder of noises to mix in, which are minutes long.
-BACKGROUND = "_background_noise_"
+# Folders that are no classes, whatever lies in them: reason and detail of their files.
+NO_CLASSES = {
+    "_background_noise_": ("background noise", "these noises are to be mixed with others"),
+    "unsup": ("no label", "these texts have no label"),  # of aclImdb
+}
 # Of kinds with as many files, the first is taken.
-_KINDS = ("image", "audio", "array")
+_KINDS = ("image", "audio", "array", "text")
 # How many of a file's folders are looked at: of a split, of a class, and what lies in these.
 _DEPTH = 3
 
@@ -70,7 +73,7 @@ class Profile:
         if depth is None:
             return frozenset()
         names = frozenset(place[depth] for place in self.folders if len(place) > depth)
-        return names - {BACKGROUND}
+        return names - NO_CLASSES.keys()
 
 
 ProfileByKind = Mapping[str, Profile]
@@ -85,7 +88,7 @@ def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> Pr
     same: dict[str, list[SameNames]] = {kind: [] for kind in _KINDS}
     for folder, names in parts:
         place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
-        of_names = list(map(media_kind, names))
+        of_names = list(map(file_kind, names))
         kinds = collections.Counter(of_names)
         for kind in _KINDS:
             beside[kind] = beside[kind].and_of(_beside(folder, names, of_names, kind))
@@ -130,7 +133,7 @@ def _texts(
 ) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
     """The kind of each file that fits the pattern, with what it finds by name."""
     for name in names:
-        if kind := media_kind(name):
+        if kind := file_kind(name):
             texts = pattern.match(f"{folder}/{name}" if folder else name)
             if texts is not None:
                 yield kind, zip(pattern.names, texts, strict=True)
@@ -153,5 +156,12 @@ def _merged(profiles: Sequence[Profile]) -> Profile:
 
 
 def main_kind(profiles: ProfileByKind) -> str:
-    """ "image", "audio" or "array": what most of the files are."""
-    return max(_KINDS, key=lambda kind: profiles[kind].number)
+    """ "image", "audio" or "array": what most of the files are; "text" where they are none."""
+    *media, text = _KINDS
+    kind = max(media, key=lambda kind: profiles[kind].number)
+    return text if profiles[text].number and not profiles[kind].number else kind
+
+
+def file_kind(name: str) -> str:
+    """One of the kinds, as the file's name ends; "" for others, and for texts such as a README."""
+    return media_kind(name) or ("text" if suffix(name) == "txt" and may_hold_data(name) else "")

@@ -8,8 +8,10 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import (
     ClassLabel,
+    Deferred,
     FileRef,
     Record,
     Rejected,
@@ -24,16 +26,17 @@ from beam_pipeline.sources.folders.doubt import doubt, unread
 from beam_pipeline.sources.folders.npz_record import features_of_npz
 from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import (
-    BACKGROUND,
+    NO_CLASSES,
     Profile,
     ProfileByKind,
+    file_kind,
     main_kind,
     merge_profiles,
     profile_of,
 )
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, left_out, media_kind
+from beam_pipeline.sources.paths import below, input_folder, left_out
 
 
 @dataclasses.dataclass
@@ -41,12 +44,14 @@ class ReadClassFolders(beam.PTransform):
     """Files in one folder a class: `root/<class>/…/<file>` or `root/<split>/<class>/…/<file>`.
 
     The dataset is of images, audio or arrays, whatever there are most of by their
-    suffixes. Yields for every file below `root`, in no order:
+    suffixes; of texts, where there are none of these. Yields for every file below `root`, in no
+    order:
 
     - a Record {image, label} ({audio, label}, {array, label}) where the suffix is of that kind,
       whatever the content. Its class is the first folder below `root`, or below the split; its
       key is the path below `root`. Where no such file lies in a folder there are no labels.
     - Rejected "no class folder", bad, for such a file outside every class folder.
+    - Rejected, not bad, for what lies in a folder that is no class (`profile.NO_CLASSES`).
     - Rejected "data not read", not bad, for every other file that may hold data, and "not an image
       file" ("not an audio file", …) for what else there is.
 
@@ -128,7 +133,7 @@ def records_of(
         place = placed(folder, profile.class_depth)
         for name in names:
             relative = prefix + name
-            if media_kind(name) != kind:
+            if file_kind(name) != kind or (kind == "text" and place is None and not pattern):
                 yield passed_over(relative, kind)
                 continue
             if place is not None or pattern:
@@ -147,9 +152,9 @@ def records_of(
                     detail="the file is next to the class folders; move it into the folder of its "
                     "class",
                 )
-            elif BACKGROUND in folder.split("/"):
-                detail = f"{BACKGROUND}/ is no class: its noises are to be mixed with others"
-                yield left_out(relative, "background noise", detail)
+            elif no_class := NO_CLASSES.keys() & {*folder.split("/")}:
+                reason, detail = NO_CLASSES[no_class.pop()]
+                yield left_out(relative, reason, detail)
             else:
                 split, labels = place
                 yield Record(key=relative, features={**values, **labels}, split=split)
@@ -161,7 +166,19 @@ def _features(path: str, kind: str, has_label: bool) -> dict[str, Value]:
         with contextlib.suppress(OSError):  # whoever reads it is told
             if features := features_of_npz(path, has_label=has_label):
                 return features
-    return {kind: OF_FILE[kind](file=FileRef(path=path))}
+    file = FileRef(path=path)
+    if kind == "text":  # read where it is needed
+        return {kind: Deferred(file=file, read=decoded_text)}
+    return {kind: OF_FILE[kind](file=file)}
+
+
+def decoded_text(data: bytes) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        RecordError: "not UTF-8".
+    """
+    return storage.decoded(data, "the text")
 
 
 def placed(folder: str, class_depth: int | None) -> tuple[str | None, dict[str, Value]] | None:
