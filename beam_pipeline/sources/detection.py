@@ -19,6 +19,7 @@ from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import Reading, or_else, readings
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts
+from beam_pipeline.sources.split_lists import PARTITION, is_partition
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
@@ -111,7 +112,11 @@ def _of_tables(reading: Reading, tree: Tree) -> Input:
     """The tables of a tree that tell of its files."""
     tables = reading.tables
     summary = shown(tables, "table") if tables[4:] else ", ".join(tables)
-    place = Place("", summary, files=tables, tables=tables)
+    lists = [name for name in tree.files() if is_partition(name) and name not in tables]
+    split_lists = tuple((lists[0], split) for split in PARTITION) if len(lists) == 1 else ()
+    if split_lists:
+        summary += f", splits in {lists[0]}"
+    place = Place("", summary, files=tables, tables=tables, split_lists=split_lists)
     return _at(layout_named(reading.layout), place, tree)
 
 

@@ -27,6 +27,14 @@ _REST = "train"
 _NUMBER = re.compile(r"#\d+$")
 _MAX_BYTES = 1 << 30
 _MAX_NAMED = 1000
+# What CelebA's list_eval_partition calls the splits.
+PARTITION = {"train": "0", "val": "1", "test": "2"}
+_MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
+
+
+def is_partition(path: str) -> bool:
+    """Whether a file is CelebA's list of all images, with the number of the split of each."""
+    return stem(path) == "list_eval_partition"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +45,14 @@ class SplitList:
         path: Absolute path or URL.
         name: What messages and rejects call it; below the input where it lies there.
         split: Of the files that it names.
+        mark: Those of its lines that are meant end with this word, which is no part of the name; ""
+            means all.
     """
 
     path: str
     name: str
     split: str
+    mark: str = ""
 
     @classmethod
     def told(cls, text: str, top: str) -> "SplitList":
@@ -49,7 +60,8 @@ class SplitList:
         split, _, path = text.partition("=")
         prefix = f"{top.rstrip('/')}/"
         name = path.removeprefix(prefix) if path.startswith(prefix) else path.rpartition("/")[2]
-        return cls(path=path, name=unsigned(name), split=split)
+        marks = PARTITION if is_partition(path) else {}
+        return cls(path=path, name=unsigned(name), split=split, mark=marks.get(split, ""))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +137,15 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
         RecordError: It cannot be read.
     """
     text = storage.read_text(each.path, _MAX_BYTES)
-    lines = enumerate(text.splitlines(), start=1)
-    return [(number, line.strip()) for number, line in lines if line.strip()]
+    lines = [
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+    if not each.mark:
+        return lines
+    marked = ((number, _MARKED.fullmatch(line)) for number, line in lines)
+    return [(number, match[1]) for number, match in marked if match and match[2] == each.mark]
 
 
 def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
@@ -258,7 +277,7 @@ def missing_files(marks: bytes, lines: Lines) -> Iterator[Rejected]:
     is_found[: len(bits)] = bits[: len(is_found)]
     for at, each in enumerate(lines.lists):
         of_list = is_found[lines.starts[at] : lines.starts[at + 1]]
-        if of_list.all() and len(of_list):
+        if of_list.all() and (len(of_list) or each.mark):
             continue
         texts = lines_of(each)
         if not of_list.any():

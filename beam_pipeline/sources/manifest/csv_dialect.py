@@ -4,6 +4,7 @@ import contextlib
 import csv
 import itertools
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
-from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.paths import stem, suffix, uncompressed
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
@@ -127,7 +128,13 @@ def _first_row(
 
 
 def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Raises ConfigError where the first row is data."""
+    """Raises ConfigError where the first row is data, or the number of rows."""
+    if len(header) == 1 and header[0].isdecimal() and rows and len(rows[0][0].split()) > 1:
+        raise ConfigError(
+            f"{path} begins with the number of its rows, and has blanks between its columns, as "
+            "CelebA's own lists: write it as CSV, such as by sed -E '1d; 2s/^/image_id /; "
+            f"s/ +$//; s/ +/,/g' {shlex.quote(path)} > {shlex.quote(stem(path))}.csv"
+        )
     if found := cell_of_data(header, rows):
         cell, why = found
         shown = ", ".join(map(repr, header[:10]))
