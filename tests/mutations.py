@@ -31,7 +31,10 @@ QUICK = "not slow and not flink and not gpu and not readers and not docker and n
 DULL = ("BitOr", "decorator", "no-op", "variable")
 # Of a room without a folder of tests of its own, and what else holds a room.
 TESTS = {
-    "beam_pipeline/kinds": ["tests/beam_pipeline/kinds", "tests/contracts"],
+    "beam_pipeline/kinds": [
+        *("tests/beam_pipeline/kinds", "tests/contracts", "tests/beam_pipeline/schema"),
+        *("tests/beam_pipeline/inspect", "tests/beam_pipeline/describe"),
+    ],
     "beam_pipeline/sources": ["tests/beam_pipeline/sources", "tests/cases"],
     "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],

@@ -247,6 +247,13 @@ def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, m
     assert digests(directory) == before
 
 
+def test_the_first_of_many_problems_are_named(directory):
+    path = directory / "train-00001-of-00002"
+    path.write_bytes(framed(b"\xff") * 25)
+    with pytest.raises(DataError, match=r"has 25 records .*; and 15 more\. Fix the files"):
+        adopt(str(directory))
+
+
 def test_files_without_a_record(tmp_path):
     (tmp_path / "a.tfrecord").write_bytes(b"")
     with pytest.raises(DataError, match="have no records"):
