@@ -70,6 +70,15 @@ def room_of(mutation: Mutation) -> str:
     return "/".join(mutation.module.split("/")[:2]).removesuffix(".py")
 
 
+def tests_of_room(room: str, folder: Path) -> list[str]:
+    """Its own tests; of a module right below the package those of the package."""
+    if room in TESTS:
+        return TESTS[room]
+    return [
+        f"tests/{room}" if (folder / "tests" / room).is_dir() else f"tests/{room.split('/')[0]}"
+    ]
+
+
 def modules_below(places: Sequence[str]) -> list[str]:
     """The modules of files and folders of the repository."""
     command = ["git", "ls-files", "--", *places]
@@ -88,8 +97,7 @@ def copy_to(folder: Path) -> None:
 
 def tests_of(mutation: Mutation, folder: Path, *, within_rooms: bool) -> Iterator[list[str]]:
     """Where a test should fail: in that of the module, else of the room, else of the package."""
-    room = room_of(mutation)
-    rooms = TESTS.get(room, [f"tests/{room}"])
+    rooms = tests_of_room(room_of(mutation), folder)
     own = f"test_{Path(mutation.module).stem}*.py"
     yield [str(path) for place in rooms for path in sorted((folder / place).rglob(own))]
     yield rooms
@@ -140,7 +148,7 @@ def main() -> None:
         folder = Path(name)
         copy_to(folder)
         for room in sorted({room_of(mutation) for mutation in chosen}):
-            assert not is_noticed(folder, TESTS.get(room, [f"tests/{room}"])), f"{room} fails as is"
+            assert not is_noticed(folder, tests_of_room(room, folder)), f"{room} fails as is"
         for number, mutation in list(enumerate(sorted(chosen), 1))[arguments.skip :]:
             file = folder / mutation.module
             before = file.read_text()

@@ -233,7 +233,14 @@ def test_what_is_no_file(folder, tmp_path, what):
         path.mkdir()
     saved = salvage([str(folder)], str(tmp_path / "saved"))
     assert saved.num_records == 6
-    assert [loss.file for loss in saved.losses] == ["train-00001-of-00002"] * (what != "folder")
+    assert [(loss.file, loss.offset, loss.length) for loss in saved.losses] == [
+        ("train-00001-of-00002", 0, 0)
+    ] * (what != "folder")
+
+
+def test_a_file_of_another_name_that_cannot_be_read_is_not_meant(folder, tmp_path):
+    (folder / "notes").symlink_to(folder / "notes")
+    assert salvage([str(folder)], str(tmp_path / "saved")).losses == []
 
 
 def test_there_is_nothing(tmp_path):

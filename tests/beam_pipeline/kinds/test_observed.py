@@ -14,6 +14,7 @@ import pytest
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds.files import one_format
 from beam_pipeline.kinds.moments import Moments
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.records import (
@@ -194,3 +195,13 @@ def test_numbers_that_float32_rounds(values, expected):
 def test_a_value_of_no_kind_is_refused():
     with pytest.raises(RecordError, match="is a complex"):
         kinds.of(1j)
+
+
+def test_nan_is_counted_once_a_record():
+    observed = over([1.5, math.nan, 2.5, math.nan])
+    assert observed.nans == 2
+    assert list(observed.range_words()) == ["1.5 to 2.5", "nan in 2 records"]
+
+
+def test_no_value_has_no_one_format():
+    assert one_format(Observed()) == "mixed"
