@@ -46,8 +46,7 @@ class SameNames:
         prefix = f"{place}/" if place else ""
         names = list(names)
         stems = [name.rpartition(".")[0] or name for name in names]
-        text = "\n".join(stems).lower()
-        if any(part in text for part in _PARTS):
+        if may_be_marked(stems):
             stems = list(map(unmarked, stems))
         hashes = [zlib.crc32(each.encode(errors="surrogatepass")) for each in stems]
         last = sorted(set(hashes))[:_NUM_NAMES][-1] if names else 0
@@ -85,6 +84,12 @@ def _first(found: dict[int, list[str]]) -> tuple[tuple[int, tuple[str, ...]], ..
         (number, tuple(sorted(found[number])[:_PATHS_PER_NAME]))
         for number in sorted(found)[:_NUM_NAMES]
     )
+
+
+def may_be_marked(stems: Iterable[str]) -> bool:
+    """Whether `unmarked` may find something in one of many names: soon told."""
+    text = "\n".join(stems).lower()
+    return any(part in text for part in _PARTS)
 
 
 def unmarked(name: str) -> str:

@@ -11,6 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import Seen, see
 from beam_pipeline.records import FileRef
+from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.masks.files import MaskFiles
@@ -22,9 +23,10 @@ from beam_pipeline.sources.masks.names import (
     image_key,
     image_keys,
     label_kind,
+    place_of,
 )
 from beam_pipeline.sources.masks.tables import Classes, is_table, read_table
-from beam_pipeline.sources.paths import folder, has_image_suffix, input_folder, suffix
+from beam_pipeline.sources.paths import folder, has_image_suffix, input_folder, joined, suffix
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.finding import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
@@ -33,6 +35,8 @@ from beam_pipeline.sources.tree import Tree
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files an image; of these the first that is there.
 _LABELS = ("labelTrainIds", "labelIds")
+# Of a map that is looked into.
+_MOST_MAP_BYTES = 64 << 20
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
 # Maps in folders of their own come before those that their names tell.
@@ -45,7 +49,7 @@ def find_masks(tree: Tree) -> list[Place]:
     if not found:
         return []
     files = found[0]
-    counts = Counter(folder(path) for path in _paths(tree) if files.annotates(path))
+    counts = Counter(map(folder, _maps(tree, files)))
     what = described(tree, files, counts)
     doubt = files.meaning.doubt
     if len(found) > 1:
@@ -67,7 +71,7 @@ def _unread(counts: Counter[str], files: MaskFiles) -> str:
 
 
 def _first_home(tree: Tree, files: MaskFiles) -> str:
-    return min(folder(path) for path in _paths(tree) if files.annotates(path))
+    return min(map(folder, _maps(tree, files)))
 
 
 def _found(tree: Tree) -> list[MaskFiles]:
@@ -78,15 +82,14 @@ def _found(tree: Tree) -> list[MaskFiles]:
 
 
 def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
-    paths = _paths(tree)
     files = MaskFiles(root=tree.root, meaning=Meaning(shows=shows), by_folder=by_folder)
-    kinds = {label_kind(path) for path in paths if files.annotates(path)}
+    if not (maps := _maps(tree, files)):
+        return None
+    kinds = set(map(label_kind, maps))
     labels = next((each for each in _LABELS if each in kinds), "")
     files = dataclasses.replace(files, labels=labels)
-    maps = [path for path in paths if files.annotates(path)]
-    if not maps:
-        return None
-    images = _Images(tree, [each for each in paths if files.role(each, Survey()) == "image"])
+    maps = [path for path in maps if files.annotates(path)]
+    images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
     first = few(maps, _MAPS_LOOKED_INTO)
     paired = list(filter(images.has_one_of, first))
     seen = list(_seen(tree, paired))
@@ -95,7 +98,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
         return None
     where, table = _table(tree) if shows == CLASSES else ("", None)
     meaning = meaning_of(likely, shows, table or classes_of(maps), where)
-    tables = {path for path in tree.files() if where and path.endswith(_file_name(where))}
+    tables = {path for path in tree.files() if _file_name(path) == (where and _file_name(where))}
     return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
 
 
@@ -124,6 +127,19 @@ class _Images:
         )
 
 
+def _maps(tree: Tree, files: MaskFiles) -> list[str]:
+    """The maps of a tree by their names, sorted."""
+
+    def may_hold(home: str, names: Sequence[str]) -> bool:
+        if files.by_folder:
+            return place_of(home).shows == files.meaning.shows
+        return may_be_marked(names)
+
+    homes = ((home, names) for home, names in tree.names() if may_hold(home, names))
+    paths = (joined(home, name) for home, names in homes for name in names)
+    return sorted(filter(files.annotates, paths))
+
+
 def _paths(tree: Tree) -> list[str]:
     return sorted(filter(has_image_suffix, tree.files()))
 
@@ -132,7 +148,10 @@ def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
     """What those of the files that are images hold."""
     for path in paths:
         try:
-            yield see(storage.read_bytes(FileRef(path=tree.path(path))), DECODER_MAX_PIXELS)
+            yield see(
+                storage.read_bytes(FileRef(path=tree.path(path)), _MOST_MAP_BYTES),
+                DECODER_MAX_PIXELS,
+            )
         except RecordError:  # it will be rejected by its name
             continue
 
