@@ -66,7 +66,7 @@ LAYERS = {
         folders
         manifest
         texts
-        captions transcripts voc coco yolo kitti labelme masks columnar tar arrays idx tfrecord
+        captions transcripts cub voc coco yolo kitti labelme masks columnar tar arrays idx tfrecord
         proposing
         registry
         detection

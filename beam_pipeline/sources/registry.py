@@ -13,6 +13,7 @@ from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.columnar.layout import ARROW, PARQUET, SQLITE
+from beam_pipeline.sources.cub import LAYOUT as CUB
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
@@ -39,6 +40,7 @@ _OWN = (
     MASKS,
     CAPTIONS,
     TRANSCRIPTS,
+    CUB,
     CSV,
     JSONL,
     XLSX,

@@ -15,6 +15,7 @@ from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "captions"]
 OWN += [
     "transcripts",
+    "cub",
     "csv",
     "jsonl",
     "xlsx",
