@@ -322,9 +322,22 @@ def class_tables() -> list[bytes]:
     return texts(camvid, "Pixel Value, Class\n0, sky\n1, car\n", cvat, "0 1 2\tsky\n", ade)
 
 
+_MASKS = "image,EncodedPixels,ClassId,width,height\n" + "a.jpg,3 2 7 1,3,4,3\na.jpg,,,4,3\n"
+
+
 def csvs() -> list[bytes]:
     """Tables of images, of boxes, of numbers."""
-    return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3)
+    return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3, _MASKS)
+
+
+def class_maps() -> list[bytes]:
+    """Names of classes by number: an object, a table of two columns, and lines."""
+    names = {"0": "cat", "10": "dog, \u00e9", "2": "owl"}
+    return [
+        json.dumps(names).encode(),
+        "".join(f'{code},"{name}"\n' for code, name in names.items()).encode(),
+        "".join(f"{code} {name}\n" for code, name in names.items()).encode(),
+    ]
 
 
 def jsonls() -> list[bytes]:

@@ -25,6 +25,7 @@ from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.class_maps import class_map
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
@@ -166,6 +167,15 @@ def _beside(files: SideFiles) -> Reads:
 def _classes(data: bytes, folder: Path) -> int:
     """A file that names the classes of maps, of every form."""
     found = [tables.read_table(storage.decoded(data, name), name) for name in CLASS_TABLES]
+    return not any(found)
+
+
+def _class_map(data: bytes, folder: Path) -> int:
+    """A file that names the classes of a table, of every form."""
+    paths = [folder / f"classes.{suffix}" for suffix in ("json", "csv", "txt")]
+    for path in paths:
+        path.write_bytes(data)
+    found = [class_map([str(path)], ["0"]) for path in paths]
     return not any(found)
 
 
@@ -494,6 +504,7 @@ FORMATS = {
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "map": Format(corpus=corpus.maps, read=_media(Map, "a.png")),
     "classes": Format(corpus=corpus.class_tables, read=_classes),
+    "class names": Format(corpus=corpus.class_maps, read=_class_map),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
     "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
     "rows": Format(corpus=corpus.json_lists, read=_manifest(ReadJsonl, "a.json"), change=_json),
