@@ -15,6 +15,8 @@ from PIL import Image
 from beam_pipeline import BuildConfig, build
 from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
 
 COLORS = ("red", "green", "blue")
 
@@ -257,3 +259,25 @@ def built(source: Path, output: Path) -> dict[str, bytes]:
     config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
     folder = Path(build(config).directory)
     return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord*")}
+
+
+@pytest.mark.parametrize("name", ["in.zip", "in.tar.gz"])
+def test_an_archive_in_a_store_becomes_the_same_shards(tmp_path, bucket, name):
+    url, store = bucket
+    for number in range(12):
+        path = tmp_path / "in" / COLORS[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(image_of(number)))
+    kind = "zip" if name.endswith("zip") else "gztar"
+    packed = Path(shutil.make_archive(str(tmp_path / "in"), kind, tmp_path / "in"))
+    store.put(f"{url}/{name}", packed.read_bytes())
+    of_files = built(tmp_path / "in", tmp_path / "out")
+    config = BuildConfig(input=f"{url}/{name}", output=f"{url}/out", name="x", threads=1)
+    folder = build(config).directory
+    shards = {
+        each.relative: storage.read_bytes(FileRef(path=each.path))
+        for each in storage.list_files(folder)
+        if ".tfrecord" in each.relative and "/" not in each.relative
+    }
+    assert shards == of_files != {}
+    assert [each for each in store.objects if ".building" in each] == []

@@ -1,4 +1,4 @@
-"""Which folders an archive holds, and where each of its files lies: some 60 bytes a file."""
+"""Which folders an archive holds, and where each of its files lies: some 65 bytes a file."""
 
 import array
 from collections.abc import Iterable, Iterator

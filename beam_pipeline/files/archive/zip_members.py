@@ -25,7 +25,7 @@ _END_MAGIC = b"PK\x05\x06"
 _LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _MOST_COMMENT = 1 << 16
-# An entry has some 100 bytes. An index takes some 60 for each in memory.
+# An entry has some 100 bytes. An index takes some 65 for each in memory.
 _MAX_MEMBERS = 10_000_000
 _MAX_INDEX_BYTES = 2 << 30
 _BUFFER_BYTES = 1 << 18
