@@ -119,8 +119,8 @@ def _of_all_workers(values: Any) -> Any:
     input pipeline.
     """
     context = tf.distribute.get_replica_context()
-    if values.dtype == tf.bool:
-        return _of_all_workers(tf.cast(values, tf.int32)) > 0
+    if values.dtype in (tf.bool, tf.uint8):  # which collectives do not take
+        return tf.cast(_of_all_workers(tf.cast(values, tf.int32)), values.dtype)
     for axis, length in enumerate(values.shape):
         if axis and length is None:
             own = tf.shape(values)[axis]

@@ -187,16 +187,42 @@ def test_boxes_are_validated_by_two_workers_as_by_one(write_dataset, schema, png
         [schema["image"], boxes],
         {name: [record(number) for number in range(9)] for name in ("train", "validation")},
     )
+    check_one_and_two_validate_alike(data, tmp_path, "val_mAP")
+
+
+@pytest.mark.slow
+def test_maps_are_validated_by_two_workers_as_by_one(write_dataset, schema, png, tmp_path):
+    """A label keeps no one from learning the map: --task names it."""
+    random = np.random.default_rng(1)
+    key = "image/segmentation/class/encoded"
+    maps = {"name": "map", "kind": "map", "key": key, "classes": ["a", "b"]}
+
+    def record(number):
+        return {
+            "image/encoded": png(random.integers(0, 256, (32, 32, 3))),
+            "image/class/label": number % 3,
+            key: png(random.choice([0, 1, 255], (32, 32, 1))),
+        }
+
+    data = write_dataset(
+        tmp_path / "data" / "1.0.0",
+        [schema["image"], schema["label"], maps],
+        {name: [record(number) for number in range(9)] for name in ("train", "validation")},
+    )
+    check_one_and_two_validate_alike(data, tmp_path, "val_mIoU", "--task", "segmentation")
+
+
+def check_one_and_two_validate_alike(data, folder, metric, *more):
     options = ("--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4", "--image-size", "32")
     for num_workers in (1, 2):
-        train(data, tmp_path / f"run{num_workers}", num_workers, options=options)
+        train(data, folder / f"run{num_workers}", num_workers, *more, options=options)
 
     rows = [
         [
             float(value)
-            for value in (tmp_path / run / "history.csv").read_text().split()[-1].split(",")
+            for value in (folder / run / "history.csv").read_text().split()[-1].split(",")
         ]
         for run in ("run1", "run2")
     ]
     assert rows[1] == pytest.approx(rows[0], abs=1e-4)
-    assert "val_mAP" in (tmp_path / "run2" / "history.csv").read_text()
+    assert metric in (folder / "run2" / "history.csv").read_text()

@@ -8,7 +8,7 @@ from trainer.tensors import Tensor
 
 STRIDES = (4, 8, 16, 32)
 _WIDTH = 64
-# Of the maps at half the image's size, which have no backbone of `keras.applications` behind them.
+# At half the image's size, where most of the time is spent; few backbones have such a map.
 _FINE_WIDTH = 32
 
 
@@ -39,7 +39,7 @@ def segmenter(
     for level in reversed(levels):
         beside = keras.layers.Conv2D(_WIDTH, 1)(level)
         x = image_models.convolution(keras.layers.Add()([_twice(x), beside]), _WIDTH)
-    x = image_models.convolution(keras.layers.Concatenate()([_twice(x), finest]), _WIDTH)
+    x = image_models.convolution(keras.layers.Concatenate()([_twice(x), finest]), _FINE_WIDTH)
     logits = keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
     smooth = keras.layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(logits)
     return keras.Model(image, smooth, name=name.lower())
