@@ -48,7 +48,7 @@ def test_maps_are_drawn_for_every_box(maps):
 
 @pytest.mark.slow
 def test_blood_cells_are_told_from_background(maps, command, tmp_path):
-    """docs/segmentation.md states MEASURED; all background has 0.14."""
+    """docs/segmentation.md states 0.61; all background has 0.14."""
     done = command("beam_pipeline", "build", maps, "--output", tmp_path / "data", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data, run = tmp_path / "data/blood_maps", tmp_path / "run"
@@ -68,7 +68,7 @@ def test_blood_cells_are_told_from_background(maps, command, tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert {f"IoU/{name}" for name in _CLASSES} < set(result)
-    assert result["mIoU"] > HELD
+    assert result["mIoU"] > 0.5
     assert result["IoU/WBC"] > 0.7
 
     found, maps_found = tmp_path / "found.jsonl", tmp_path / "found"
