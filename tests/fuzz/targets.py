@@ -502,7 +502,7 @@ FORMATS = {
     "txt": Format(corpus=corpus.labels, read=_beside(YoloFiles("/", _NAMED))),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
-    "map": Format(corpus=corpus.maps, read=_media(Map, "a.png")),
+    "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
     "classes": Format(corpus=corpus.class_tables, read=_classes),
     "class names": Format(corpus=corpus.class_maps, read=_class_map),
     "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),

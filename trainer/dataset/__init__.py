@@ -118,7 +118,7 @@ class Dataset(Contents):
                 weight as float32 [b]; it is not an input.
             image_size: One side or (height, width), in pixels, to which images are stretched,
                 antialiased. Without it, only images of a declared size can be batched.
-            image_dtype: "float32" in 0..1, or "uint8" in 0..255.
+            image_dtype: "float32" in 0..1, or "uint8" in 0..255; of images of 16 bits uint16.
             views: Crops and flips, drawn for each record and pass by `seed` before the image is
                 decoded; boxes, keypoints and masks move with it, and where it is mirrored, left
                 and right keypoints change places.
