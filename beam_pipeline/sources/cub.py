@@ -29,7 +29,7 @@ from beam_pipeline.sources.tree import Tree
 
 _IMAGES, _LABELS, _CLASSES = "images.txt", "image_class_labels.txt", "classes.txt"
 _SPLITS, _BOXES = "train_test_split.txt", "bounding_boxes.txt"
-_NEEDED, _LISTS = (_IMAGES, _LABELS, _CLASSES), (_IMAGES, _LABELS, _CLASSES, _SPLITS, _BOXES)
+_NEEDED, LISTS = (_IMAGES, _LABELS, _CLASSES), (_IMAGES, _LABELS, _CLASSES, _SPLITS, _BOXES)
 _HOME = "images"
 _MAX_BYTES = 64 << 20  # some hundred thousand images
 
@@ -60,7 +60,7 @@ class ReadCub(beam.PTransform):
 def read_lists(root: str) -> Iterator[Element]:
     """The records that the lists in a folder describe together."""
     lists: dict[str, dict[str, tuple[int, str]]] = {}
-    for name in _LISTS:
+    for name in LISTS:
         if storage.exists(below(root, name)):
             try:
                 lists[name] = _read(below(root, name), name)
@@ -143,7 +143,7 @@ def find_cub(tree: Tree) -> list[Place]:
     """The folder of such lists, with images/ beside them."""
     for home, names in tree.names():
         if {*_NEEDED} <= {*names} and _HOME in tree.look(home).folders:
-            lists = tuple(joined(home, name) for name in _LISTS if name in names)
+            lists = tuple(joined(home, name) for name in LISTS if name in names)
             what = f"lists {', '.join(map(name_of, lists))}"
             return [Place(home, what, files=lists)]
     return []

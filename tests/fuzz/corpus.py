@@ -298,6 +298,37 @@ def kittis() -> list[bytes]:
     return texts("\n".join(rows), "".join(f"{row} 0.9\n" for row in rows))
 
 
+def mp3s() -> list[bytes]:
+    """Sounds of a varying bitrate, alone and between tags."""
+    [made] = sounds("MP3", "MPEG_LAYER_III")
+    return [made, b"ID3\4\0\0\0\0\0\x20" + bytes(32) + made + b"TAG" + bytes(125)]
+
+
+def captions() -> list[bytes]:
+    """Flickr8k's list, and one with a header."""
+    return [
+        b'a.jpg#0\tA "black" dog .\na.jpg#1\tTwo dogs\nb.jpg#0\tEin M\xc3\xa4dchen\n',
+        b"image| comment_number| comment\na.jpg| 0| A dog\na.jpg| 1| Two\n",
+    ]
+
+
+def caption_texts() -> list[bytes]:
+    """Captions of an image, a line each."""
+    return [b"a dog\n\n two dogs \n", b"\xef\xbb\xbfEin M\xc3\xa4dchen"]
+
+
+def cubs() -> list[bytes]:
+    """CUB-200-2011's lists, each below its name."""
+    lists = {
+        "images.txt": "1 a/1.jpg\n2 b/2.jpg\n",
+        "image_class_labels.txt": "1 1\n2 2\n",
+        "classes.txt": "1 a\n2 b\n",
+        "train_test_split.txt": "1 0\n2 1\n",
+        "bounding_boxes.txt": "1 60.0 27.0 325.0 304.0\n2 1 2 3 4\n",
+    }
+    return ["".join(f"== {name}\n{text}" for name, text in lists.items()).encode()]
+
+
 def labelmes() -> list[bytes]:
     """LabelMe's files, with and without the image in them."""
     shapes = [

@@ -25,12 +25,15 @@ from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.captions import ReadCaptionList
 from beam_pipeline.sources.class_maps import class_map
 from beam_pipeline.sources.coco.files import find_coco_files
 from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet, ReadSqlite
 from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.cub import LISTS as CUB_LISTS
+from beam_pipeline.sources.cub import read_lists
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.idx import find_pairs, read_pair
 from beam_pipeline.sources.input_files import InputFile
@@ -47,6 +50,7 @@ from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
+from beam_pipeline.sources.texts import CaptionFiles
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import expectations, first_records, list_records
 from beam_pipeline.sources.voc.layout import VocFiles
@@ -177,6 +181,17 @@ def _class_map(data: bytes, folder: Path) -> int:
         path.write_bytes(data)
     found = [class_map([str(path)], ["0"]) for path in paths]
     return not any(found)
+
+
+def _cub(data: bytes, folder: Path) -> int:
+    """All lists of CUB-200-2011 as one file: each begins with a line of its name."""
+    for part in data.split(b"== ")[1:]:
+        name, _, text = part.partition(b"\n")
+        if name.decode(errors="replace") in CUB_LISTS:
+            (folder / name.decode()).write_bytes(text)
+    if not all((folder / name).exists() for name in CUB_LISTS):
+        return 1
+    return _refused(read_lists(str(folder)))
 
 
 def _manifest(source: type[ReadManifest], name: str) -> Reads:
@@ -500,6 +515,10 @@ FORMATS = {
     "yaml": Format(corpus=corpus.yamls, read=_yaml),
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
     "txt": Format(corpus=corpus.labels, read=_beside(YoloFiles("/", _NAMED))),
+    "mp3": Format(corpus=corpus.mp3s, read=_media(Audio, "a.mp3")),
+    "captions": Format(corpus=corpus.captions, read=_manifest(ReadCaptionList, "a.token.txt")),
+    "texts": Format(corpus=corpus.caption_texts, read=_beside(CaptionFiles())),
+    "cub": Format(corpus=corpus.cubs, read=_cub),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
     "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
