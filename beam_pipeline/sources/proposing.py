@@ -95,7 +95,9 @@ def _together(several: Sequence[Reading]) -> Reading:
 
 def _reading(tree: Tree, name: str) -> Reading | None:
     """What a table says of the files of a tree; None if it names none, or cannot be read."""
-    source = _SOURCES[suffix(name)](tree.root, names=(name,), ignored=tree.ignored, quiet=True)
+    source = _SOURCES[suffix(name)](
+        tree.root, names=(name,), ignored=tree.ignored, quiet=True, tree=tree
+    )
     layout = "csv" if isinstance(source, ReadCsv) else "jsonl"
     try:
         job = source.job()

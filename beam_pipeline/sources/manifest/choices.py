@@ -86,7 +86,8 @@ def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files
             "numbers, declare them by --schema"
         )
         return Choice(label, found, told=(told,))
-    if with_found_files and (name := only_column(free, texts)):
+    name = only_column(free, texts) if with_found_files else ""
+    if name and not is_amount(name, seen.facts, texts):
         told = (
             f"column {name!r} is the label, as the only one beside the files; if it is not, pass "
             f"--ignore-columns {shlex.quote(name)}"

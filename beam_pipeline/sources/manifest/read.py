@@ -67,6 +67,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         ignored: Files that are left out.
         names: The files below the folder `path` that are read; empty finds them.
         also_read: Files besides, absolute, that say more of the rows; known once there is a job.
+        tree: The input's, if it was listed already.
         quiet: Whether nothing is told of what is chosen, as where readings are compared.
         suffixes: Of such files; "metadata." and the first is Hugging Face's.
     """
@@ -80,6 +81,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     names: tuple[str, ...] = ()
     quiet: bool = False
     also_read: Collection[str] = dataclasses.field(default=(), init=False)
+    tree: Tree | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -178,7 +180,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         if seen.facts.files or is_told or (storage.is_remote(self.path) and not is_tree):
             return seen, ()
         root = seen.tables[0].manifest.root
-        places = find_files(seen, Tree(root, self.ignored), self)
+        places = find_files(seen, self.tree or Tree(root, self.ignored), self)
         if not places:
             return seen, ()
         tables = []
