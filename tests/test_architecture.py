@@ -54,19 +54,22 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths malformed mirrored
+        shapes
         ignored
         splits references unpacking nesting container left_behind
         archives tree input_files columns
+        image_folders
         beside
         annotation_formats not_read
         listing gather split_lists
         layout
         class_maps
-        side_files
+        side_files image_items
         folders
         manifest
         texts
         captions transcripts cub voc coco yolo kitti labelme masks columnar tar arrays idx tfrecord
+        dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot
         proposing
         registry
         detection

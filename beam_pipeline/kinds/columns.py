@@ -95,7 +95,7 @@ class Keypoints(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         most = max((len(triples) // 3 for triples in objects.keypoints), default=0)
         observed.keypoints = max(observed.keypoints, most)
-        if most and objects.keypoint_names:
+        if most and (objects.keypoint_names or objects.keypoint_flips):
             naming = (objects.keypoint_names, objects.keypoint_flips)
             observed.add_keypoint_naming(naming, source)
 
@@ -104,7 +104,7 @@ class Keypoints(Column):
     ) -> Mapping[str, Any]:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
-        if not names and observed.keypoint_naming:
+        if not (names or flips) and observed.keypoint_naming:
             (names, flips), *others = sorted(observed.keypoint_naming)
             if others:
                 one, other = sorted(observed.keypoint_naming.values())[:2]

@@ -69,10 +69,24 @@ def pixels_of(mask: Mask) -> Pixels:
     return column.reshape(mask.size.width, mask.size.height).T
 
 
-def mask_of(pixels: Pixels) -> Mask:
-    """The mask of uint8 [height, width], in which 0 is outside."""
-    encoded = coco_masks.encode(np.asfortranarray(pixels != 0).view(np.uint8))
-    return Mask(ImageSize(*pixels.shape), encoded["counts"])
+def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None = None) -> Mask:
+    """The mask of uint8 [height, width], in which 0 is outside.
+
+    Args:
+        pixels: Of the image, or of a window of it.
+        top, left: Where the window begins.
+        size: Of the image; of the pixels where these are all of it.
+    """
+    size = size or ImageSize(*pixels.shape)
+    columns, rows = np.nonzero(pixels.T)
+    inside = (columns + left) * size.height + rows + top
+    breaks = np.flatnonzero(np.diff(inside) != 1)
+    edges = np.empty(2 * (len(breaks) + 1 if len(inside) else 0), np.int64)
+    if len(inside):
+        edges[0::2] = inside[np.concatenate([[0], breaks + 1])]
+        edges[1::2] = inside[np.concatenate([breaks, [-1]])] + 1
+    runs = np.diff(np.concatenate([[0], edges, [size.height * size.width]])).tolist()
+    return mask_of_runs(size, runs if runs[-1] or len(runs) == 1 else runs[:-1])
 
 
 def mask_of_runs(size: ImageSize, runs: Sequence[int]) -> Mask:

@@ -56,9 +56,11 @@ class ObjectsKind(Kind[Objects]):
         names, flips = value.keypoint_names, value.keypoint_flips
         for each in names:
             check_text(name, each)
-        if flips and sorted(flips) != list(range(len(names))):
+        if sorted(flips) != list(range(len(flips))) or (
+            names and len(flips) not in (0, len(names))
+        ):
             raise RecordError(
-                MALFORMED, f"keypoint flips {flips!r:.80} are not numbers of the {len(names)} names"
+                MALFORMED, f"keypoint flips {flips!r:.80} are not the numbers of all keypoints"
             )
 
     def turn(self, value: Objects, inspection: Inspection) -> Objects:

@@ -70,7 +70,10 @@ class Polygons(Column):
 
 
 class Masks(Column):
-    """Pixels of the image, as run lengths or as those that the object's polygons surround."""
+    """Pixels of the image, as run lengths or as those that the object's polygons surround.
+
+    An image without masks has them, too, where others do: its polygons are filled.
+    """
 
     field = "masks"
 
@@ -124,7 +127,7 @@ def _text(rings: Sequence[Ring]) -> bytes:
 def _png(objects: Objects, index: int) -> bytes:
     assert objects.image_size is not None
     mask = objects.masks[index] if objects.masks else None
-    rings = objects.polygons[index] if objects.masks and objects.polygons else ()
+    rings = objects.polygons[index] if objects.polygons else ()
     return png_of(mask or mask_of_polygons(rings, objects.image_size))
 
 

@@ -22,14 +22,8 @@ class _Format(NamedTuple):
 
 
 _FORMATS = (
-    _Format("Label Studio", re.compile(rb'"(result|completed_by)"\s*:'), "CSV, COCO or YOLO"),
-    _Format("VIA", re.compile(rb'"(shape_attributes|_via_\w+)"\s*:'), "COCO"),
-    _Format("Supervisely", re.compile(rb'"(geometryType|classTitle)"\s*:'), "COCO or Pascal VOC"),
-    _Format("CreateML", re.compile(rb'"coordinates"\s*:\s*\{'), "COCO or YOLO"),
     _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:'), "COCO"),
-    _Format("BDD100K", re.compile(rb'"box2d"\s*:'), "COCO"),
     _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:'), "COCO"),
-    _Format("CVAT", re.compile(rb"<annotations[\s>]"), "COCO or Pascal VOC"),
 )
 
 

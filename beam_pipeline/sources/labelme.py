@@ -3,19 +3,25 @@
 Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.py.
 """
 
-import contextlib
+import base64
+import io
 import posixpath
 import re
 from collections import Counter
 from typing import Any
 
+import numpy as np
+from PIL import Image as Pixels
+
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.records import Objects, Value
+from beam_pipeline.kinds.masks import mask_of
+from beam_pipeline.records import Mask, Objects, Value
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
+from beam_pipeline.sources.shapes import Shapes, stated_size
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
 from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.homes import place_of
@@ -25,8 +31,9 @@ from tfrecord_dataset.json_file import JsonError, parse_object
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
-_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2}  # of a mask: the corners of its box
 _MOST = 1e9  # pixels
+_MOST_PIXELS = 1 << 27  # of a mask
+_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2}  # of a mask: the corners of its box
 _KEPT = frozenset({"label", "points", "shape_type", "mask"})
 
 
@@ -53,14 +60,16 @@ class LabelMeFiles(SideFiles):
 
 
 def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
-    """The boxes around the shapes of one file that have an area, and what is not kept.
+    """The shapes of one file that have an area, and what is not kept.
 
     Raises:
         RecordError: "malformed annotation", with the shape's number (from 1) and value.
     """
     value = _parsed(data)
     check_number(len(value["shapes"]))
-    boxes, labels = list[tuple[float, float, float, float]](), list[str]()
+    sides: list[Any] = [value.get("imageWidth"), value.get("imageHeight")]
+    are_whole = all(type(side) is int for side in sides)
+    shapes = Shapes(stated_size(*sides) if are_whole else None)
     left = ["flags"] * _says(value.get("flags"))
     for number, shape in enumerate(value["shapes"], start=1):
         if not isinstance(shape, dict):
@@ -71,14 +80,17 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
             continue
         if not isinstance(label, str) or not label.strip():
             raise malformed(f"shape {number} has no label")
-        boxes.append(_around(shape.get("points"), kind, f"shape {number} ({label:.80})"))
-        labels.append(label.strip())
-        left += [kind] * (kind != "rectangle")
+        where = f"shape {number} ({label:.80})"
+        corners = _corners(shape.get("points"), kind, where)
+        if kind == "polygon":
+            shapes.polygon(label, [corners])
+        elif kind == "mask":
+            mask = _mask(shape.get("mask"), corners, shapes.size, where)
+            shapes.mask(label, mask, _box(corners))
+        else:
+            shapes.box(label, _box(corners))
         left += (name for name, said in shape.items() if name not in _KEPT and _says(said))
-    sides: list[Any] = [value.get("imageHeight"), value.get("imageWidth")]
-    is_stated = all(type(side) is int and side > 0 for side in sides)
-    size = ImageSize(*sides) if is_stated else None
-    return Objects(boxes=tuple(boxes), labels=tuple(labels), image_size=size), not_kept(left)
+    return shapes.objects(), not_kept(left)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -95,13 +107,39 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _around(points: Any, kind: str, where: str) -> tuple[float, float, float, float]:
-    xs: Any = ()
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        xs, ys = zip(*((float(x), float(y)) for x, y in points), strict=True)
-    if len(xs) < _FEWEST[kind] or not all(abs(number) < _MOST for number in (*xs, *ys)):
+def _corners(points: Any, kind: str, where: str) -> list[float]:
+    """x, y of one corner after the other."""
+    try:
+        corners = [(float(x), float(y)) for x, y in points]
+    except (TypeError, ValueError, OverflowError):
+        corners = []
+    if len(corners) < _FEWEST[kind] or not all(abs(x) + abs(y) < _MOST for x, y in corners):
         raise malformed(f"{where}: the points {points!r:.80} of a {kind} are no list of [x, y]")
+    return [each for corner in corners for each in corner]
+
+
+def _box(corners: list[float]) -> tuple[float, float, float, float]:
+    xs, ys = corners[::2], corners[1::2]
     return min(xs), min(ys), max(xs), max(ys)
+
+
+def _mask(stated: Any, corners: list[float], size: ImageSize | None, where: str) -> Mask:
+    """A PNG file of the window whose first and last pixel are stated, in base64."""
+    if size is None:
+        raise malformed(
+            f"{where}: a mask in an image whose imageWidth and imageHeight are not told"
+        )
+    left, top, right, bottom = map(int, _box(corners))
+    try:
+        with Pixels.open(io.BytesIO(base64.b64decode(stated))) as opened:
+            found = ImageSize(opened.height, opened.width)
+            inside = min(left, top) >= 0 and right < size.width and bottom < size.height
+            fits = inside and found == (bottom - top + 1, right - left + 1)
+            if fits and found.height * found.width <= _MOST_PIXELS:
+                return mask_of(np.asarray(opened.convert("L")), top, left, size)
+    except Exception as error:  # decoders raise many kinds
+        raise malformed(f"{where}: the mask is no PNG in base64: {error}") from error
+    raise malformed(f"{where}: a mask of {found} pixels is not that of its points in {size}")
 
 
 def _says(value: Any) -> bool:

@@ -3,6 +3,7 @@
 What parses it builds as much as it finds, so depth and size are bounded before.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -85,10 +86,29 @@ def items(path: str, place: str) -> Iterator[Any]:
         RecordError: The file cannot be read, or is not JSON.
     """
     prefix = f"{place}.item" if place else "item"
+    with _checked(path, prefix.count(".") + 1) as handle:
+        yield from ijson.items(handle, prefix, use_float=True)
+
+
+def members(path: str, place: str) -> Iterator[tuple[str, Any]]:
+    """The (name, value) of an object in a file of JSON, one after the other.
+
+    Args:
+        path: The file.
+        place: Where the object lies: "" of the file itself, else a name.
+
+    Raises:
+        RecordError: The file cannot be read, or is not JSON.
+    """
+    with _checked(path, 2 if place else 1) as handle:
+        yield from ijson.kvitems(handle, place, use_float=True)
+
+
+@contextlib.contextmanager
+def _checked(path: str, list_depth: int) -> Iterator["CheckedJson"]:
     with storage.decompressed(path) as handle:
-        checked = CheckedJson(handle, list_depth=prefix.count(".") + 1)
         try:
-            yield from ijson.items(checked, prefix, use_float=True)
+            yield CheckedJson(handle, list_depth=list_depth)
         except ijson.JSONError as error:
             message = " ".join(str(error).partition("(right here)")[0].split())
             raise malformed(f"not JSON, before byte {handle.tell()}: {message}") from error

@@ -10,21 +10,31 @@ from importlib.metadata import EntryPoint, entry_points
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
+from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.columnar.layout import ARROW, PARQUET, SQLITE
+from beam_pipeline.sources.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.cub import LAYOUT as CUB
+from beam_pipeline.sources.cvat import LAYOUT as CVAT
+from beam_pipeline.sources.dota import LAYOUT as DOTA
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
+from beam_pipeline.sources.label_studio import LAYOUT as LABEL_STUDIO
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
+from beam_pipeline.sources.mot import LAYOUT as MOT
+from beam_pipeline.sources.supervisely import LAYOUT as SUPERVISELY
 from beam_pipeline.sources.tar.layout import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
 from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
+from beam_pipeline.sources.via import LAYOUT as VIA
+from beam_pipeline.sources.visdrone import LAYOUT as VISDRONE
 from beam_pipeline.sources.voc.layout import LAYOUT as VOC
+from beam_pipeline.sources.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 
 GROUP = "beam_tfrecords.layouts"
@@ -38,6 +48,16 @@ _OWN = (
     KITTI,
     LABELME,
     MASKS,
+    DOTA,
+    LABEL_STUDIO,
+    CVAT,
+    VIA,
+    CREATEML,
+    SUPERVISELY,
+    BDD100K,
+    VISDRONE,
+    WIDER_FACE,
+    MOT,
     CAPTIONS,
     TRANSCRIPTS,
     CUB,

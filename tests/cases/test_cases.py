@@ -39,9 +39,8 @@ CASES = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent
     for path in sorted(Path(__file__).parent.glob("*/*/input"))
 }
-OF_SIDE_FILES = [
-    name for name in CASES if name.startswith(("kitti", "labelme", "masks", "voc", "yolo"))
-]
+_SIDE_FILES = ("dota", "kitti", "labelme", "masks", "supervisely", "visdrone", "voc", "yolo")
+OF_SIDE_FILES = [name for name in CASES if name.startswith(_SIDE_FILES)]
 DETECTED = [
     name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
 ]

@@ -7,40 +7,31 @@ import re
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.input_files import NamingFile
+from beam_pipeline.sources.image_folders import (
+    NEXT_TO_IMAGES,
+    AnnotationFile,
+    annotation_file,
+    base_of,
+    split_of_file,
+)
 from beam_pipeline.sources.paths import joined, left_out, stem
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import is_split, split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
-_ROBOFLOW = "_annotations.coco.json"
 # The first kind that is there is read; the others describe the same images otherwise.
-_KINDS = (_ROBOFLOW, "instances", "person_keypoints")
+_KINDS = (NEXT_TO_IMAGES, "instances", "person_keypoints")
 _NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
 # Lists of objects, by which COCO's files are told from others with "info" or "licenses".
 _LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
 _FILES_LOOKED_INTO = 20
-# First folders of an image's name that may not be there.
-_DEEPEST = 3
 # Before them LVIS describes 1,203 categories.
 _START_BYTES = 1 << 20
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class CocoFile(NamingFile):
-    """One JSON file of annotations.
-
-    Attributes:
-        image_folders: Where its images may be, likeliest first.
-    """
-
-    image_folders: tuple[str, ...]
-
-
 def find_coco_files(
     path: str, image_root: str | None, tree: Tree | None = None
-) -> tuple[list[CocoFile], list[Rejected]]:
+) -> tuple[list[AnnotationFile], list[Rejected]]:
     """The annotation files of a COCO dataset, and those left aside with the reason.
 
     Args:
@@ -57,7 +48,7 @@ def find_coco_files(
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the COCO input {path} does not exist")
-        base = _base(path)
+        base = base_of(path)
         relative = unsigned(path).removeprefix(f"{unsigned(base)}/")
         return [dataclasses.replace(_coco_file(base, relative, images), path=path)], []
 
@@ -70,7 +61,7 @@ def find_coco_files(
     if not chosen:
         raise ConfigError(
             f"no COCO annotations in {path}: looked for annotations/instances_<split>.json, "
-            f"<split>/{_ROBOFLOW} and *.json, found {candidates[:5] or 'no JSON file'}; "
+            f"<split>/{NEXT_TO_IMAGES} and *.json, found {candidates[:5] or 'no JSON file'}; "
             "give the JSON file itself"
         )
     left_aside = [
@@ -123,66 +114,6 @@ def _without_unions(files: list[str]) -> list[str]:
     return [file for file in files if splits[file] != "trainval"]
 
 
-def _base(path: str) -> str:
-    """The dataset's folder when a JSON file is given directly."""
-    folder = parent(path)
-    return parent(folder) if name_of(folder).lower() == "annotations" else folder
-
-
-def split_of_file(relative: str) -> str | None:
-    """The split of an annotation file: "train" of instances_train2017.json, or its folder's."""
-    if split := split_of_name(relative):
-        return split
-    folder = name_of(parent(relative)) if "/" in relative else ""
-    if folder and (is_split(folder) or name_of(relative) == _ROBOFLOW):
-        return folder
-    return None
-
-
-def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
-    path = storage.join(root, relative)
-    split = split_of_file(relative)
-    if split is None and name_of(path) == _ROBOFLOW and is_split(name_of(parent(path))):
-        split = name_of(parent(path))  # given directly
+def _coco_file(root: str, relative: str, images: str | None) -> AnnotationFile:
     image_set = re.sub(r"^(instances|person_keypoints)_", "", stem(relative))
-    bases = [images] if images else [_base(path), parent(path)]
-    folders = []
-    for base in bases:
-        for name in filter(None, (image_set, split)):
-            folders += [storage.join(base, name), storage.join(base, "images", name)]
-        folders += [storage.join(base, "images"), storage.join(base, "data"), base]
-    return CocoFile(
-        path=path,
-        relative=relative,
-        split=split,
-        root=images or root,
-        image_folders=tuple(dict.fromkeys(folders)),
-        allowed=(root,),
-    )
-
-
-def image_folder(file: CocoFile, names: list[str]) -> tuple[str, int]:
-    """Where the images `names` are: a folder, and how many first folders of names are not there.
-
-    The first of the file's folders that has one, as it is named; else without the first folders of
-    the name, as whoever unpacks Objects365 or LVIS leaves them out. Where none has, the first
-    folder that exists: its images are then found missing.
-    """
-    relative = [name for name in names if not (name.startswith("/") or storage.is_remote(name))]
-    deepest = max((name.count("/") for name in relative), default=0)
-    for num_left_out in range(min(deepest, _DEEPEST) + 1):
-        for folder in file.image_folders:
-            for name in relative:
-                with contextlib.suppress(RecordError):  # outside the input, where nothing is
-                    if storage.exists(located(file, name, folder, num_left_out)[1]):
-                        return folder, num_left_out
-    return next(filter(storage.is_directory, file.image_folders), file.image_folders[-1]), 0
-
-
-def located(file: CocoFile, name: str, folder: str, num_left_out: int) -> tuple[str, str]:
-    """The key and the path of an image, without so many first folders of its name.
-
-    Raises:
-        RecordError: "file outside the input".
-    """
-    return file.locate(name.split("/", num_left_out)[-1], folder)
+    return annotation_file(root, relative, images, image_set=image_set)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.coco.files import CocoFile, image_folder, located
 from beam_pipeline.sources.coco.segmentation import (
     NOTHING,
     Segmentation,
@@ -15,6 +14,7 @@ from beam_pipeline.sources.coco.segmentation import (
     segmentation_of,
 )
 from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.image_folders import AnnotationFile, image_folder, located
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
 from tfrecord_dataset.image_size import ImageSize
@@ -85,7 +85,7 @@ class Categories(NamedTuple):
     differ: bool
 
 
-def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
+def read_coco(file: AnnotationFile) -> Iterator[Entry | Element]:
     """The images and annotations of one file, keyed for their join; its classes; rejects.
 
     Goes through the file three times: the categories may come last, and the first pass
@@ -108,7 +108,7 @@ def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
         yield _annotation_entry(file, number, annotation, categories)
 
 
-def _categories(file: CocoFile) -> Categories:
+def _categories(file: AnnotationFile) -> Categories:
     classes: dict[int, str] = {}
     keypoints: dict[int, tuple[str, ...]] = {}
     for category in items(file.path, "categories"):
@@ -129,7 +129,7 @@ def plain_id(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _images(file: CocoFile) -> Iterator[Entry | Rejected]:
+def _images(file: AnnotationFile) -> Iterator[Entry | Rejected]:
     images = items(file.path, "images")
     first = list(itertools.islice(images, _PROBED_IMAGES))
     names = [name for image in first if (name := _file_name(image))]
@@ -188,7 +188,7 @@ def _size(image: dict[str, Any]) -> ImageSize | None:
 
 
 def _annotation_entry(
-    file: CocoFile, number: int, annotation: Any, categories: Categories
+    file: AnnotationFile, number: int, annotation: Any, categories: Categories
 ) -> Entry | Rejected:
     if not isinstance(annotation, dict) or annotation.get("image_id") is None:
         fault = malformed(f"has no image_id: {str(annotation)[:200]}")

@@ -21,11 +21,6 @@ from beam_pipeline.sources.voc.annotation import named_image, parse_annotation
 
 _IMAGE_FOLDERS = ("jpegimages", "images", "data")  # the last is ILSVRC's
 _ROOT = re.compile(rb"<annotation[\s>]")
-_CVAT = re.compile(rb"<annotations[\s>]")
-_CVAT_REMEDY = (
-    "its XML is CVAT's own, with all images in one <annotations>; export it from CVAT as COCO 1.0 "
-    "or Pascal VOC 1.1"
-)
 
 
 @dataclasses.dataclass
@@ -134,12 +129,10 @@ def find_voc(tree: Tree) -> list[Place]:
     """XML files with the root <annotation>, below Annotations/ or anywhere."""
     files = VocFiles()
     by_folder = annotations_in(tree, files)
-    heads = {home: tree.head(paths[0]) for home, paths in by_folder.items()}
-    counts = {home: len(paths) for home, paths in by_folder.items() if _ROOT.search(heads[home])}
-    if not counts:
-        of_cvat = [by_folder[home][0] for home, head in heads.items() if _CVAT.search(head)]
-        return [Place("", f"{of_cvat[0]} of CVAT", _CVAT_REMEDY)] if of_cvat else []
-    return [Place("", described(tree, files, counts))]
+    counts = {
+        home: len(paths) for home, paths in by_folder.items() if _ROOT.search(tree.head(paths[0]))
+    }
+    return [Place("", described(tree, files, counts))] if counts else []
 
 
 LAYOUT = Layout(

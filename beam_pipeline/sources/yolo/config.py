@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.schema.yaml_text import parse_yaml
+from beam_pipeline.sources.mirrored import mirrored
 from beam_pipeline.sources.paths import below, folder, split_at
 from beam_pipeline.sources.references import is_inside, outside
 from beam_pipeline.sources.yolo.darknet import (
@@ -43,7 +44,9 @@ class YoloConfig:
         bases: Where else the paths in lists may start from: the dataset's `path`.
         keypoint_shape: (keypoints, numbers a keypoint), if `kpt_shape` is given; () where it says
             that there are none.
-        names_keypoints: Whether `kpt_names` names them, which is not kept.
+        keypoint_names: Those that `kpt_names` gives the points of all classes.
+        keypoint_flips: Which point each is in a mirror: `flip_idx`, else as names of points tell.
+        names_differ: Whether `kpt_names` names the points of classes differently.
         source: The file that says so, for messages; or "".
         names_list: The file of the names, if it is another one; or "".
     """
@@ -53,7 +56,9 @@ class YoloConfig:
     splits: dict[str, tuple[str, ...]] | None = None
     bases: tuple[str, ...] = ()
     keypoint_shape: tuple[int, int] | tuple[()] | None = None
-    names_keypoints: bool = False
+    keypoint_names: tuple[str, ...] = ()
+    keypoint_flips: tuple[int, ...] = ()
+    names_differ: bool = False
     source: str = ""
     names_list: str = ""
 
@@ -176,13 +181,18 @@ def read_data_yaml(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
         entries = entries if isinstance(entries, list) else [entries]
         if entries := [entry for entry in map(_text, entries) if entry]:
             splits[key] = tuple(_resolve(entry, bases, path, key, allowed) for entry in entries)
+    shape = _keypoint_shape(values.get("kpt_shape"), path)
+    points = _keypoint_names(values.get("kpt_names"), shape)
+    flips = _flips(values.get("flip_idx"), shape, path)
     return YoloConfig(
         root=root,
         names=class_names(values.get("names"), _text(values.get("nc")), path),
         splits=_distinct(splits, path) or None,
         bases=tuple(bases),
-        keypoint_shape=_keypoint_shape(values.get("kpt_shape"), path),
-        names_keypoints=bool(values.get("kpt_names")),
+        keypoint_shape=shape,
+        keypoint_names=points,
+        keypoint_flips=flips or mirrored(points),
+        names_differ=bool(values.get("kpt_names")) and not points,
         source=path,
     )
 
@@ -269,6 +279,30 @@ def _keypoint_shape(shape: Any, source: str) -> tuple[int, int] | tuple[()] | No
     if count < 1 or size not in (2, 3):
         raise ConfigError(f"{source}: kpt_shape is {shape!r:.60}; it is [keypoints, 2 or 3]")
     return count, size
+
+
+def _keypoint_names(stated: Any, shape: tuple[int, ...] | None) -> tuple[str, ...]:
+    """The names of the points, where all classes have the same, one for each."""
+    lists = [*stated.values()] if isinstance(stated, dict) else [stated]
+    names = lists[0]
+    if not shape or not isinstance(names, list) or any(each != names for each in lists):
+        return ()
+    return tuple(map(str, names)) if len(names) == shape[0] else ()
+
+
+def _flips(stated: Any, shape: tuple[int, ...] | None, source: str) -> tuple[int, ...]:
+    if not stated or not shape:
+        return ()
+    try:
+        flips = tuple(map(int, stated))
+    except (TypeError, ValueError):
+        flips = ()
+    if sorted(flips) != list(range(shape[0])):
+        raise ConfigError(
+            f"{source}: flip_idx is {stated!r:.60}; it has each number from 0 to {shape[0] - 1} "
+            "once: for each keypoint the one that it is in a mirror"
+        )
+    return flips
 
 
 def _text(value: Any) -> str:

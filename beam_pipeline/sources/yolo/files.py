@@ -179,14 +179,16 @@ class YoloFiles(SideFiles):
             yield Pair(image, label, splits[0])
 
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        boxes, notes = parse_labels(
+        boxes = parse_labels(
             storage.decoded(data, annotation),
             names=self.config.names,
             keypoint_shape=self.config.keypoint_shape or None,
+            keypoint_names=self.config.keypoint_names,
+            keypoint_flips=self.config.keypoint_flips,
         )
-        if boxes.keypoints and self.config.names_keypoints:
-            notes.update(not_kept(["keypoint names"] * len(boxes.keypoints)))
-        return {"boxes": boxes}, notes
+        leaves_names = self.config.names_differ and boxes.keypoints
+        left = ["keypoint names"] * (len(boxes.keypoints) if leaves_names else 0)
+        return {"boxes": boxes}, not_kept(left)
 
 
 def _may_be_label(path: str) -> bool:

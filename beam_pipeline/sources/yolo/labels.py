@@ -5,14 +5,12 @@ Source of the format: https://docs.ultralytics.com/datasets/ (detect, segment an
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.side_files.files import MAX_BYTES
@@ -20,6 +18,7 @@ from beam_pipeline.sources.side_files.files import MAX_BYTES
 # Most lines of keypoints have them in their box, some a bit outside.
 _MOST = 0.8
 _MARGIN = 0.1
+_ORIENTED = 8  # numbers of four corners
 _VISIBILITIES = (0.0, 1.0, 2.0)
 
 Corners = tuple[float, float, float, float]
@@ -30,23 +29,26 @@ def parse_labels(
     *,
     names: dict[int, str] | None = None,
     keypoint_shape: tuple[int, int] | None = None,
-) -> tuple[Objects, Counter[str]]:
+    keypoint_names: tuple[str, ...] = (),
+    keypoint_flips: tuple[int, ...] = (),
+) -> Objects:
     """The boxes of one label file, and what of its lines is not kept.
 
     A line is `class center_x center_y width height`, then, where there is a `keypoint_shape`,
     x and y of each keypoint and, if it has 3 numbers, its visibility. A keypoint of 2 numbers
     counts as visible (2), and as not labelled (0) at 0, 0. A line of 7, 9, … numbers is
-    `class x1 y1 x2 y2 …`: a polygon, or with four corners an oriented box, of which the upright
-    bounding box is kept. Equal lines are kept.
+    `class x1 y1 x2 y2 …`: a polygon, and its box is the upright one around it. Where all polygons
+    have four corners they are oriented boxes, which no mask is made of. Equal lines are kept.
 
     Args:
         text: The file's lines, perhaps none.
         names: The class names by number; None takes the number itself for the name.
+        keypoint_names: Of the points of each box.
+        keypoint_flips: Which point each is in a mirror.
         keypoint_shape: (keypoints, numbers a keypoint: 2 or 3).
 
     Returns:
-        Boxes in "rel_center_xywh" as written, in "rel_xyxy" where there is a polygon; and notes
-        of the polygons.
+        Boxes in "rel_center_xywh" as written, in "rel_xyxy" where there is a polygon.
 
     Raises:
         RecordError: "malformed annotation", with the line's number (from 1).
@@ -54,8 +56,7 @@ def parse_labels(
     check_number(text.count("\n"))
     labels: list[str] = []
     centers: list[Corners] = []
-    polygons: dict[int, Corners] = {}
-    left: list[str] = []
+    polygons: dict[int, tuple[float, ...]] = {}
     keypoints: list[tuple[float, ...]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not (fields := line.split()):
@@ -67,8 +68,7 @@ def parse_labels(
                 keypoints.append(_keypoints(fields[5:], keypoint_shape))
                 values = values[:4]
             elif len(values) >= 6 and len(values) % 2 == 0:
-                left.append("corners of an oriented box" if len(values) == 8 else "polygon")
-                polygons[len(centers)] = _around(values)
+                polygons[len(centers)] = tuple(values)
                 values = [0.0] * 4
             if len(values) != 4:
                 raise ValueError(
@@ -78,13 +78,20 @@ def parse_labels(
         except ValueError as error:
             raise malformed(f"line {number}: {error}") from None
         centers.append((values[0], values[1], values[2], values[3]))
-    boxes = Objects(
+    are_segments = any(len(ring) != _ORIENTED for ring in polygons.values())
+    every = range(len(centers))
+    return Objects(
         boxes=_corners(centers, polygons) if polygons else tuple(centers),
         format="rel_xyxy" if polygons else "rel_center_xywh",
         labels=tuple(labels),
         keypoints=tuple(keypoints),
+        keypoint_names=keypoint_names if keypoints else (),
+        keypoint_flips=keypoint_flips if keypoints else (),
+        polygons=tuple((polygons[at],) if at in polygons else () for at in every)
+        if polygons
+        else (),
+        masks=(None,) * len(centers) if are_segments else (),
     )
-    return boxes, not_kept(left)
 
 
 def check_keypoints(root: str, labels: Sequence[str]) -> None:
@@ -200,8 +207,12 @@ def _around(values: Sequence[float]) -> Corners:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _corners(centers: Sequence[Corners], polygons: dict[int, Corners]) -> tuple[Corners, ...]:
+def _corners(
+    centers: Sequence[Corners], polygons: dict[int, tuple[float, ...]]
+) -> tuple[Corners, ...]:
     return tuple(
-        polygons.get(at, (x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        _around(polygons[at])
+        if at in polygons
+        else (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         for at, (x, y, width, height) in enumerate(centers)
     )

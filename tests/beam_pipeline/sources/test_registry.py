@@ -12,7 +12,20 @@ from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
-OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "captions"]
+OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks"]
+OWN += [
+    "dota",
+    "labelstudio",
+    "cvat",
+    "via",
+    "createml",
+    "supervisely",
+    "bdd100k",
+    "visdrone",
+    "widerface",
+    "mot",
+]
+OWN += ["captions"]
 OWN += [
     "transcripts",
     "cub",

@@ -42,6 +42,6 @@ def test_lines_that_may_have_keypoints(lines, shape):
 
 def test_nobody_has_so_many_boxes(monkeypatch):
     monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
-    assert len(parse_labels(BOX * 10)[0].boxes) == 10
+    assert len(parse_labels(BOX * 10).boxes) == 10
     with pytest.raises(RecordError, match="more than 10 boxes of one image"):
         parse_labels(BOX * 11)

@@ -1,0 +1,130 @@
+"""The layout `cvat`: CVAT's own XML, with all images in one file ("CVAT for images 1.1").
+
+Source of the format: https://docs.cvat.ai/docs/manual/advanced/formats/format-cvat/.
+"""
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element, ParseError
+
+import numpy as np
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.masks import mask_of
+from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Value
+from beam_pipeline.sources.image_folders import AnnotationFile
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.shapes import (
+    Attribute,
+    Attributes,
+    Shapes,
+    number,
+    stated_size,
+    turned_corners,
+)
+
+_SIDES = ("xtl", "ytl", "xbr", "ybr")
+_OF_VIDEO = (
+    "tracks of a video; export it from CVAT as CVAT for images 1.1, with images, which writes a "
+    "frame for each"
+)
+
+
+class CvatFiles(ItemFiles):
+    """An <annotations> of <image>s, each with its shapes and tags."""
+
+    suffix = "xml"
+    sign = re.compile(rb"<annotations[\s>]")
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
+        place = 0
+        with storage.decompressed(file.path) as handle:
+            try:
+                for _, element in iterparse(handle, events=("end",)):
+                    if element.tag == "labels" and (names := _class_names(element)):
+                        yield DeclaredClasses(feature="boxes", names=names)
+                    elif element.tag == "track":
+                        raise malformed(_OF_VIDEO)
+                    elif element.tag == "image":
+                        place += 1
+                        yield _told(f"image {place}", element)
+                        element.clear()
+            except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
+                raise malformed(f"not usable as XML: {error}") from error
+
+
+def _class_names(labels: Element) -> dict[int, str]:
+    """The project's labels in their order; of skeletons not those of their points."""
+    stated = (each for each in labels.findall("label") if not each.findtext("parent"))
+    names = [(each.findtext("name") or "").strip() for each in stated]
+    return dict(enumerate(filter(None, names)))
+
+
+def _told(where: str, image: Element) -> Item | Fault:
+    try:
+        return _item(where, image)
+    except RecordError as error:
+        return Fault(where, error)
+
+
+def _item(where: str, image: Element) -> Item:
+    shapes = Shapes(stated_size(image.get("width"), image.get("height")))
+    left, tags = list[str](), list[str]()
+    for shape in image:
+        if shape.tag == "tag":
+            tags.append(shape.get("label") or "")
+        else:
+            left += _add(shapes, shape)
+    features: dict[str, Value] = {"boxes": shapes.objects()}
+    if tags:
+        features["label"] = ClassLabel(tags[0]) if len(tags) == 1 else ClassLabels(tuple(tags))
+    return Item(image.get("name") or "", where, features, not_kept(left))
+
+
+def _add(shapes: Shapes, shape: Element) -> Iterator[str]:
+    """Adds one shape to the others, or says what is not kept."""
+    label = shape.get("label") or ""
+    more: dict[str, Attribute] = {
+        f"{each.get('name')}": (each.text or "").strip() for each in shape.findall("attribute")
+    }
+    more["occluded"] = int(shape.get("occluded") == "1")
+    if shape.tag == "box":
+        box = [number(shape.get(side), side) for side in _SIDES]
+        if turn := number(shape.get("rotation") or 0, "rotation"):
+            middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+            corners = turned_corners(box, turn, middle)
+            shapes.turned_box(label, corners, more)
+        else:
+            shapes.box(label, box, more)
+    elif shape.tag == "polygon":
+        points = re.split("[,;]", shape.get("points") or "")
+        shapes.polygon(label, [[number(each, "points") for each in points]], more)
+    elif shape.tag == "mask":
+        _add_mask(shapes, label, shape, more)
+    else:
+        yield str(shape.tag)
+
+
+def _add_mask(shapes: Shapes, label: str, shape: Element, more: Attributes) -> None:
+    """Run lengths of a window, row by row."""
+    if shapes.size is None:
+        raise malformed("a mask of an image whose width and height are not stated")
+    sides = ("left", "top", "width", "height")
+    left, top, width, height = (int(number(shape.get(side), side)) for side in sides)
+    runs = [int(number(each, "rle")) for each in (shape.get("rle") or "").split(",")]
+    inside = 0 <= left <= left + width <= shapes.size.width
+    if not (inside and 0 <= top <= top + height <= shapes.size.height):
+        raise malformed(f"a mask of {width}x{height} at {left}, {top} is not in its image")
+    if min(runs) < 0 or sum(runs) != width * height:
+        raise malformed(f"a mask of {width}x{height} with runs of {sum(runs)} pixels")
+    pixels = np.repeat((np.arange(len(runs)) % 2).astype(np.uint8), runs).reshape(height, width)
+    mask = mask_of(pixels, top, left, shapes.size)
+    shapes.mask(label, mask, (left, top, left + width, top + height), more)
+
+
+LAYOUT = layout_of("cvat", "CVAT's .xml of all images next to them", CvatFiles())

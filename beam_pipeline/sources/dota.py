@@ -1,0 +1,61 @@
+"""The layout `dota`: a text file an image, a line an oriented box, as DOTA has them.
+
+Source of the format: https://captain-whu.github.io/DOTA/dataset.html: x, y of four corners in
+pixels, category, difficult; before them perhaps "imagesource:" and "gsd:".
+"""
+
+import re
+from collections import Counter
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import Value
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Layout, first_file
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.paths import input_folder, split_at
+from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.finding import places_of
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+
+_HEADER = re.compile(r"(imagesource|gsd)\s*:", re.IGNORECASE)
+
+
+class DotaFiles(SideFiles):
+    """Text files in labelTxt/, of the images in images/ beside it."""
+
+    suffix = "txt"
+    noun = "label file"
+    home = "labeltxt"
+    image_home = "images"
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        shapes, left = Shapes(), list[str]()
+        for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
+            fields = line.split()
+            if header := _HEADER.match(line):
+                left.append(header[1].lower())
+            elif len(fields) in (9, 10):
+                corners = [number(each, f"line {place}: a corner") for each in fields[:8]]
+                difficult = int(number(fields[9] if fields[9:] else 0, f"line {place}: difficult"))
+                shapes.turned_box(fields[8], corners, {"difficult": difficult})
+            elif fields:
+                raise malformed(
+                    f"line {place}: {len(fields)} columns; an object has x, y of four corners, a "
+                    "category and difficult"
+                )
+        return {"boxes": shapes.objects()}, not_kept(left)
+
+
+LAYOUT = Layout(
+    name="dota",
+    sign="labelTxt/*.txt and images/",
+    kind="annotations",
+    read=lambda path, config, scratch: ReadSideFiles(
+        input_folder(path), DotaFiles(), ignored=Ignored.of(config, path)
+    ),
+    takes=(),
+    find=lambda tree: places_of(tree, DotaFiles()),
+    accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, DotaFiles.home))),
+)

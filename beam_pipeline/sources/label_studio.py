@@ -1,0 +1,179 @@
+"""The layout `labelstudio`: tasks of Label Studio, exported as JSON, JSON-MIN or CSV.
+
+Source of the format: https://labelstud.io/guide/export. Geometry is in hundredths of the image,
+clockwise turns are about the upper left corner.
+"""
+
+import csv
+import json
+import re
+import urllib.parse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import ClassLabel, ClassLabels, Value
+from beam_pipeline.sources.image_folders import AnnotationFile
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.nesting import items
+from beam_pipeline.sources.paths import has_image_suffix, suffix
+from beam_pipeline.sources.shapes import Shapes, number, stated_size, turned_corners
+
+_LABELS = re.compile(r"(\w*)labels")
+_PLACES = ("data/upload/", "data/local-files/", "upload/")
+_MAX_CSV_BYTES = 256 << 20
+
+
+class LabelStudioFiles(ItemFiles):
+    """JSON: a list of tasks; JSON-MIN: a list of what was said of each image."""
+
+    suffix = "json"
+    sign = re.compile(
+        rb'^\s*\[\s*\{[^\0]*?("(completed_by|annotation_id|rectanglelabels|polygonlabels)"\s*:'
+        rb'|"result"\s*:\s*\[)'
+    )
+    places = ("images", "upload", "data")
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+        for place, task in enumerate(items(file.path, ""), start=1):
+            yield from _told(f"task {place}", task)
+
+
+class LabelStudioCsv(ItemFiles):
+    """CSV: JSON-MIN's members as columns."""
+
+    suffix = "csv"
+    sign = re.compile(
+        rb"\A[^\n]*\bannotation_id\b[^\n]*\blead_time\b[^\0]*\.(jpe?g|png|bmp|webp|gif)\b", re.I
+    )
+    places = LabelStudioFiles.places
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+        text = storage.read_text(file.path, _MAX_CSV_BYTES)
+        for place, row in enumerate(csv.DictReader(text.splitlines(keepends=True)), start=1):
+            members = {name: _cell(value) for name, value in row.items() if name}
+            yield from _told(f"row {place}", members)
+
+
+def _cell(value: Any) -> Any:
+    """What a column says: JSON where there is some."""
+    try:
+        return json.loads(value) if value and value[0] in "[{" else value
+    except (ValueError, RecursionError):
+        return value
+
+
+def _told(where: str, task: Any) -> Iterator[Item | Fault]:
+    try:
+        yield _item(where, task)
+    except RecordError as error:
+        yield Fault(where, error)
+
+
+def _item(where: str, task: Any) -> Item:
+    if not isinstance(task, dict):
+        raise malformed(f"{task!r:.80} is no task")
+    left: list[str] = []
+    is_whole = isinstance(task.get("data"), dict)
+    said = task["data"] if is_whole else task
+    results = _results(task.get("annotations"), left) if is_whole else [*_of_min(task)]
+    shapes, choices = Shapes(), list[str]()
+    for result in results:
+        value = result.get("value")
+        if not isinstance(value, dict):
+            raise malformed(f"a result {result!r:.80} without a value")
+        if isinstance(value.get("choices"), list):
+            choices += map(str, value["choices"])
+        else:
+            left += _add(shapes, value, result)
+    features: dict[str, Value] = {}
+    if choices:
+        one = len(choices) == 1
+        features["label"] = ClassLabel(choices[0]) if one else ClassLabels(tuple(choices))
+    if shapes or not choices:
+        features["boxes"] = shapes.objects()
+    return Item(_image(said), where, features, not_kept(left))
+
+
+def _results(annotations: Any, left: list[str]) -> list[dict[str, Any]]:
+    """What the first annotator said who did not give up; the others are told."""
+    if not isinstance(annotations, list):
+        raise malformed("a task without annotations")
+    whole = [each for each in annotations if isinstance(each, dict) and not _given_up(each)]
+    left += ["annotation of another"] * (len(whole) - 1)
+    found = whole[0].get("result") if whole else []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise malformed(f"a result {found!r:.80} that is no list")
+    return found
+
+
+def _given_up(annotation: Mapping[str, Any]) -> bool:
+    return bool(annotation.get("was_cancelled"))
+
+
+def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same of JSON-MIN, whose members are called as the project's tags are."""
+    for name, value in members.items():
+        if isinstance(value, list):
+            shapes = [each for each in value if isinstance(each, dict)]
+            yield from ({"value": each, **each} for each in shapes)
+        elif name == "choice" and value:
+            stated = value.get("choices") if isinstance(value, dict) else [value]
+            yield {"value": {"choices": stated}}
+
+
+def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
+    """Adds one shape to the others, or says what is not kept."""
+    kind, labels = next(
+        ((found[1], value[name]) for name in value if (found := _LABELS.fullmatch(name))), ("", [])
+    )
+    if kind not in ("rectangle", "polygon") or not isinstance(labels, list) or not labels:
+        yield str(kind or result.get("type") or "shape without label")
+        return
+    yield from ["second label"] * (len(labels) - 1)
+    size = stated_size(result.get("original_width"), result.get("original_height"))
+    if size is None:
+        raise malformed("a shape without original_width and original_height")
+    shapes.size = size
+    across, down = size.width / 100, size.height / 100
+    if kind == "polygon":
+        points = value.get("points")
+        if not isinstance(points, list) or not all(
+            isinstance(each, list) and len(each) == 2 for each in points
+        ):
+            raise malformed(f"points {points!r:.80} are no list of [x, y]")
+        ring = [(number(x, "x") * across, number(y, "y") * down) for x, y in points]
+        shapes.polygon(labels[0], [[each for corner in ring for each in corner]])
+        return
+    x, y, width, height = (number(value.get(side), side) for side in _SIDES)
+    box = (x * across, y * down, (x + width) * across, (y + height) * down)
+    if turn := number(value.get("rotation") or 0, "rotation"):
+        shapes.turned_box(labels[0], turned_corners(box, turn, box[:2]))
+    else:
+        shapes.box(labels[0], box)
+
+
+_SIDES: Sequence[str] = ("x", "y", "width", "height")
+
+
+def _image(said: Mapping[str, Any]) -> str:
+    """The path of the image below a folder of uploads, a bucket or a host."""
+    texts = [each for each in said.values() if isinstance(each, str)]
+    for text in texts:
+        parts = urllib.parse.urlsplit(text)
+        inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
+        path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text).lstrip("/")
+        if has_image_suffix(path):
+            return next((path[len(at) :] for at in _PLACES if path.startswith(at)), path)
+    names = ", ".join(sorted({suffix(text) for text in texts if "." in text} - {""}))
+    raise malformed(
+        "a task without an image" + (f", but with {names}" if names else "") + "; tasks of texts "
+        "and audio are read as a table: export them as CSV"
+    )
+
+
+_SIGN = "Label Studio's JSON or JSON-MIN next to its images"
+LAYOUT = layout_of("labelstudio", _SIGN, LabelStudioFiles(), LabelStudioCsv())

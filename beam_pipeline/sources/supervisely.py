@@ -1,0 +1,85 @@
+"""The layout `supervisely`: a JSON file an image in ann/, and the images in img/ beside it.
+
+Source of the format: https://docs.supervisely.com/data-organization/00_ann_format_navi.
+"""
+
+import re
+from collections import Counter
+from typing import Any
+
+from beam_pipeline.records import Value
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Layout
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.paths import has_image_suffix, input_folder, stem
+from beam_pipeline.sources.shapes import Shapes, number, stated_size
+from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.finding import places_of
+from beam_pipeline.sources.side_files.homes import place_of
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+from tfrecord_dataset.json_file import JsonError, parse_object
+
+_SIGN = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
+
+
+class SuperviselyFiles(SideFiles):
+    """ann/a.jpg.json, of img/a.jpg."""
+
+    suffix = "json"
+    noun = "JSON file"
+    home = "ann"
+    image_home = "img"
+
+    def common_name(self, name: str) -> str:
+        return stem(name) if has_image_suffix(name) else name
+
+    def image_keys(self, annotation: str, name: str) -> list[str]:
+        return [place_of(annotation.removesuffix(".json"), self.home)]
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        try:
+            value = parse_object(data)
+        except JsonError as error:
+            raise malformed(str(error)) from error
+        size, objects = value.get("size"), value.get("objects")
+        if not isinstance(size, dict) or not isinstance(objects, list):
+            raise malformed("no size and objects, as Supervisely writes them")
+        shapes = Shapes(stated_size(size.get("width"), size.get("height")))
+        left = ["image tags"] * bool(value.get("tags"))
+        for each in objects:
+            one = each if isinstance(each, dict) else {}
+            kind, label = str(one.get("geometryType")), one.get("classTitle", "")
+            if kind in ("rectangle", "polygon"):
+                corners, num_holes = _corners(one.get("points"))
+                if kind == "polygon":
+                    left += ["hole of a polygon"] * num_holes
+                    shapes.polygon(label, [corners])
+                else:
+                    xs, ys = sorted(corners[::2]), sorted(corners[1::2])
+                    shapes.box(label, [*xs[:1], *ys[:1], *xs[-1:], *ys[-1:]])
+            else:
+                left.append(kind)
+            left += ["tags"] * bool(one.get("tags"))
+        return {"boxes": shapes.objects()}, not_kept(left)
+
+
+def _corners(points: Any) -> tuple[list[float], int]:
+    """x, y of the corners outside, one after the other, and the number of holes."""
+    exterior = points.get("exterior") if isinstance(points, dict) else None
+    if not isinstance(exterior, list) or not all(isinstance(each, list) for each in exterior):
+        raise malformed(f"points {points!r:.80} have no exterior")
+    num_holes = len(points.get("interior") or ())
+    return [number(each, "points") for corner in exterior for each in corner], num_holes
+
+
+LAYOUT = Layout(
+    name="supervisely",
+    sign="ann/*.json and img/ of Supervisely",
+    kind="annotations",
+    read=lambda path, config, scratch: ReadSideFiles(
+        input_folder(path), SuperviselyFiles(), ignored=Ignored.of(config, path)
+    ),
+    takes=(),
+    find=lambda tree: places_of(tree, SuperviselyFiles(), _SIGN),
+)

@@ -1,0 +1,87 @@
+"""The layout `via`: JSON of the VGG Image Annotator, as exported or saved as a project.
+
+Source of the format: what VIA 1 and 2 of https://www.robots.ox.ac.uk/~vgg/software/via write.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.image_folders import AnnotationFile
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.nesting import members
+from beam_pipeline.sources.shapes import Shapes, number
+
+# What people call the class of a region, where regions have several attributes.
+_CLASSES = ("class", "label", "name", "type", "category")
+_SIDES = ("x", "y", "width", "height")
+
+
+class ViaFiles(ItemFiles):
+    """An object with a member for each image, or a project that holds one."""
+
+    suffix = "json"
+    sign = re.compile(rb'"(shape_attributes|_via_settings|_via_img_metadata)"\s*:')
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+        pairs = members(file.path, "")
+        first = [*itertools.islice(pairs, 1)]
+        if first and first[0][0].startswith("_via"):
+            first, pairs = [], members(file.path, "_via_img_metadata")
+        for name, image in itertools.chain(first, pairs):
+            try:
+                yield _item(f"image {name[:80]}", image)
+            except RecordError as error:
+                yield Fault(f"image {name[:80]}", error)
+
+
+def _item(where: str, image: Any) -> Item:
+    regions = image.get("regions") if isinstance(image, dict) else None
+    regions = [*regions.values()] if isinstance(regions, dict) else regions  # VIA 1
+    if not isinstance(regions, list) or not isinstance(image.get("filename"), str):
+        raise malformed(f"needs a filename and regions, has {image!r:.80}")
+    shapes, left = Shapes(), list[str]()
+    for region in regions:
+        stated = region if isinstance(region, dict) else {}
+        shape, said = stated.get("shape_attributes"), stated.get("region_attributes")
+        if not isinstance(shape, dict) or not isinstance(said, dict):
+            raise malformed(f"a region {region!r:.80} without shape and attributes")
+        kind = str(shape.get("name"))
+        if kind not in ("rect", "polygon"):
+            left.append(kind)
+            continue
+        label = _label(said)
+        left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
+        if kind == "rect":
+            x, y, width, height = (number(shape.get(side), side) for side in _SIDES)
+            shapes.box(label, (x, y, x + width, y + height))
+            continue
+        xs, ys = shape.get("all_points_x"), shape.get("all_points_y")
+        if not isinstance(xs, list) or not isinstance(ys, list) or len(xs) != len(ys):
+            raise malformed(f"a polygon {shape!r:.80} without x and y of each corner")
+        corners = zip(xs, ys, strict=True)
+        shapes.polygon(label, [[each for corner in corners for each in corner]])
+    return Item(image["filename"], where, {"boxes": shapes.objects()}, not_kept(left))
+
+
+def _label(said: Mapping[str, Any]) -> str | None:
+    """The one attribute, or the one that is called as a class is; None where there is none."""
+    if not said:
+        return None
+    names = [*said] if len(said) == 1 else [name for name in _CLASSES if name in said]
+    value = said[names[0]] if names else None
+    if isinstance(value, dict) and len(value) == 1:  # checked in a list
+        value = next(iter(value))
+    if not isinstance(value, str) or not value.strip():
+        raise malformed(
+            f"region attributes {dict(said)!r:.80}: name the class of a region by an attribute of "
+            f"its own, or by one called {' or '.join(_CLASSES)}"
+        )
+    return value
+
+
+LAYOUT = layout_of("via", "VIA's .json next to the images", ViaFiles())

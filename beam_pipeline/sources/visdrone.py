@@ -1,0 +1,70 @@
+"""The layout `visdrone`: a text file an image, a line of eight numbers an object.
+
+Source of the format: https://github.com/VisDrone/VisDrone2018-DET-toolkit: left, top, width,
+height, score, category, truncation, occlusion.
+"""
+
+import re
+from collections import Counter
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import Value
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Layout
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.paths import input_folder
+from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.finding import places_of
+from beam_pipeline.sources.side_files.read import ReadSideFiles
+
+# By number; the first are regions in which nobody looked.
+_CLASSES = (
+    *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),
+    *("awning-tricycle", "bus", "motor", "others"),
+)
+_SPLIT = re.compile(r"DET-(train|val|test)")
+_LINE = re.compile(rb"\A(-?\d+,){7}-?\d+,?\s*(\n|\Z)")
+
+
+class VisDroneFiles(SideFiles):
+    """Text files in annotations/, of the images in images/ beside it."""
+
+    suffix = "txt"
+    noun = "label file"
+    home = "annotations"
+    image_home = "images"
+
+    def split_of_folder(self, path: str) -> str | None:
+        stated = _SPLIT.search(path)
+        return stated[1] if stated else super().split_of_folder(path)
+
+    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+        shapes, left = Shapes(), list[str]()
+        for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
+            fields = [each for each in line.split(",") if each.strip()]
+            if not fields:
+                continue
+            numbers = [int(number(each, f"line {place}: a column")) for each in fields]
+            if len(numbers) != 8 or not 0 <= numbers[5] < len(_CLASSES):
+                raise malformed(f"line {place}: {line!r:.80} is not 8 numbers with a category")
+            x, y, width, height, _, category, truncated, occluded = numbers
+            if not category:
+                left.append(_CLASSES[0])
+                continue
+            more = {"truncated": truncated, "occluded": occluded}
+            shapes.box(_CLASSES[category], (x, y, x + width, y + height), more)
+        return {"boxes": shapes.objects()}, not_kept(left)
+
+
+LAYOUT = Layout(
+    name="visdrone",
+    sign="annotations/*.txt of VisDrone and images/",
+    kind="annotations",
+    read=lambda path, config, scratch: ReadSideFiles(
+        input_folder(path), VisDroneFiles(), ignored=Ignored.of(config, path)
+    ),
+    takes=(),
+    find=lambda tree: places_of(tree, VisDroneFiles(), _LINE),
+)
