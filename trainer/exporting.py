@@ -75,7 +75,7 @@ def export(
         else:
             trained = open_run(run, which, model_fn, trust_run=trust_run)
             names = [each.name for each in trained.task.inputs.values()]
-            features = trained.features_of(names)
+            features = trained.features_to_predict(names)
             _save(trained.task, features, trained.model, made)
     return output
 

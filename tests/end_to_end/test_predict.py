@@ -72,6 +72,19 @@ def test_a_folder_of_images(cells, command, tmp_path):
     assert webp == pytest.approx(by_source[str(first)], abs=0.05)
 
 
+def test_images_may_have_another_size_than_those_of_the_training(trained, command, tmp_path):
+    for number in range(8):
+        path = tmp_path / "squares" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 32), (number * 9, 99 * (number % 2), 0)).save(path)
+    _, run = trained(tmp_path / "squares", "--image-size", "32")
+    Image.new("RGB", (50, 40), (9, 99, 0)).save(tmp_path / "larger.png")
+
+    [row] = map(json.loads, predicted(command, run, tmp_path / "larger.png").splitlines())
+
+    assert row["prediction"] in "ab"
+
+
 def test_a_dataset_gives_what_evaluation_counts(cells, command):
     data, run = cells
     lines = list(csv.DictReader(io.StringIO(predicted(command, run, data, "--format", "csv"))))

@@ -63,7 +63,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
     task = run.task
     names = [each.name for each in task.inputs.values()]
-    features = run.features_of([*names, *([task.target] if config.report else [])])
+    features = run.features_to_predict([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
     images, maps = _folders(config, task)
     least = config.min_score

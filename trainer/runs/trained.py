@@ -38,6 +38,15 @@ class TrainedRun:
         """Those of these names."""
         return {name: each for name, each in self.features.items() if name in names}
 
+    def features_to_predict(self, names: Collection[str]) -> Mapping[str, Feature]:
+        """Those of these names, with images of any size, which are stretched to the model's."""
+        return {
+            name: dataclasses.replace(each, shape=(None, None, *each.shape[2:]))
+            if each.kind == "image"
+            else each
+            for name, each in self.features_of(names).items()
+        }
+
 
 def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) -> TrainedRun:
     """The run in a directory; to be called in the scope of the strategy that is to use its model.
