@@ -54,7 +54,8 @@ def place_of_rows(path: str) -> str | None:
     if _begins_as_lines(head):
         return LINES
     try:
-        for prefix, event, _ in ijson.parse(head):
+        # Without `use_float` a number of thousands of digits ends the process.
+        for prefix, event, _ in ijson.parse(head, use_float=True):
             if event == "start_map" and prefix in ("item", *(f"{name}.item" for name in _LISTS)):
                 return str(prefix.rpartition("item")[0].rstrip("."))
     except (ijson.JSONError, ValueError):  # it goes on behind the head
