@@ -32,7 +32,7 @@ class WiderFaceFiles(ItemFiles):
             if not name.strip():
                 continue
             count = next(lines, (0, ""))[1].strip()
-            if not count.isdecimal():
+            if not count.isdecimal() or len(count) > 9:
                 raise malformed(f"line {place + 1}: {count!r:.40}, not the number of faces")
             rows = [row for _, row in itertools.islice(lines, max(int(count), 1))]
             where = f"line {place}"
