@@ -168,6 +168,7 @@ def _tell_of_template(options: PipelineOptions) -> None:
 
 
 def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = False) -> None:
+    check_apart(config)
     with temporary_folder() as scratch:
         config, found = _find_input(config, scratch)
         preview = plan(config, options, source_of(config, found, scratch))

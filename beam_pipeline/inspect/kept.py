@@ -39,6 +39,7 @@ from beam_pipeline.records import (
     Rejected,
 )
 from beam_pipeline.running.parallel import files_of, map_threads
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.store.urls import unsigned
 
 _LOG = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ _KINDS = {
     name: kind
     for name, kind in vars(records).items()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind is not records.Deferred
-}
+} | {ImageSize.__name__: ImageSize}
 # What Inspect adds to a record; of `deferred`, the ranges where the values lie.
 _FOUND = ("features", "notes", "content_digest", "num_bytes", "deferred", "example")
 

@@ -256,7 +256,9 @@ def _layouts_of_file(path: str) -> list[Layout]:
     likely = _by_suffix(path) or [
         layout for layout in layouts().values() if layout.begins and not layout.suffixes
     ]
-    return [layout for layout in likely if not layout.begins or layout.begins(path)]
+    fits = [layout for layout in likely if not layout.begins or layout.begins(path)]
+    # What marks images begins like tables do, too.
+    return [layout for layout in fits if layout.kind == "annotations"] or fits
 
 
 def _by_suffix(path: str) -> list[Layout]:

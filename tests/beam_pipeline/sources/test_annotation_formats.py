@@ -8,13 +8,7 @@ from beam_pipeline.sources.annotation_formats import described
 @pytest.mark.parametrize(
     ("text", "whose"),
     [
-        ('[{"id": 1, "annotations": [{"result": []}]}]', "Label Studio"),
-        ('{"a.jpg1": {"regions": [{"shape_attributes": {"name": "rect"}}]}}', "VIA"),
-        ('{"_via_settings": {}}', "VIA"),
-        ('{"objects": [{"geometryType": "rectangle"}]}', "Supervisely"),
-        ('[{"image": "a", "annotations": [{"coordinates": {"x": 1}}]}]', "CreateML"),
         ('[{"data_row": {"id": 1}}]', "Labelbox"),
-        ('[{"labels": [{"box2d": {"x1": 1}}]}]', "BDD100K"),
         ('{"imgHeight": 1024, "objects": []}', "Cityscapes"),
     ],
 )

@@ -13,6 +13,7 @@ from tfrecord_dataset.frames import framed
 
 COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
 CSV = "image,label\nimages/a.jpg,cat\n"
+LABEL_STUDIO = '[{"id": 1, "data": {"image": "a.jpg"}, "annotations": [{"result": []}]}]'
 JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
 
 
@@ -24,6 +25,7 @@ JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
         ("rows.jsonl", JSON_LINES, "jsonl"),
         ("rows.ndjson", JSON_LINES, "jsonl"),
         ("instances.json", COCO, "coco"),
+        ("project.json", LABEL_STUDIO, "labelstudio"),
         ("coco8.yaml", "names: [a]", "yolo"),
         ("train-0.tar", "", "tar"),
         ("mnist.npz", "", "arrays"),

@@ -42,9 +42,9 @@ TRAIN = "train --output run --data"
 TABLE = [
     # No such command, option or value
     ("", 2, "COMMAND"),
-    ("trian", 2, "choose from"),
+    ("trian", 2, "there is no command 'trian'"),
     ("train --output o", 2, "--data"),
-    ("train --output o extra", 2, "unrecognized arguments: extra"),
+    ("train --output o extra", 2, "unknown argument extra"),
     ("train --data d --output o --epoch 3", 2, "'--epochs'"),
     ("train --dta d --output o", 2, r"no option --dta \(did you mean '--data'"),
     ("evaluate --data d --run r --spilt=x", 2, "'--split'"),
