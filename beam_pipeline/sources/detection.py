@@ -257,8 +257,9 @@ def _layouts_of_file(path: str) -> list[Layout]:
         layout for layout in layouts().values() if layout.begins and not layout.suffixes
     ]
     fits = [layout for layout in likely if not layout.begins or layout.begins(path)]
-    # What marks images begins like tables do, too.
-    return [layout for layout in fits if layout.kind == "annotations"] or fits
+    # What marks images, by how it begins, may begin like a table, too.
+    marking = [layout for layout in fits if layout.begins and layout.kind == "annotations"]
+    return marking or fits
 
 
 def _by_suffix(path: str) -> list[Layout]:

@@ -85,8 +85,14 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
         "pgn: 2 files (test/b.PGN, train/a.pgn) in test, train"
     )
     assert detection.detect(f"{root}/**/*.pgn").layout.name == "pgn"
-    # Of two layouts of one suffix, what a file begins with decides.
+    # Of two layouts of one suffix, what a file begins with decides; annotations win over tables.
     assert detection.detect(f"{root}/x.csv").layout.name == "csv"
+    assert detection.detect(f"{root}/notes.csv").layout.name == "notes"
+
+
+def test_two_layouts_of_one_file(register, make_tree):
+    register("notes = chess_of_tests:NOTES", MODULE.replace('"annotations"', '"manifest"'))
+    root = make_tree({"notes.csv": "a,b"})
     with pytest.raises(ConfigError, match=r"2 ways: csv: notes\.csv; notes: notes\.csv; choose"):
         detection.detect(f"{root}/notes.csv")
 
