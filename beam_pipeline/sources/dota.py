@@ -9,15 +9,13 @@ from collections import Counter
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Value
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, first_file
+from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import input_folder, split_at
+from beam_pipeline.sources.paths import split_at
 from beam_pipeline.sources.shapes import Shapes, number
 from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.finding import places_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.side_files.layout import side_file_layout
 
 _HEADER = re.compile(r"(imagesource|gsd)\s*:", re.IGNORECASE)
 
@@ -48,14 +46,9 @@ class DotaFiles(SideFiles):
         return {"boxes": shapes.objects()}, not_kept(left)
 
 
-LAYOUT = Layout(
+LAYOUT = side_file_layout(
     name="dota",
     sign="labelTxt/*.txt and images/",
-    kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(
-        input_folder(path), DotaFiles(), ignored=Ignored.of(config, path)
-    ),
-    takes=(),
-    find=lambda tree: places_of(tree, DotaFiles()),
+    files=DotaFiles(),
     accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, DotaFiles.home))),
 )

@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects, Value
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, first_file
+from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import below, input_folder, joined, split_at
+from beam_pipeline.sources.paths import below, joined, split_at
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
-from beam_pipeline.sources.side_files.finding import places_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.side_files.layout import side_file_layout
 
 _UNLABELLED = "testing"
 _COLUMNS = 14  # numbers after the type, without a score
@@ -107,14 +105,9 @@ def _numbers(fields: Sequence[str], expected: int | None) -> list[float]:
     return row
 
 
-LAYOUT = Layout(
+LAYOUT = side_file_layout(
     name="kitti",
     sign="label_2/*.txt and image_2/",
-    kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(
-        input_folder(path), KittiFiles(), ignored=Ignored.of(config, path)
-    ),
-    takes=(),
-    find=lambda tree: places_of(tree, KittiFiles()),
+    files=KittiFiles(),
     accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, KittiFiles.home))),
 )

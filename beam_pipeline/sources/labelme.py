@@ -16,16 +16,14 @@ from PIL import Image as Pixels
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Mask, Objects, Value
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, first_file
+from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
+from beam_pipeline.sources.paths import folder, joined, suffix
 from beam_pipeline.sources.shapes import Shapes, stated_size
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
-from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.homes import place_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
@@ -147,14 +145,10 @@ def _says(value: Any) -> bool:
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
 
 
-LAYOUT = Layout(
+LAYOUT = side_file_layout(
     name="labelme",
     sign=".json files of LabelMe next to their images",
-    kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(
-        input_folder(path), LabelMeFiles(), ignored=Ignored.of(config, path)
-    ),
-    takes=(),
-    find=lambda tree: places_of(tree, LabelMeFiles(), _SHAPES),
+    files=LabelMeFiles(),
+    begins=_SHAPES,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),
 )

@@ -8,16 +8,13 @@ from collections import Counter
 from typing import Any
 
 from beam_pipeline.records import Value
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import has_image_suffix, input_folder, stem
+from beam_pipeline.sources.paths import has_image_suffix, stem
 from beam_pipeline.sources.shapes import Shapes, number, stated_size
 from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.homes import place_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.json_file import JsonError, parse_object
 
 _SIGN = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
@@ -73,13 +70,9 @@ def _corners(points: Any) -> tuple[list[float], int]:
     return [number(each, "points") for corner in exterior for each in corner], num_holes
 
 
-LAYOUT = Layout(
+LAYOUT = side_file_layout(
     name="supervisely",
     sign="ann/*.json and img/ of Supervisely",
-    kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(
-        input_folder(path), SuperviselyFiles(), ignored=Ignored.of(config, path)
-    ),
-    takes=(),
-    find=lambda tree: places_of(tree, SuperviselyFiles(), _SIGN),
+    files=SuperviselyFiles(),
+    begins=_SIGN,
 )

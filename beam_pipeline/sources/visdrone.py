@@ -9,15 +9,11 @@ from collections import Counter
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Value
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import input_folder
 from beam_pipeline.sources.shapes import Shapes, number
 from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.finding import places_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.side_files.layout import side_file_layout
 
 # By number; the first are regions in which nobody looked.
 _CLASSES = (
@@ -58,13 +54,9 @@ class VisDroneFiles(SideFiles):
         return {"boxes": shapes.objects()}, not_kept(left)
 
 
-LAYOUT = Layout(
+LAYOUT = side_file_layout(
     name="visdrone",
     sign="annotations/*.txt of VisDrone and images/",
-    kind="annotations",
-    read=lambda path, config, scratch: ReadSideFiles(
-        input_folder(path), VisDroneFiles(), ignored=Ignored.of(config, path)
-    ),
-    takes=(),
-    find=lambda tree: places_of(tree, VisDroneFiles(), _LINE),
+    files=VisDroneFiles(),
+    begins=_LINE,
 )
